@@ -1,0 +1,111 @@
+"""Frozen dataclasses to plain dicts and back, with errors that name the field and the nearest spelling.
+
+Every part of jaxenc keeps its settings in one frozen dataclass beside its code; this file is the only one that reads or writes
+them in general. A field holds an int, a float, a bool, a str, a tuple of those, or another such dataclass. "Not set" is 0, '' or ().
+A field that can hold one of several dataclasses is declared with `kinds(table)` and is written with a `kind` entry.
+"""
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jaxenc.errors import UserError
+
+
+def kinds(table: Mapping[str, type]) -> dict[str, Any]:
+    """Field metadata: the value is an instance of one of `table`'s classes, each of which has a class attribute `kind`."""
+    return {"kinds": table}
+
+
+def to_dict(value: Any) -> dict[str, Any]:
+    """A plain dict (nested dicts, tuples and scalars) of a frozen dataclass; `from_dict` inverts it."""
+    out: dict[str, Any] = {"kind": value.kind} if hasattr(value, "kind") else {}
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        out[field.name] = to_dict(item) if dataclasses.is_dataclass(item) else item
+    return out
+
+
+def from_dict(cls: type, data: Mapping[str, Any], where: str = "config") -> Any:
+    """Builds `cls` from a nested mapping; missing fields take their default.
+
+    Raises UserError for an unknown key (with the nearest names), a missing field without a default and a value of another type.
+    """
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    unknown = [key for key in data if key not in fields]
+    if unknown:
+        raise UserError(f"{where}.{unknown[0]} is not a field{_nearest(unknown[0], fields)}")
+    hints = typing.get_type_hints(cls)
+    values = {name: _convert(fields[name], hints[name], item, f"{where}.{name}") for name, item in data.items()}
+    required = [f.name for f in fields.values() if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
+    missing = [name for name in required if name not in values]
+    if missing:
+        raise UserError(f"{where}.{missing[0]} is missing and has no default: set it in the recipe")
+    return cls(**values)
+
+
+def _nearest(key: str, names: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(key, names, n=3, cutoff=0.5)
+    return f": did you mean {', '.join(close)}?" if close else f": the fields are {', '.join(sorted(names))}"
+
+
+def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any:
+    table = field.metadata.get("kinds")
+    if table is not None:
+        rest = dict(value)
+        kind = rest.pop("kind", "")
+        if kind not in table:
+            raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), table)}")
+        return from_dict(table[kind], rest, where)
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            raise UserError(f"{where} is {value!r}: it holds the fields {', '.join(f.name for f in dataclasses.fields(hint))}")
+        return from_dict(hint, value, where)
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, (tuple, list)):
+            raise UserError(f"{where} is {value!r}: it takes a tuple such as (1, 2)")
+        item = typing.get_args(hint)[0]
+        return tuple(_scalar(item, element, f"{where}[{i}]") for i, element in enumerate(value))
+    return _scalar(hint, value, where)
+
+
+def _scalar(hint: type, value: Any, where: str) -> Any:
+    """`value` as an int, float, bool or str; an int is a float too, a bool is never a number."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is float and number:
+        return float(value)
+    if hint is int and number and value == int(value):
+        return int(value)
+    if hint in (bool, str) and isinstance(value, hint):
+        return value
+    raise UserError(f"{where} is {value!r}: it takes a value of type {hint.__name__}")
+
+
+def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted path, value) of every leaf of a nested dict, in its order."""
+    for key, value in data.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(path, left, right) of every leaf that differs; a leaf on one side only is paired with ''. Lists equal tuples."""
+    a = {path: _plain(value) for path, value in flatten(left)}
+    b = {path: _plain(value) for path, value in flatten(right)}
+    return [(path, a.get(path, ""), b.get(path, "")) for path in dict.fromkeys([*a, *b]) if a.get(path, "") != b.get(path, "")]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def fingerprint(data: Any) -> str:
+    """sha256 of the canonical JSON of `data`: the same for equal values on every machine."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

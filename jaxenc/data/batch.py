@@ -1,0 +1,58 @@
+"""The batch: a dict of NumPy arrays whose leading axis is the rows, and the table of fields it may hold."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+Batch = dict[str, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """shape: what follows the row axis, `length` standing for the row length; dtype: a NumPy dtype name."""
+
+    shape: tuple[str | int, ...]
+    dtype: str
+
+
+FIELDS = {
+    "tokens": Field(("length",), "int32"),  # ids; the vocabulary's pad where segments is 0
+    "types": Field(("length",), "int32"),  # token type (segment A or B of a pair)
+    "segments": Field(("length",), "int32"),  # 0 = padding, k = k-th packed text
+    "positions": Field(("length",), "int32"),  # 0-based within its text
+    "index": Field((), "uint32"),  # number of the row within its epoch
+    "epoch": Field((), "uint32"),
+    "is_random": Field((), "int32"),  # next-sentence label: 1 when the second part comes from another document
+}
+
+
+def check_fields(names: Iterable[str], needed: Iterable[str]) -> None:
+    """Raises ValueError for a name that FIELDS does not list and for a needed field that is absent."""
+    names = set(names)
+    unknown, missing = sorted(names - set(FIELDS)), sorted(set(needed) - names)
+    if unknown or missing:
+        raise ValueError(f"batch fields: unknown {unknown}, missing {missing}")
+
+
+def empty(names: Iterable[str], rows: int, length: int) -> Batch:
+    """A batch of padding: zeros everywhere, so segments say that nothing is there."""
+    shape = lambda field: (rows, *(length if axis == "length" else axis for axis in field.shape))  # noqa: E731
+    return {name: np.zeros(shape(FIELDS[name]), FIELDS[name].dtype) for name in names}
+
+
+def pad_rows(batch: Mapping[str, np.ndarray], rows: int) -> Batch:
+    """`batch` with padding rows (all zero) up to `rows`: a last, shorter batch keeps the compiled shape and weighs nothing."""
+    return {name: np.concatenate([a, np.zeros((rows - len(a), *a.shape[1:]), a.dtype)]) for name, a in batch.items()}
+
+
+def check_ranges(batch: Mapping[str, np.ndarray], vocab_size: int, types: int, positions: int) -> None:
+    """Raises ValueError when an id, a token type or a position lies outside its table.
+
+    On the host, because JAX clamps an index past the end or returns NaN where other libraries raise.
+    """
+    for name, bound in (("tokens", vocab_size), ("types", types), ("positions", positions), ("is_random", 2)):
+        if name in batch and batch[name].size:
+            low, high = int(batch[name].min()), int(batch[name].max())
+            if low < 0 or high >= bound:
+                raise ValueError(f"{name} range from {low} to {high}, and the table has {bound} rows")

@@ -1,0 +1,28 @@
+"""What a model needs to know of a tokenizer: its size and its special ids."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """Facts of a tokenizer, as a data manifest and a checkpoint store them.
+
+    size: the number of ids, before any padding of the table. pad, unk, cls, sep, mask: their ids. reserved: ids that are no text,
+    sorted: the specials and unused slots, which a clean random replacement never draws. fingerprint: the tokenizer's, '' when no
+    tokenizer is named.
+    """
+
+    size: int
+    pad: int
+    unk: int
+    cls: int
+    sep: int
+    mask: int
+    reserved: tuple[int, ...]
+    fingerprint: str
+
+
+def published_bert(size: int) -> Vocabulary:
+    """The layout of BERT's uncased vocabulary at `size` ids: [PAD] 0, [unused] 1-99, [UNK] 100, [CLS] 101, [SEP] 102, [MASK] 103,
+    [unused] 104-998 (vocab.txt of google-research/bert). What a recipe stands for when no data is named."""
+    return Vocabulary(size, pad=0, unk=100, cls=101, sep=102, mask=103, reserved=tuple(range(min(999, size))), fingerprint="")

@@ -1,0 +1,8 @@
+"""The one exception that is a person's to mend."""
+
+
+class UserError(Exception):
+    """Bad input or a bad configuration: one line that says what, where and what to do.
+
+    The command line prints the message and exits with code 2; `--debug` shows the traceback.
+    """

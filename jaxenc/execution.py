@@ -1,0 +1,20 @@
+"""How a model is computed, as opposed to what it computes: nothing here changes a parameter."""
+
+import dataclasses
+
+from jaxenc.precision import Policy
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """One choice for every module of a run.
+
+    attention: `xla` or `cudnn`, the backend that `layers/attend.py` calls.
+    remat: `none`, `block` or `attention`, what the backward pass computes again instead of keeping.
+    scan: one compiled block for all layers (short compile) instead of unrolled layers (faster on a GPU, measured).
+    """
+
+    policy: Policy
+    attention: str
+    remat: str
+    scan: bool

@@ -1,0 +1,50 @@
+"""The contract between an objective and everything that trains, evaluates, saves or loads it."""
+
+import abc
+from collections.abc import Mapping
+from typing import Any
+
+from jax import Array
+
+from jaxenc import metrics as metric_sums
+from jaxenc.rng import Keys
+
+Tree = Any
+Sums = dict[str, tuple[Array, Array]]
+
+
+class Objective(abc.ABC):
+    """A frozen dataclass that holds its modules and its numbers; the only thing that the trainer knows of a model.
+
+    The loss is the sum over terms of coef · (sum / weight), with sum and weight over the whole global batch: weights are counted
+    before the first forward pass, so microbatches and shards add up to exactly the full batch.
+
+    coef: {term: factor}. reads: the batch fields that `corrupt` takes.
+    """
+
+    coef: Mapping[str, float]
+    reads: tuple[str, ...]
+
+    @abc.abstractmethod
+    def init(self, rng: Array) -> Tree:
+        """Parameters in float32, boxed with their logical axis names (`train/state.py` unboxes them)."""
+
+    def carry(self, batch: int) -> Tree:
+        """What flows from one step to the next beside parameters: {} or a tree with leading axis `batch`, in the compute dtype."""
+        return {}
+
+    @abc.abstractmethod
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        """One row of a batch (no row axis) to one example: integers only, leaves of O(length). The step maps it over rows."""
+
+    @abc.abstractmethod
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        """{term: i32 scalar}, how many predictions each term averages over in these rows."""
+
+    @abc.abstractmethod
+    def terms(self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[dict[str, Array], Sums, Tree]:
+        """({term: float32 sum}, {metric: (sum, weight)}, next carry) of these rows; dropout acts only when `train`."""
+
+    def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
+        """{name: number} from summed metrics, on the host."""
+        return metric_sums.means(sums)

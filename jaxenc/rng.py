@@ -1,0 +1,82 @@
+"""Every random number of a run, as a pure function of (seed, step or epoch, row, stream, site).
+
+A key is derived where it is used and never stored or split across steps, so a resume needs only the seed and the step, and a row
+draws the same numbers on any device, mesh or microbatch. Streams and sites are integers of the tables below: adding one is a new
+line with a new number, and a number is never used again.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
+
+SITES = {
+    "params": 1,
+    "mask": 2,
+    "embeddings": 16,
+    "attention_weights": 17,
+    "attention_output": 18,
+    "feed_forward_output": 19,
+}
+
+
+def _code(stream: str, site: str) -> int:
+    return (STREAMS[stream] << 16) | SITES[site]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Keys:
+    """The keys of one batch.
+
+    base: one typed key; rows: u32 [batch], the number that makes each row's draws its own; step: i32 scalar, for schedules.
+    """
+
+    base: Array
+    rows: Array
+    step: Array
+
+    def per_row(self, stream: str, site: str) -> Array:
+        """One key a row, typed keys [batch]: for corrupt and sample."""
+        key = self.shared(stream, site)
+        return jax.vmap(lambda row: jax.random.fold_in(key, row))(self.rows)
+
+    def shared(self, stream: str, site: str) -> Array:
+        """One key for the whole batch, a scalar typed key: for what all rows share, such as sampled-softmax negatives."""
+        return jax.random.fold_in(self.base, _code(stream, site))
+
+    def words(self, site: str, layer: int | Array = 0) -> tuple[Array, Array]:
+        """Two u32 [batch] words that seed the element hash of dropout at `site` of `layer`.
+
+        The layer may be traced. Integer mixing instead of one threefry call a site: it fuses into the consumer.
+        """
+        data = jax.random.key_data(jax.random.fold_in(self.base, STREAMS["dropout"] << 16))
+        place = mix(jnp.uint32(SITES[site] << 16) + jnp.asarray(layer, jnp.uint32))
+        first = mix(mix(self.rows + data[0]) ^ place)
+        second = mix(first + data[1] + jnp.uint32(0x9E3779B9) * self.rows)
+        return first, second
+
+
+def mix(x: Array) -> Array:
+    """A bijection of u32 whose output bits each depend on every input bit (the `lowbias32` constants of C. Wellons' search)."""
+    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+    return x ^ (x >> 16)
+
+
+def init_key(seed: int) -> Array:
+    """The key of parameter initialisation."""
+    return jax.random.fold_in(jax.random.key(seed), _code("init", "params"))
+
+
+def training(seed: int, step: Array, batch: int) -> Keys:
+    """Keys of training step `step` (i32 scalar): row s draws from (seed, step, slot s of the global batch)."""
+    return Keys(jax.random.fold_in(jax.random.key(seed), step), jnp.arange(batch, dtype=jnp.uint32), step)
+
+
+def evaluation(seed: int, index: Array, step: Array) -> Keys:
+    """Keys of an evaluation batch: row i draws from (seed, index[i]), so masks do not depend on the batch size or the step."""
+    return Keys(jax.random.key(seed), index.astype(jnp.uint32), step)

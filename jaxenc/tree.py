@@ -1,0 +1,70 @@
+"""Parameter trees as nested plain dicts: paths, selection by path, counting."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from jaxenc.errors import UserError
+
+
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, leaf) of a nested dict in sorted order; a path joins the keys with '/', as in `encoder/layer_03/attention/query/kernel`."""
+    for key in sorted(tree):
+        path = f"{prefix}{key}"
+        if isinstance(tree[key], Mapping):
+            yield from leaves(tree[key], f"{path}/")
+        else:
+            yield path, tree[key]
+
+
+def from_leaves(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The nested dict of (path, leaf) pairs; inverts `leaves`."""
+    out: dict[str, Any] = {}
+    for path, leaf in pairs:
+        *parents, name = path.split("/")
+        node = out
+        for key in parents:
+            node = node.setdefault(key, {})
+        node[name] = leaf
+    return out
+
+
+def map_with_path(function: Callable[[str, Any], Any], tree: Mapping[str, Any]) -> dict[str, Any]:
+    """A tree of `function(path, leaf)`."""
+    return from_leaves((path, function(path, leaf)) for path, leaf in leaves(tree))
+
+
+def split(tree: Mapping[str, Any], chosen: Callable[[str], bool]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(leaves whose path is chosen, the others), each a nested dict without empty branches; `merge` inverts it."""
+    pairs = list(leaves(tree))
+    return from_leaves(p for p in pairs if chosen(p[0])), from_leaves(p for p in pairs if not chosen(p[0]))
+
+
+def merge(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    """The union of two trees that share no leaf."""
+    return from_leaves([*leaves(left), *leaves(right)])
+
+
+def assign(tree: Mapping[str, Any], rules: Sequence[tuple[str, Any]], what: str) -> dict[str, Any]:
+    """A tree of the values whose pattern matches each leaf's path (`re.fullmatch`).
+
+    Raises UserError when a leaf is matched by no rule or by several, or a rule matches no leaf: every leaf is covered exactly once.
+    `what` names the rules in the message.
+    """
+    used = set()
+    out = []
+    for path, _ in leaves(tree):
+        hits = [(pattern, value) for pattern, value in rules if re.fullmatch(pattern, path)]
+        if len(hits) != 1:
+            raise UserError(f"{what}: {path} is matched by {len(hits)} rules {[h[0] for h in hits]}: it takes exactly one")
+        used.add(hits[0][0])
+        out.append((path, hits[0][1]))
+    idle = [pattern for pattern, _ in rules if pattern not in used]
+    if idle:
+        raise UserError(f"{what}: no parameter's path matches {idle[0]!r}: mend the pattern or drop it")
+    return from_leaves(out)
+
+
+def count(tree: Mapping[str, Any]) -> int:
+    """The number of elements of all leaves; a leaf needs only a `size`."""
+    return sum(leaf.size for _, leaf in leaves(tree))

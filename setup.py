@@ -1,0 +1,36 @@
+"""Installs jaxenc; `configs/` at the top of the repository becomes the package `jaxenc.configs`."""
+
+from setuptools import find_packages, setup
+
+VERSION = "0.1.0"
+
+setup(
+    name="jaxenc",
+    version=VERSION,
+    description="Pretrain encoder language models in JAX: masking in the sharded step, checkpoints that survive, models that load anywhere.",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=find_packages(include=["jaxenc", "jaxenc.*"]) + ["jaxenc.configs", "jaxenc.configs.bert"],
+    package_dir={"jaxenc.configs": "configs"},
+    entry_points={"console_scripts": ["jaxenc = jaxenc.cli.main:main"]},
+    install_requires=[
+        "jax>=0.10.2,<0.13",
+        "flax>=0.12.8,<0.13",
+        "optax>=0.2.8,<0.3",
+        "orbax-checkpoint>=0.12.4,<0.13",
+        "numpy>=2.0",
+        "absl-py>=2.1",
+        "ml-collections>=1.1,<2",
+        "sentencepiece>=0.2.2,<0.3",
+        "tokenizers>=0.23,<0.24",
+        "matplotlib>=3.9",
+    ],
+    extras_require={
+        "cuda": ["jax[cuda13]>=0.10.2,<0.13"],
+        "tpu": ["jax[tpu]>=0.10.2,<0.13"],
+        # tensorflow-datasets needs importlib_resources and does not declare it (4.9.10).
+        "data": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources", "array_record>=0.8"],
+        "log": ["tensorboardX>=2.6.5,<3"],
+        "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "tensorboardX>=2.6.5,<3"],
+    },
+)
