@@ -6,3 +6,7 @@ class UserError(Exception):
 
     The command line prints the message and exits with code 2; `--debug` shows the traceback.
     """
+
+
+class Diverged(Exception):
+    """Training stopped because too many steps in a row were not finite. The command line prints the message and exits with code 1."""

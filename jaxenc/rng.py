@@ -20,6 +20,10 @@ SITES = {
     "attention_weights": 17,
     "attention_output": 18,
     "feed_forward_output": 19,
+    "encoder": 32,
+    "mlm": 33,
+    "pooler": 34,
+    "next_sentence": 35,
 }
 
 
@@ -70,6 +74,11 @@ def mix(x: Array) -> Array:
 def init_key(seed: int) -> Array:
     """The key of parameter initialisation."""
     return jax.random.fold_in(jax.random.key(seed), _code("init", "params"))
+
+
+def part(key: Array, site: str) -> Array:
+    """The initialisation key of one part of an objective, such as its encoder or its head."""
+    return jax.random.fold_in(key, SITES[site])
 
 
 def training(seed: int, step: Array, batch: int) -> Keys:

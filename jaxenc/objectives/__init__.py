@@ -1,0 +1,6 @@
+"""Every objective that a recipe can name: an entry here, a file beside this one."""
+
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.objectives.pair import PairConfig
+
+OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig)}

@@ -45,6 +45,10 @@ class Objective(abc.ABC):
     def terms(self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[dict[str, Array], Sums, Tree]:
         """({term: float32 sum}, {metric: (sum, weight)}, next carry) of these rows; dropout acts only when `train`."""
 
+    @abc.abstractmethod
+    def flops(self, length: int) -> float:
+        """Model FLOPs of one row of `length` tokens, forward and backward: matrix products only, a multiply and an add each counted."""
+
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
         """{name: number} from summed metrics, on the host."""
         return metric_sums.means(sums)

@@ -1,0 +1,129 @@
+"""Masked language modelling (Devlin et al. 2018, section 3.1, task 1)."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxenc import rng
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers.attend import by_lengths
+from jaxenc.layers.embed import padded
+from jaxenc.layers.heads import MlmHead
+from jaxenc.models.bert import Bert, BertConfig, forward_flops
+from jaxenc.objectives import losses
+from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.objectives.corrupt import tokens as token_masking
+from jaxenc.objectives.corrupt.tokens import TokenMasking
+from jaxenc.rng import Keys
+
+
+@dataclasses.dataclass(frozen=True)
+class MlmConfig:
+    """What a recipe chooses.
+
+    rate: share of tokens predicted. max_predictions: the most of one row; 0 = ceil(rate · length).
+    mask_share, random_share: 0.8 and 0.1 as published; the rest of the predicted tokens stay as they are.
+    replacements: `text` draws random ids from the words and pieces of the vocabulary; `all` from every id, specials and unused slots
+    included, as google-research/bert:create_pretraining_data.py does.
+    """
+
+    kind: ClassVar[str] = "mlm"
+    rate: float = 0.15
+    max_predictions: int = 0
+    mask_share: float = 0.8
+    random_share: float = 0.1
+    replacements: str = "text"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise UserError(f"objective.rate is {self.rate}: it takes a share of the tokens, such as 0.15")
+        if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:
+            raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens: together at most 1")
+        if self.replacements not in ("text", "all"):
+            raise UserError(f"objective.replacements is {self.replacements!r}: use text or all")
+
+    def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> TokenMasking:
+        """The masking rule at one row length; `max_predictions` 0 takes the config's own."""
+        reserved = vocabulary.reserved if self.replacements == "text" else ()
+        replacements = np.setdiff1d(np.arange(vocabulary.size, dtype=np.int32), np.array(reserved, np.int32))
+        if not replacements.size:
+            raise UserError("objective.replacements=text, and the vocabulary holds nothing but reserved ids: use all")
+        return TokenMasking(
+            rate=self.rate,
+            predictions=min(length, max_predictions or self.max_predictions or math.ceil(self.rate * length)),
+            mask_share=self.mask_share,
+            random_share=self.random_share,
+            mask_id=vocabulary.mask,
+            never_masked=(vocabulary.pad, vocabulary.cls, vocabulary.sep),
+            replacements=replacements,
+        )
+
+    def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
+        """The objective at one row length."""
+        head = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.init_scale, execution)
+        return Mlm(Bert(model, execution), head, self.masking(vocabulary, length, max_predictions))
+
+
+@dataclasses.dataclass(frozen=True)
+class Mlm(Objective):
+    """Predicts the masked tokens of one text. Parameters: the encoder's own, and `mlm` for the head."""
+
+    encoder: Bert
+    head: MlmHead
+    masking: TokenMasking
+    coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
+    reads: tuple[str, ...] = ("tokens", "types", "segments", "positions", "index")
+
+    def init(self, key: Array) -> Tree:
+        config, row = self.encoder.config, jnp.zeros((1, 2), jnp.int32)
+        encoder = self.encoder.init(rng.part(key, "encoder"), row, row, row, by_lengths(jnp.array([2])), None)["params"]
+        hidden = jnp.zeros((1, 1, config.width), self.encoder.execution.policy.compute)
+        table = jnp.zeros((padded(config.vocab_size), config.width), jnp.float32)
+        return {**encoder, "mlm": self.head.init(rng.part(key, "mlm"), hidden, table)["params"]}
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        drawn = token_masking.draws(key, one["tokens"].shape[0], self.masking.predictions)
+        return {**one, **token_masking.apply(self.masking, drawn, one["tokens"], one["segments"])}
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {"mlm": jnp.sum(example["masked"])}
+
+    def terms(self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[dict[str, Array], Sums, Tree]:
+        hidden = self.hidden(params, example, keys if train else None)
+        loss, metrics = self.predict(params, hidden, example)
+        return {"mlm": loss}, metrics, carry
+
+    def flops(self, length: int) -> float:
+        config = self.encoder.config
+        return 3 * (forward_flops(config, length) + head_flops(config.width, config.vocab_size, self.masking.predictions))
+
+    def hidden(self, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
+        """The encoder's last layer on the corrupted row, [batch, length, width]."""
+        lengths = jnp.sum(example["segments"] > 0, axis=1)
+        inputs = (example["tokens"], example["types"], example["positions"], by_lengths(lengths), noise)
+        return self.encoder.apply({"params": params}, *inputs)
+
+    def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
+        """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
+        at = jnp.take_along_axis(hidden, example["masked_at"][..., None], axis=1)
+        logits = self.head.apply({"params": params["mlm"]}, at, token_table(params))
+        loss, correct = losses.cross_entropy(logits, example["masked_ids"], example["masked"])
+        count = jnp.sum(example["masked"]).astype(jnp.float32)
+        return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **token_masking.statistics(example)}
+
+
+def head_flops(width: int, vocab_size: int, predictions: int) -> float:
+    """Multiply-adds, two FLOPs each, of the dense layer and the vocabulary projection of one row's predictions, forward."""
+    return 2.0 * predictions * width * (width + vocab_size)
+
+
+def token_table(params: Tree) -> Array:
+    """The token table, which the head is tied to."""
+    return params["embeddings"]["token"]["table"]

@@ -1,0 +1,75 @@
+"""Masked language modelling with next-sentence prediction (Devlin et al. 2018, section 3.1, tasks 1 and 2)."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc import rng
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.execution import Execution
+from jaxenc.layers.heads import Classifier, Pooler
+from jaxenc.models.bert import BertConfig
+from jaxenc.objectives import losses
+from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.objectives.mlm import Mlm, MlmConfig
+from jaxenc.rng import Keys
+
+
+@dataclasses.dataclass(frozen=True)
+class PairConfig(MlmConfig):
+    """Masking as MlmConfig says, on rows of two parts (`data.rows = pairs`), whose relation is predicted too."""
+
+    kind: ClassVar[str] = "mlm_nsp"
+
+    def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Pair":
+        mlm = super().build(model, vocabulary, execution, length, max_predictions)
+        return Pair(mlm, Pooler(model.width, model.init_scale, execution), Classifier(2, model.init_scale, execution))
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair(Objective):
+    """The sum of both losses, each a mean over its own predictions (run_pretraining.py). Label 1 means a random second part.
+
+    Parameters: those of Mlm, `pooler` and `next_sentence`.
+    """
+
+    mlm: Mlm
+    pooler: Pooler
+    classifier: Classifier
+    coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0, "next_sentence": 1.0})
+    reads: tuple[str, ...] = ("tokens", "types", "segments", "positions", "index", "is_random")
+
+    def init(self, key: Array) -> Tree:
+        hidden = jnp.zeros((1, 1, self.mlm.encoder.config.width), self.mlm.encoder.execution.policy.compute)
+        pooler = self.pooler.init(rng.part(key, "pooler"), hidden)["params"]
+        classifier = self.classifier.init(rng.part(key, "next_sentence"), hidden[:, 0])["params"]
+        return {**self.mlm.init(key), "pooler": pooler, "next_sentence": classifier}
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return self.mlm.corrupt(key, one, step)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {**self.mlm.weights(example), "next_sentence": jnp.sum(_real_rows(example))}
+
+    def terms(self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[dict[str, Array], Sums, Tree]:
+        hidden = self.mlm.hidden(params, example, keys if train else None)
+        mlm, metrics = self.mlm.predict(params, hidden, example)
+        pooled = self.pooler.apply({"params": params["pooler"]}, hidden)
+        logits = self.classifier.apply({"params": params["next_sentence"]}, pooled)
+        rows = _real_rows(example)
+        loss, correct = losses.cross_entropy(logits, example["is_random"], rows)
+        count = jnp.sum(rows).astype(jnp.float32)
+        pair_metrics = {"next_sentence_loss": (loss, count), "next_sentence_accuracy": (correct, count)}
+        return {"mlm": mlm, "next_sentence": loss}, {**metrics, **pair_metrics}, carry
+
+    def flops(self, length: int) -> float:
+        width = self.mlm.encoder.config.width
+        return self.mlm.flops(length) + 3 * 2.0 * width * (width + 2)
+
+
+def _real_rows(example: Mapping[str, Array]) -> Array:
+    """i32 [batch]: 0 for the rows of padding that fill up a last batch."""
+    return jnp.any(example["segments"] > 0, axis=1).astype(jnp.int32)

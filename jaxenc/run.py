@@ -1,0 +1,72 @@
+"""Run: everything that a recipe decides, composed of the parts' own dataclasses."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from jaxenc import config, precision
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers import attend
+from jaxenc.models import MODELS
+from jaxenc.models.bert import BertConfig
+from jaxenc.objectives import OBJECTIVES
+from jaxenc.objectives.base import Objective
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.optim.config import OptimConfig
+from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.train import phases
+from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+from jaxenc.train.phases import Phase, Phases
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A pretraining run. `objective` and `model` take any class of the tables in `jaxenc.objectives` and `jaxenc.models`."""
+
+    objective: MlmConfig = dataclasses.field(default=MlmConfig(), metadata=config.kinds(OBJECTIVES))
+    model: BertConfig = dataclasses.field(default=BertConfig(), metadata=config.kinds(MODELS))
+    data: DataConfig = DataConfig()
+    train: TrainConfig = TrainConfig()
+    phases: Phases = Phases()
+    optim: OptimConfig = OptimConfig()
+    mesh: MeshConfig = MeshConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    eval: EvalConfig = EvalConfig()
+    log: LogConfig = LogConfig()
+
+    @property
+    def plan(self) -> tuple[Phase, ...]:
+        """The phases, resolved: one where `phases` is empty."""
+        optim = self.optim
+        single = Phase(0, self.train.steps, self.data.length, self.train.batch, self.objective.max_predictions, optim.lr, optim.warmup)
+        plan = phases.resolve(self.phases, single)
+        longest = max(phase.length for phase in plan)
+        if longest > self.model.positions:
+            raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}: shorten the rows")
+        uneven = [phase.batch for phase in plan if phase.batch % self.train.microbatches]
+        if uneven:
+            raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")
+        return plan
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
+        """The run with the tokenizer's size in its model: the tokenizer that the data names decides, not the recipe."""
+        return dataclasses.replace(self, model=dataclasses.replace(self.model, vocab_size=vocabulary.size))
+
+    def execution(self, platform: str) -> Execution:
+        """How the models of this run are computed on `platform` (jax's name: cpu, gpu, tpu)."""
+        policy = precision.policy(self.train.precision)
+        backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout)
+        return Execution(policy, backend, self.train.remat, self.train.scan)
+
+    def build(self, vocabulary: Vocabulary, phase: Phase, platform: str) -> Objective:
+        """The objective of one phase. Call it on a run that `with_vocabulary` made."""
+        return self.objective.build(self.model, vocabulary, self.execution(platform), phase.length, phase.max_predictions)
+
+
+def from_dict(data: Mapping[str, Any]) -> Run:
+    """The Run of a plain dict, such as config.json holds."""
+    return config.from_dict(Run, data)

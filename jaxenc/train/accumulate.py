@@ -1,0 +1,75 @@
+"""Gradients of a global batch in M parts that add up to exactly the whole.
+
+Weights are counted on the whole batch before the first part, so the parts are added and never averaged: the mean of means of
+equal-weight microbatches is off by up to 17 % of the gradient (measured on rows of unequal lengths).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc import tree
+from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.rng import Keys
+
+
+def split(parts: int, leaf: Array) -> Array:
+    """[batch, ...] to [parts, batch / parts, ...]: part m holds the rows i ≡ m mod parts.
+
+    A contiguous split would cost an all-gather of a batch that is sharded over its rows; this one moves nothing.
+    """
+    return jnp.swapaxes(leaf.reshape(leaf.shape[0] // parts, parts, *leaf.shape[1:]), 0, 1)
+
+
+def join(leaf: Array) -> Array:
+    """Inverts `split`."""
+    return jnp.swapaxes(leaf, 0, 1).reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:])
+
+
+def gradients(
+    objective: Objective, parts: int, params: Tree, frozen: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys
+) -> tuple[Tree, dict[str, Array], dict[str, Array], Sums, Tree]:
+    """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch."""
+    weights = objective.weights(example)
+    loss = _loss_of_part(objective, frozen, weights)
+    value_and_grad = jax.value_and_grad(loss, has_aux=True)
+
+    def part(rows: Any) -> tuple[Tree, dict[str, Array], Sums, Tree]:
+        part_carry, part_example, part_rows = rows
+        (_, (terms, metrics, new_carry)), grads = value_and_grad(params, part_carry, part_example, Keys(keys.base, part_rows, keys.step))
+        return grads, terms, metrics, new_carry
+
+    if parts == 1:
+        grads, terms, metrics, new_carry = part((carry, example, keys.rows))
+        return grads, terms, weights, metrics, new_carry
+
+    rows = jax.tree.map(lambda leaf: split(parts, leaf), (carry, dict(example), keys.rows))
+    shapes = jax.eval_shape(part, jax.tree.map(lambda leaf: leaf[0], rows))
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes[:3])
+
+    def add(total: Any, one: Any) -> tuple[Any, Tree]:
+        *sums, new_carry = part(one)
+        return jax.tree.map(jnp.add, total, tuple(sums)), new_carry
+
+    (grads, terms, metrics), carries = jax.lax.scan(add, zeros, rows)
+    return grads, terms, weights, metrics, jax.tree.map(join, carries)
+
+
+def combine(objective: Objective, terms: Mapping[str, Array], weights: Mapping[str, Array]) -> Array:
+    """The loss: the sum of coef · sum / weight over the terms, a term without weight counting 0."""
+    means = [
+        jnp.where(weights[name] > 0, objective.coef[name] * terms[name] / jnp.maximum(weights[name], 1).astype(jnp.float32), 0.0)
+        for name in sorted(terms)
+    ]
+    return sum(means, jnp.float32(0))
+
+
+def _loss_of_part(objective: Objective, frozen: Tree, weights: Mapping[str, Array]) -> Any:
+    def loss(params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys) -> tuple[Array, Any]:
+        terms, metrics, new_carry = objective.terms(tree.merge(params, frozen), carry, example, keys, train=True)
+        return combine(objective, terms, weights), (terms, metrics, jax.lax.stop_gradient(new_carry))
+
+    return loss

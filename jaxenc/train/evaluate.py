@@ -1,0 +1,48 @@
+"""Held-out numbers: the training objective on every example once, with masks that never change."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh
+
+from jaxenc import metrics, rng, tree
+from jaxenc.data.batch import Batch
+from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.sharding import partition
+from jaxenc.train.step import corrupt
+
+
+def compile_evaluation(objective: Objective, seed: int, mesh: Mesh) -> Callable[..., tuple[Sums, Tree]]:
+    """A jitted (params, frozen, carry, batch) -> (metric sums, next carry): no dropout, keys from (seed, row index)."""
+
+    def evaluate_batch(params: Tree, frozen: Tree, carry: Tree, batch: Mapping[str, Array]) -> tuple[Sums, Tree]:
+        keys = rng.evaluation(seed, batch["index"], step=np.int32(0))
+        example = corrupt(objective, keys, batch)
+        _, sums, new_carry = objective.terms(tree.merge(params, frozen), carry, example, keys, train=False)
+        return sums, new_carry
+
+    return jax.jit(evaluate_batch, out_shardings=(partition.replicated(mesh), partition.batch_sharding(mesh)))
+
+
+def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, frozen: Tree, batches: Iterable[Batch], mesh: Mesh) -> dict[str, float]:
+    """{name: number} over all batches, which have one shape; padding rows weigh nothing.
+
+    The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a batch and float64 over batches, so the
+    number depends on the batch size and the mesh only by float32 rounding.
+    """
+    total: dict[str, Any] = {}
+    carry: Tree = None
+    for batch in batches:
+        carry = objective.carry(len(batch["index"])) if carry is None else carry
+        sums, carry = step(params, frozen, carry, partition.place(batch, mesh))
+        total = metrics.add(total, jax.device_get(sums))
+    return objective.summary(total)
+
+
+def padded_batch(batch: int, mesh: Mesh) -> int:
+    """`batch` rounded up to what the mesh divides: padding rows fill it, so any batch evaluates on any mesh."""
+    parts = mesh.shape["data"] * mesh.shape["fsdp"]
+    return -(-batch // parts) * parts

@@ -1,0 +1,63 @@
+"""Several row lengths, batches and schedules in one run: BERT's 128 then 512, NVIDIA's two-phase LAMB recipe."""
+
+import dataclasses
+
+from jaxenc.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Phases:
+    """One value a phase. `steps` says how many phases there are; a field left at () takes the run's single value in each.
+
+    Moments carry over a border; the row grid, the schedule's clock and the compiled step are each phase's own.
+    """
+
+    steps: tuple[int, ...] = ()
+    length: tuple[int, ...] = ()
+    batch: tuple[int, ...] = ()
+    max_predictions: tuple[int, ...] = ()
+    lr: tuple[float, ...] = ()
+    warmup: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """One phase, resolved. start: the run's step at which it begins; max_predictions 0 = the objective's own choice."""
+
+    start: int
+    steps: int
+    length: int
+    batch: int
+    max_predictions: int
+    lr: float
+    warmup: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.steps
+
+
+def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
+    """The phases of a run; `single` alone where `phases.steps` is (). Raises UserError where the numbers of values disagree."""
+    if not phases.steps:
+        return (single,)
+    resolved: list[Phase] = []
+    start = 0
+    for i, steps in enumerate(phases.steps):
+        chosen = {"start": start, "steps": steps}
+        for name in ("length", "batch", "max_predictions", "lr", "warmup"):
+            values = getattr(phases, name)
+            if values and len(values) != len(phases.steps):
+                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(phases.steps)}: give one a phase")
+            chosen[name] = values[i] if values else getattr(single, name)
+        resolved.append(Phase(**chosen))
+        start += steps
+    return tuple(resolved)
+
+
+def locate(phases: tuple[Phase, ...], step: int) -> tuple[int, int]:
+    """(number of the phase, step within it) of a run's step; the last phase's end belongs to the last phase."""
+    for number, phase in enumerate(phases):
+        if step < phase.end:
+            return number, step - phase.start
+    return len(phases) - 1, step - phases[-1].start

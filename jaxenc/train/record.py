@@ -1,0 +1,90 @@
+"""What a run writes down: metrics.jsonl, examples.log, TensorBoard and the progress line."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+METRICS = "metrics.jsonl"
+EXAMPLES = "examples.log"
+
+
+def cut(workdir: pathlib.Path, step: int) -> None:
+    """Drops what a run wrote after `step`, so that a resumed run writes each step once. Unfinished last lines go too."""
+    for name, number_of in ((METRICS, lambda line: json.loads(line)["step"]), (EXAMPLES, lambda line: int(line.split("\t", 1)[0]))):
+        path = workdir / name
+        if not path.exists():
+            continue
+        kept = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n") and number_of(line) <= step]
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text("".join(kept))
+        os.replace(temporary, path)
+
+
+class Recorder:
+    """Owner of a run's open log files. Rows of metrics.jsonl are `{"step", "split": "train" | "held_out", name: number, ...}`.
+
+    A row holds the numbers of its own step alone, so an interrupted run writes the same rows as one that never stopped; only `seconds`,
+    `tokens_per_second` and `mfu` are clocks.
+    """
+
+    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool, quiet: bool = False) -> None:
+        cut(workdir, step)
+        self._metrics = (workdir / METRICS).open("a", buffering=1)
+        self._examples = (workdir / EXAMPLES).open("a", buffering=1) if examples else None
+        self._board = _board(workdir / "tensorboard", step) if tensorboard else None
+        self._quiet = quiet
+        self._started = time.monotonic()
+
+    def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
+        """One row; floats are written so that they read back as the same float32 or float64."""
+        entry: dict[str, Any] = {"step": step, "split": split, **numbers, "seconds": round(time.monotonic() - self._started, 3)}
+        self._metrics.write(json.dumps(entry) + "\n")
+        if self._board is not None:
+            for name, value in numbers.items():
+                self._board.add_scalar(f"{split}/{name}", value, step)
+
+    def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
+        """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
+        if self._examples is not None:
+            self._examples.write(f"{step}\t" + " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True)) + "\n")
+
+    def say(self, line: str) -> None:
+        """A line on the terminal."""
+        if not self._quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        for file in (self._metrics, self._examples, self._board):
+            if file is not None:
+                file.close()
+
+
+def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: float) -> str:
+    """The progress line: step, loss, accuracies, speed, utilisation where known, padding and mask rate, time left."""
+    parts = [f"step {step:,}/{steps:,}", f"loss {numbers['loss']:.3f}"]
+    parts += [f"{name.removesuffix('_accuracy')} acc {value:.3f}" for name, value in numbers.items() if name.endswith("_accuracy")]
+    parts.append(f"{numbers['tokens_per_second']:,.0f} tok/s")
+    if numbers["mfu"]:
+        parts.append(f"mfu {numbers['mfu']:.1%}")
+    parts += [f"{label} {numbers[name]:.1%}" for name, label in (("padding", "pad"), ("mask_rate", "masked")) if name in numbers]
+    if numbers["skipped"]:
+        parts.append(f"skipped {numbers['skipped']:.0f}")
+    minutes, seconds = divmod(round(seconds_left), 60)
+    parts.append(f"eta {minutes // 60}:{minutes % 60:02d}:{seconds:02d}")
+    return "  ".join(parts)
+
+
+def _board(directory: pathlib.Path, step: int) -> Any:
+    """A TensorBoard writer that hides what an earlier run wrote after `step`, or None where tensorboardX is not installed."""
+    if importlib.util.find_spec("tensorboardX") is None:
+        return None
+    from tensorboardX import SummaryWriter
+
+    return SummaryWriter(str(directory), purge_step=step + 1)

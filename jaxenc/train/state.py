@@ -1,0 +1,90 @@
+"""The state of a run: what one step hands to the next, and what a checkpoint holds. The only place where axis names are unboxed."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax.core import meta
+from jax import Array
+from jax.sharding import Mesh
+
+from jaxenc import optim, rng, tree
+from jaxenc.objectives.base import Objective, Tree
+from jaxenc.optim.config import OptimConfig
+from jaxenc.sharding import partition
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class State:
+    """step: i32, batches consumed; skipped: i32, non-finite steps among them; params: trained, float32; frozen: without gradient or
+    moments; moments: the optimizer's; carry: leading axis batch, from one step to the next."""
+
+    step: Array
+    skipped: Array
+    params: Tree
+    frozen: Tree
+    moments: Any
+    carry: Tree
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """A state without its numbers. shapes: a State of ShapeDtypeStruct; shardings: a State of NamedSharding."""
+
+    shapes: State
+    shardings: State
+    create: Callable[[], State]
+
+    @property
+    def abstract(self) -> State:
+        """A State of ShapeDtypeStruct with shardings, to restore into."""
+        place = lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)  # noqa: E731
+        return jax.tree.map(place, self.shapes, self.shardings)
+
+
+def parameters(objective: Objective, seed: int) -> tuple[Callable[[], Tree], Tree, Tree]:
+    """(function that makes the initial parameters, their shapes, their logical axis names by leaf), as plain dict trees."""
+    boxed = jax.eval_shape(lambda: objective.init(rng.init_key(seed)))
+    is_box = lambda leaf: isinstance(leaf, meta.AxisMetadata)  # noqa: E731
+    names = jax.tree.map(lambda leaf: tuple(leaf.names), boxed, is_leaf=is_box)
+    return lambda: meta.unbox(objective.init(rng.init_key(seed))), meta.unbox(boxed), names
+
+
+def layout(objective: Objective, config: OptimConfig, batch: int, seed: int, mesh: Mesh, preset: str) -> Layout:
+    """Shapes and shardings of the state of `objective` on `mesh`, and the function that creates it there, sharded from the start.
+
+    Raises UserError where a parameter does not divide over its mesh axes.
+    """
+    make, shapes, names = parameters(objective, seed)
+    is_frozen = optim.masks.frozen(config)
+    optimizer = optim.build(config, tree.split(shapes, is_frozen)[1])
+
+    def create() -> State:
+        frozen, params = tree.split(make(), is_frozen)
+        zero = jnp.int32(0)
+        return State(zero, zero, params, frozen, optimizer.init(params), objective.carry(batch))
+
+    state = jax.eval_shape(create)
+    frozen_names, param_names = tree.split(names, is_frozen)
+    whole, by_row = partition.replicated(mesh), partition.batch_sharding(mesh)
+    moment_names = optim.moment_names(optimizer, param_names, state.params)
+    shardings = State(
+        step=whole,
+        skipped=whole,
+        params=partition.shardings(state.params, param_names, mesh, preset),
+        frozen=partition.shardings(state.frozen, frozen_names, mesh, preset),
+        moments=partition.shardings(state.moments, moment_names, mesh, preset),
+        carry=jax.tree.map(lambda _: by_row, state.carry),
+    )
+    return Layout(state, shardings, jax.jit(create, out_shardings=shardings))
+
+
+def adopt(state: State, objective: Objective, batch: int, place: Layout) -> State:
+    """`state` for a phase of another batch or length: everything stays but a carry of another shape, which starts again from zeros."""
+    shapes = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)  # noqa: E731
+    if shapes(state.carry) == shapes(place.shapes.carry):
+        return state
+    return dataclasses.replace(state, carry=jax.jit(lambda: objective.carry(batch), out_shardings=place.shardings.carry)())

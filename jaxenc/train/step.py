@@ -1,0 +1,72 @@
+"""One training step: corrupt, count, differentiate, clip, update. Pure, compiled once a phase."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+from jax.sharding import Mesh
+
+from jaxenc import optim, rng
+from jaxenc.objectives.base import Objective
+from jaxenc.optim.config import OptimConfig
+from jaxenc.sharding import partition
+from jaxenc.train import accumulate
+from jaxenc.train.config import TrainConfig
+from jaxenc.train.phases import Phase
+from jaxenc.train.state import Layout, State
+
+Report = dict[str, Any]
+
+
+def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array]) -> dict[str, Array]:
+    """The objective's corruption of every row of a batch, each with its own key."""
+    rows = {name: batch[name] for name in objective.reads}
+    return jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), rows, keys.step)
+
+
+def train_step(
+    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, state: State, batch: Mapping[str, Array]
+) -> tuple[State, Report]:
+    """The state after one more batch, and a report of float32 and i32 scalars.
+
+    The report holds `loss`, `metrics` {name: (sum, weight)}, `gradient_norm`, `lr`, `bad` (1 if this
+    step was skipped) and `skipped` (how many so far). A step whose loss or gradient is not
+    finite leaves parameters, moments and carry as they were, and counts as skipped.
+    """
+    keys = rng.training(config.seed, state.step, phase.batch)
+    example = corrupt(objective, keys, batch)
+    grads, terms, weights, metrics, carry = accumulate.gradients(
+        objective, config.microbatches, state.params, state.frozen, state.carry, example, keys
+    )
+    loss, norm = accumulate.combine(objective, terms, weights), optax.global_norm(grads)
+    good = jnp.isfinite(loss) & jnp.isfinite(norm)
+
+    transform = optim.build(optimizer, state.params)
+    grads = optim.clip_by_global_norm(grads, norm, optimizer.clip)
+    direction, moments = transform.update(grads, state.moments, state.params)
+    lr = optim.learning_rate(optimizer, phase.lr, phase.warmup, phase.steps)(state.step - phase.start)
+    params = jax.tree.map(lambda p, d: p - lr * d, state.params, direction)
+
+    kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), (state.params, state.moments, state.carry))
+    bad = (~good).astype(jnp.int32)
+    after = State(state.step + 1, state.skipped + bad, kept[0], state.frozen, kept[1], kept[2])
+    return after, {"loss": loss, "metrics": metrics, "gradient_norm": norm, "lr": lr, "bad": bad, "skipped": after.skipped}
+
+
+def compile_step(
+    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout, mesh: Mesh
+) -> Callable[[State, Mapping[str, Array]], tuple[State, Report]]:
+    """`train_step` jitted for one phase: state and batch sharded in and out, the old state donated. Call it under `jax.set_mesh`."""
+
+    def step(state: State, batch: Mapping[str, Array]) -> tuple[State, Report]:
+        return train_step(objective, config, optimizer, phase, state, batch)
+
+    return jax.jit(
+        step,
+        in_shardings=(layout.shardings, partition.batch_sharding(mesh)),
+        out_shardings=(layout.shardings, partition.replicated(mesh)),
+        donate_argnums=0,
+    )
