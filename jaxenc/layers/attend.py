@@ -1,0 +1,99 @@
+"""Scaled dot-product attention: one function, one argument that says which keys a query sees, several backends."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers.dropout import dropout
+from jaxenc.rng import Keys
+
+# Added in place of a score: finite, so that a row without any visible key has an average of values for its output, not NaN.
+HIDDEN = -1e30
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Visible:
+    """Which keys each query sees; exactly one field is set, through one of the constructors."""
+
+    lengths: Array | None = None
+    segments: Array | None = None
+    bias: Array | None = None
+
+    @staticmethod
+    def by_lengths(lengths: Array) -> "Visible":
+        """Every query, padded ones too, sees the first lengths[row] keys (google-research/bert masks keys only); i32 [batch]."""
+        return Visible(lengths=lengths)
+
+    @staticmethod
+    def by_segments(segments: Array) -> "Visible":
+        """A query sees the keys of its own segment: packed texts do not see one another, nor padding; i32 [batch, length]."""
+        return Visible(segments=segments)
+
+    @staticmethod
+    def by_bias(bias: Array) -> "Visible":
+        """`bias` [batch, heads, length, length] is added to the scaled scores; a large negative number hides a key."""
+        return Visible(bias=bias)
+
+
+def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float) -> str:
+    """The backend, `xla` or `cudnn`, for the choice `auto`, `xla` or `cudnn` on a platform (`cpu`, `gpu`, `tpu`).
+
+    `auto` is cudnn on a GPU in bfloat16 without attention dropout, which its public interface does not offer, and xla elsewhere.
+    Decided beforehand, because a failed call only shows when the step compiles. Raises UserError for cudnn where it cannot run.
+    """
+    fused = platform in ("gpu", "cuda") and jnp.dtype(compute) == jnp.bfloat16 and dropout_rate == 0
+    if backend == "cudnn" and not fused:
+        raise UserError(
+            f"attention is 'cudnn' on {platform} with {jnp.dtype(compute)} and attention_dropout {dropout_rate}: it runs on a gpu with "
+            "train.precision=bfloat16 and attention_dropout=0; use 'auto' or 'xla' here"
+        )
+    if backend not in ("auto", "xla", "cudnn"):
+        raise UserError(f"attention is {backend!r}: use auto, xla or cudnn")
+    return ("cudnn" if fused else "xla") if backend == "auto" else backend
+
+
+def attend(
+    q: Array, k: Array, v: Array, visible: Visible, execution: Execution, rate: float, noise: Keys | None, layer: int | Array
+) -> Array:
+    """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017); q, k, v and the result are [batch, length, heads, d].
+
+    Raises ValueError for an unknown backend, and for what cudnn does not do: attention dropout and any mask but lengths.
+    """
+    if execution.attention == "xla":
+        return _xla(q, k, v, visible, rate, noise, layer)
+    if execution.attention == "cudnn":
+        return _cudnn(q, k, v, visible, 0.0 if noise is None else rate)
+    raise ValueError(f"attention backend {execution.attention!r} is not xla or cudnn: pass the answer of layers.attend.resolve")
+
+
+def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k, preferred_element_type=jnp.float32) * q.shape[-1] ** -0.5
+    weights = jax.nn.softmax(_hide(scores, visible), axis=-1)
+    weights = dropout(weights, rate, noise, "attention_weights", layer).astype(v.dtype)
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+
+def _hide(scores: Array, visible: Visible) -> Array:
+    """Scores f32 [batch, heads, query, key] with the unseen keys at HIDDEN."""
+    if visible.bias is not None:
+        return scores + visible.bias.astype(scores.dtype)
+    if visible.segments is not None:
+        seen = visible.segments[:, None, :, None] == visible.segments[:, None, None, :]
+    else:
+        seen = (jnp.arange(scores.shape[-1]) < visible.lengths[:, None])[:, None, None, :]
+    return jnp.where(seen, scores, HIDDEN)
+
+
+def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array:
+    if rate > 0:
+        raise ValueError(f"attention backend cudnn has no dropout: set attention_dropout to 0 (it is {rate}) or the backend to xla")
+    if visible.lengths is None:
+        raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for segments or a bias")
+    # A softmax over no key at all is undefined in the kernel; a padding row looks at its first token instead and weighs nothing.
+    lengths = jnp.maximum(visible.lengths, 1)
+    return jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, implementation="cudnn")

@@ -1,0 +1,67 @@
+"""What sits on an encoder: the pooler, the masked-token head and a classifier."""
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.execution import Execution
+from jaxenc.layers import initializers
+from jaxenc.layers.activation import activate
+from jaxenc.layers.dense import Dense
+from jaxenc.layers.norm import LayerNorm
+
+# The logit of a row that only pads the table: finite, so that no loss or gradient meets infinity minus infinity.
+NEVER = -1e30
+
+
+class Pooler(nn.Module):
+    """tanh(dense(hidden[:, 0])): the vector of the first token (google-research/bert modeling.py)."""
+
+    width: int
+    init_scale: float
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, hidden: Array) -> Array:
+        """[batch, length, width] to [batch, width] in the compute dtype."""
+        init = initializers.truncated_normal(self.init_scale)
+        pooled = Dense(self.width, ("embed", "norm"), init, self.execution, name="dense")(hidden[:, 0])
+        return activate("tanh", pooled)
+
+
+class MlmHead(nn.Module):
+    """Dense, activation, LayerNorm, then the product with the token table (google-research/bert run_pretraining.py, get_masked_lm_output).
+
+    The table is the encoder's own and is passed in. Its rows from `vocab_size` on are padding: their logits are NEVER.
+    """
+
+    vocab_size: int
+    width: int
+    activation: str
+    norm_epsilon: float
+    init_scale: float
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, hidden: Array, table: Array) -> Array:
+        """hidden [..., width] and table [padded, width] to logits [..., padded] in the logits dtype (float32)."""
+        policy, init = self.execution.policy, initializers.truncated_normal(self.init_scale)
+        hidden = Dense(self.width, ("embed", "norm"), init, self.execution, name="dense")(hidden)
+        hidden = LayerNorm(self.norm_epsilon, self.execution, name="norm")(activate(self.activation, hidden))
+        bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
+        logits = jnp.einsum("...w,vw->...v", hidden, table.astype(policy.compute), preferred_element_type=policy.logits)
+        return jnp.where(jnp.arange(len(table)) < self.vocab_size, logits + bias, NEVER)
+
+
+class Classifier(nn.Module):
+    """One dense layer to `classes` logits: BERT's next-sentence head with 2 classes, 0 = next, 1 = random."""
+
+    classes: int
+    init_scale: float
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, pooled: Array) -> Array:
+        """[..., width] to logits [..., classes] in the logits dtype (float32)."""
+        init = initializers.truncated_normal(self.init_scale)
+        return Dense(self.classes, ("embed", None), init, self.execution, name="dense")(pooled).astype(self.execution.policy.logits)

@@ -1,0 +1,31 @@
+"""Layer normalisation."""
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.execution import Execution
+from jaxenc.layers import initializers
+
+
+class LayerNorm(nn.Module):
+    """(x - mean) / sqrt(variance + epsilon) · scale + bias over the last axis (Ba et al. 2016).
+
+    Everything is float32, where BERT's epsilon of 1e-12 survives, and the variance is taken around the mean: the shortcut
+    E[x²] - E[x]² loses the digits that parity at 1e-5 needs as soon as the mean is larger than the spread.
+    """
+
+    epsilon: float
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        """[..., features] of any float dtype to the same shape in the compute dtype."""
+        policy = self.execution.policy
+        scale = self.param("scale", nn.with_logical_partitioning(initializers.ones, ("norm",)), x.shape[-1:], policy.params)
+        bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("norm",)), x.shape[-1:], policy.params)
+        x = x.astype(policy.params)
+        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
+        return (centred * jax.lax.rsqrt(variance + self.epsilon) * scale + bias).astype(policy.compute)

@@ -1,0 +1,116 @@
+"""BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019): one module, told apart by fields."""
+
+import dataclasses
+from typing import ClassVar
+
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers import activation
+from jaxenc.layers.attend import Visible
+from jaxenc.layers.block import BlockSpec
+from jaxenc.layers.dropout import dropout
+from jaxenc.layers.embed import Embed, padded
+from jaxenc.layers.initializers import leading_rows, truncated_normal
+from jaxenc.layers.norm import LayerNorm
+from jaxenc.layers.stack import Stack
+from jaxenc.rng import Keys
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """The numbers of a BERT or RoBERTa encoder; the defaults are BERT-base uncased.
+
+    vocab_size: true number of tokens (the table is stored with `layers.embed.padded` rows). feed_forward: inner width.
+    positions: longest text in tokens. types: token types, 2 for BERT; 0 leaves the table out, as fairseq's RoBERTa does; 1 is the
+    layout that transformers gives RoBERTa. first_position: table row of position 0, 2 for RoBERTa (fairseq starts after its pad id);
+    the table has positions + first_position rows.
+    activation: `gelu_tanh` is what google-research/bert was trained with; `gelu_erf` is what transformers runs, and RoBERTa's.
+    norm_epsilon: 1e-12 is TensorFlow's (tf.contrib.layers.layer_norm); RoBERTa has 1e-5.
+    dropout: on the embeddings and on what each sublayer adds; attention_dropout: on the attention weights.
+    init_scale: standard deviation of the truncated normal that weights start from.
+    Raises UserError when a number does not fit.
+    """
+
+    kind: ClassVar[str] = "bert"
+
+    vocab_size: int = 30522
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    feed_forward: int = 3072
+    positions: int = 512
+    types: int = 2
+    first_position: int = 0
+    activation: str = "gelu_tanh"
+    norm_epsilon: float = 1e-12
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    init_scale: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "width", "layers", "heads", "feed_forward", "positions"):
+            if getattr(self, name) < 1:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes at least 1")
+        for name in ("types", "first_position"):
+            if getattr(self, name) < 0:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes at least 0")
+        if self.width % self.heads:
+            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a rate from 0 up to but not including 1")
+        for name in ("norm_epsilon", "init_scale"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
+        activation.check(self.activation, "model.activation")
+
+    @property
+    def block(self) -> BlockSpec:
+        """What one layer needs to know."""
+        return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
+
+
+class Embeddings(nn.Module):
+    """Token, position and type vectors, summed, normalised, then dropped out, in this order (google-research/bert modeling.py)."""
+
+    config: BertConfig
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, tokens: Array, types: Array, positions: Array, noise: Keys | None) -> Array:
+        """i32 [batch, length] each to [batch, length, width] in the compute dtype; the sum is float32."""
+        config, init = self.config, truncated_normal(self.config.init_scale)
+
+        def table(name: str, rows: int, axis: str | None, init_rows=init) -> Embed:
+            return Embed(rows, config.width, (axis, "table_embed"), init_rows, self.execution, name=name)
+
+        token = table("token", padded(config.vocab_size), "vocab", leading_rows(init, config.vocab_size))
+        position = table("position", config.positions + config.first_position, "length")
+        total = token(tokens) + position(positions + config.first_position)
+        if config.types:
+            total = total + table("type", config.types, None)(types)
+        hidden = LayerNorm(config.norm_epsilon, self.execution, name="norm")(total)
+        return dropout(hidden, config.dropout, noise, "embeddings")
+
+
+class Bert(nn.Module):
+    """The encoder: embeddings and a stack of post-LN layers. Pooler and heads are in `layers/heads.py`."""
+
+    config: BertConfig
+    execution: Execution
+
+    @nn.compact
+    def __call__(
+        self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+    ) -> Array:
+        """Hidden states [batch, length, width] of the last layer, in the compute dtype.
+
+        tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None for evaluation.
+        all_layers: the embedding output and every layer instead, [layers + 1, batch, length, width].
+        """
+        hidden = Embeddings(self.config, self.execution, name="embeddings")(tokens, types, positions, noise)
+        stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
+        return stack(hidden, visible, noise, all_layers)
