@@ -1,0 +1,55 @@
+"""The device mesh: how many devices share the batch, the parameters and the width of a layer."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import jax
+from jax.sharding import AxisType, Mesh
+
+from jaxenc.errors import UserError
+from jaxenc.sharding.rules import AXES, PRESETS
+
+
+@dataclasses.dataclass(frozen=True)
+class MeshConfig:
+    """preset: `dp` copies the parameters to every device, `fsdp` splits them too, `fsdp_tp` also splits each layer's width.
+
+    tensor: devices that share one layer's width; 0 is 2 under fsdp_tp and 1 otherwise.
+    fsdp: devices that share one copy of the parameters; 0 is all that `tensor` leaves, or 1 under dp. The rest go to `data`.
+    """
+
+    preset: str = "dp"
+    tensor: int = 0
+    fsdp: int = 0
+
+
+def sizes(config: MeshConfig, count: int) -> tuple[int, int, int]:
+    """The sizes (data, fsdp, tensor) of a mesh of `count` devices.
+
+    Raises UserError for an unknown preset, a size that the preset does not use and sizes that do not divide `count`.
+    """
+    if config.preset not in PRESETS:
+        raise UserError(f"mesh.preset is {config.preset!r}: use {', '.join(PRESETS)}")
+    used = PRESETS[config.preset]
+    for name, size in (("tensor", config.tensor), ("fsdp", config.fsdp)):
+        if size > 1 and name not in used:
+            raise UserError(f"mesh.{name} is {size}, and mesh.preset={config.preset} does not split over it: set mesh.{name}=0")
+    tensor = config.tensor or (2 if "tensor" in used else 1)
+    if tensor < 1 or count % tensor:
+        raise UserError(f"mesh.tensor is {tensor}, which does not divide the {count} devices: set mesh.tensor to a divisor of {count}")
+    left = count // tensor
+    fsdp = config.fsdp or (left if "fsdp" in used else 1)
+    if fsdp < 1 or left % fsdp:
+        raise UserError(
+            f"mesh.fsdp is {fsdp}, which does not divide {left} ({count} devices over mesh.tensor {tensor}): set mesh.fsdp to a divisor of {left}"
+        )
+    return left // fsdp, fsdp, tensor
+
+
+def make(config: MeshConfig, devices: Sequence[jax.Device] | None = None) -> Mesh:
+    """A mesh with the axes data, fsdp, tensor over `devices` (all of every process where None), for `jax.set_mesh`.
+
+    The axis types are Auto: the compiler places what the step's argument shardings leave open. Raises as `sizes` does.
+    """
+    devices = jax.devices() if devices is None else devices
+    return jax.make_mesh(sizes(config, len(devices)), AXES, (AxisType.Auto,) * len(AXES), devices=devices)

@@ -1,0 +1,82 @@
+"""Shardings of parameters, optimizer state and batches on a mesh, and the way of host arrays onto it."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from jaxenc.errors import UserError
+from jaxenc.sharding import multihost, rules
+
+Tree = Any
+
+
+def shardings(shapes: Tree, names: Tree, mesh: Mesh, preset: str) -> Tree:
+    """A tree of NamedSharding with the structure of `shapes`, any tree of arrays or ShapeDtypeStructs.
+
+    names: the same tree with a tuple of logical axis names in the place of each array, () for a scalar.
+    Raises UserError, with the parameter's path, when the mesh does not divide an axis; ValueError when an array has another number
+    of axes than names, or as `rules.spec` does.
+    """
+
+    def one(path: tuple, leaf: Any, axes: tuple[str | None, ...]) -> NamedSharding:
+        where = jax.tree_util.keystr(path, simple=True, separator="/")
+        if len(axes) != len(leaf.shape):
+            raise ValueError(f"{where} has the shape {leaf.shape} and the logical axes {axes}")
+        sharding = NamedSharding(mesh, rules.spec(axes, preset))
+        for name, size in zip(axes, leaf.shape, strict=True):
+            _check_divides(where, name, size, mesh, preset)
+        return sharding
+
+    return jax.tree_util.tree_map_with_path(one, shapes, names)
+
+
+def _check_divides(where: str, name: str | None, size: int, mesh: Mesh, preset: str) -> None:
+    axes = [axis for axis in rules.mesh_axes(name, preset) if mesh.shape[axis] > 1]
+    parts = math.prod(mesh.shape[axis] for axis in axes)
+    if size % parts:
+        over = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in axes)
+        raise UserError(f"{where}: its axis {name!r} of size {size} cannot be split in {parts} ({over}): choose mesh sizes that divide it")
+
+
+def replicated(mesh: Mesh) -> NamedSharding:
+    """The sharding of a value that every device holds whole."""
+    return NamedSharding(mesh, PartitionSpec())
+
+
+def batch_sharding(mesh: Mesh) -> NamedSharding:
+    """The sharding of any array whose leading axis is the rows of the batch."""
+    return NamedSharding(mesh, PartitionSpec(rules.TABLE["batch"]))
+
+
+def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
+    """Global arrays, split by rows, from the rows that this process read: its `multihost.process_slots` of the global batch.
+
+    Each array is [rows of this process, ...] and becomes [rows of all processes, ...]. Raises UserError when the devices cannot
+    share the global batch evenly, or when the mesh gives this process other rows than its slots.
+    """
+    sharding = batch_sharding(mesh)
+    return {name: _place_one(array, sharding) for name, array in batch.items()}
+
+
+def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
+    count, index = jax.process_count(), jax.process_index()
+    rows, mesh = len(array) * count, sharding.mesh
+    parts = mesh.shape["data"] * mesh.shape["fsdp"]
+    if rows % parts:
+        raise UserError(
+            f"train.batch: {rows} rows cannot be split over {parts} devices (data {mesh.shape['data']} x fsdp "
+            f"{mesh.shape['fsdp']}): set it to a multiple of {parts}"
+        )
+    shape = (rows, *array.shape[1:])
+    held = [slices[0].indices(rows) for slices in sharding.addressable_devices_indices_map(shape).values()]
+    slots = multihost.process_slots(rows, count, index)
+    if (min(part[0] for part in held), max(part[1] for part in held)) != (slots.start, slots.stop):
+        raise UserError(
+            f"mesh: process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}: "
+            "choose mesh sizes that keep the devices of a process together"
+        )
+    return jax.make_array_from_process_local_data(sharding, array, shape)
