@@ -1,0 +1,11 @@
+"""Recipes: `get_config(argument='') -> ConfigDict`, made from a Run, one file a recipe. `--config bert/base` names bert/base.py here."""
+
+from ml_collections import ConfigDict
+
+from jaxenc import config
+from jaxenc.run import Run
+
+
+def recipe(run: Run) -> ConfigDict:
+    """The ConfigDict of a run, whose fields the command line overrides by name and type."""
+    return ConfigDict(config.to_dict(run))

@@ -41,8 +41,9 @@ class Run:
     @property
     def plan(self) -> tuple[Phase, ...]:
         """The phases, resolved: one where `phases` is empty."""
-        optim = self.optim
-        single = Phase(0, self.train.steps, self.data.length, self.train.batch, self.objective.max_predictions, optim.lr, optim.warmup)
+        train, optim = self.train, self.optim
+        numbers = (train.steps, self.data.length, train.batch, self.objective.max_predictions, optim.lr, optim.warmup)
+        single = Phase(0, *numbers, schedule_start=0, schedule_steps=train.steps)
         plan = phases.resolve(self.phases, single)
         longest = max(phase.length for phase in plan)
         if longest > self.model.positions:

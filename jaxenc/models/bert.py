@@ -114,3 +114,10 @@ class Bert(nn.Module):
         hidden = Embeddings(self.config, self.execution, name="embeddings")(tokens, types, positions, noise)
         stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
         return stack(hidden, visible, noise, all_layers)
+
+
+def forward_flops(config: BertConfig, length: int) -> float:
+    """FLOPs of the encoder's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+    width = config.width
+    per_token = 2.0 * (4 * width * width + 2 * width * config.feed_forward) + 4.0 * length * width
+    return config.layers * length * per_token

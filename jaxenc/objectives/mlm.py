@@ -13,7 +13,7 @@ from jaxenc import rng
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import by_lengths
+from jaxenc.layers.attend import Visible
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import MlmHead
 from jaxenc.models.bert import Bert, BertConfig, forward_flops
@@ -83,7 +83,7 @@ class Mlm(Objective):
 
     def init(self, key: Array) -> Tree:
         config, row = self.encoder.config, jnp.zeros((1, 2), jnp.int32)
-        encoder = self.encoder.init(rng.part(key, "encoder"), row, row, row, by_lengths(jnp.array([2])), None)["params"]
+        encoder = self.encoder.init(rng.part(key, "encoder"), row, row, row, Visible.by_lengths(jnp.array([2])), None)["params"]
         hidden = jnp.zeros((1, 1, config.width), self.encoder.execution.policy.compute)
         table = jnp.zeros((padded(config.vocab_size), config.width), jnp.float32)
         return {**encoder, "mlm": self.head.init(rng.part(key, "mlm"), hidden, table)["params"]}
@@ -107,7 +107,7 @@ class Mlm(Objective):
     def hidden(self, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
         """The encoder's last layer on the corrupted row, [batch, length, width]."""
         lengths = jnp.sum(example["segments"] > 0, axis=1)
-        inputs = (example["tokens"], example["types"], example["positions"], by_lengths(lengths), noise)
+        inputs = (example["tokens"], example["types"], example["positions"], Visible.by_lengths(lengths), noise)
         return self.encoder.apply({"params": params}, *inputs)
 
     def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:

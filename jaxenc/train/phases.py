@@ -9,7 +9,8 @@ from jaxenc.errors import UserError
 class Phases:
     """One value a phase. `steps` says how many phases there are; a field left at () takes the run's single value in each.
 
-    Moments carry over a border; the row grid, the schedule's clock and the compiled step are each phase's own.
+    Moments carry over a border; the row grid and the compiled step are each phase's own, and so is the schedule's clock, unless
+    `one_schedule` lets one warm-up and decay span the run, as when BERT went from 128 to 512 tokens.
     """
 
     steps: tuple[int, ...] = ()
@@ -18,11 +19,16 @@ class Phases:
     max_predictions: tuple[int, ...] = ()
     lr: tuple[float, ...] = ()
     warmup: tuple[int, ...] = ()
+    one_schedule: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """One phase, resolved. start: the run's step at which it begins; max_predictions 0 = the objective's own choice."""
+    """One phase, resolved.
+
+    start: the run's step at which it begins; max_predictions 0 = the objective's own choice. schedule_start, schedule_steps: where
+    the learning rate's clock starts and how long its schedule is.
+    """
 
     start: int
     steps: int
@@ -31,6 +37,8 @@ class Phase:
     max_predictions: int
     lr: float
     warmup: int
+    schedule_start: int
+    schedule_steps: int
 
     @property
     def end(self) -> int:
@@ -44,7 +52,8 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
     resolved: list[Phase] = []
     start = 0
     for i, steps in enumerate(phases.steps):
-        chosen = {"start": start, "steps": steps}
+        clock = (0, sum(phases.steps)) if phases.one_schedule else (start, steps)
+        chosen = {"start": start, "steps": steps, "schedule_start": clock[0], "schedule_steps": clock[1]}
         for name in ("length", "batch", "max_predictions", "lr", "warmup"):
             values = getattr(phases, name)
             if values and len(values) != len(phases.steps):

@@ -47,7 +47,7 @@ def train_step(
     transform = optim.build(optimizer, state.params)
     grads = optim.clip_by_global_norm(grads, norm, optimizer.clip)
     direction, moments = transform.update(grads, state.moments, state.params)
-    lr = optim.learning_rate(optimizer, phase.lr, phase.warmup, phase.steps)(state.step - phase.start)
+    lr = optim.learning_rate(optimizer, phase.lr, phase.warmup, phase.schedule_steps)(state.step - phase.schedule_start)
     params = jax.tree.map(lambda p, d: p - lr * d, state.params, direction)
 
     kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), (state.params, state.moments, state.carry))

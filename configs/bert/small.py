@@ -1,0 +1,33 @@
+"""BERT-small (4 layers, 512 wide) for one GPU and a corpus of 100 MB or so: masked tokens only, rows of 128 tokens.
+
+    jaxenc pretrain --config bert/small --config.data.path DATA --workdir RUN
+
+Minutes on one H100; the README has the numbers it reaches.
+"""
+
+from ml_collections import ConfigDict
+
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.configs import recipe
+from jaxenc.models.bert import BertConfig
+from jaxenc.models.sizes import bert
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.optim.config import OptimConfig
+from jaxenc.run import Run
+from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+
+import dataclasses
+
+
+def get_config(argument: str = "") -> ConfigDict:
+    model: BertConfig = dataclasses.replace(bert(4, 512), dropout=0.0, attention_dropout=0.0)
+    run = Run(
+        objective=MlmConfig(),
+        model=model,
+        train=TrainConfig(steps=10_000, batch=256),
+        optim=OptimConfig(lr=1e-3, warmup=1000),
+        checkpoint=CheckpointConfig(every=2_000),
+        eval=EvalConfig(every=2_000),
+        log=LogConfig(every=100),
+    )
+    return recipe(run)

@@ -1,0 +1,104 @@
+"""From `--config NAME|FILE.py|config.json --config.x.y=value ...` to a Run."""
+
+import ast
+import difflib
+import importlib
+import importlib.util
+import json
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from absl import flags
+from ml_collections import ConfigDict, config_flags
+
+import jaxenc.configs
+from jaxenc import config
+from jaxenc.errors import UserError
+from jaxenc.run import Run, from_dict
+
+
+def resolve(name: str, overrides: Sequence[str]) -> Run:
+    """The run that `name` describes, with `--config.FIELD=VALUE` overrides applied.
+
+    name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user's own with `get_config`, which runs
+    because they named it, or a config.json of a run, which is only read. Raises UserError for whatever does not fit, with near names.
+    """
+    return from_dict(_override(_load(name), overrides))
+
+
+def names() -> list[str]:
+    """Every recipe of the package, such as `bert/base`."""
+    root = pathlib.Path(jaxenc.configs.__path__[0])
+    files = (path.relative_to(root) for path in root.glob("*/*.py") if path.name != "__init__.py")
+    return sorted(str(path.with_suffix("")).replace("\\", "/") for path in files)
+
+
+def _load(name: str) -> ConfigDict:
+    path, _, argument = name.partition(":")
+    if path.endswith(".json"):
+        return _from_json(pathlib.Path(path))
+    module = _from_file(pathlib.Path(path)) if path.endswith(".py") else _from_package(path)
+    return module.get_config(argument)
+
+
+def _from_json(path: pathlib.Path) -> ConfigDict:
+    try:
+        return ConfigDict(config.to_dict(from_dict(json.loads(path.read_text()))))
+    except (OSError, ValueError) as error:
+        raise UserError(f"--config {path}: {error}: name a run's config.json") from error
+
+
+def _from_file(path: pathlib.Path) -> Any:
+    if not path.is_file():
+        raise UserError(f"--config {path}: no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not hasattr(module, "get_config"):
+        raise UserError(f"--config {path}: it has no function get_config(argument='') that returns a ConfigDict")
+    return module
+
+
+def _from_package(name: str) -> Any:
+    if name not in names():
+        close = difflib.get_close_matches(name, names(), n=3, cutoff=0.4) or names()
+        raise UserError(f"--config {name}: no such recipe: did you mean {', '.join(close)}? A file of your own ends in .py")
+    return importlib.import_module("jaxenc.configs." + name.replace("/", "."))
+
+
+def _override(recipe: ConfigDict, overrides: Sequence[str]) -> dict[str, Any]:
+    """The recipe's dict after `overrides`, parsed by ml_collections with the types of the fields."""
+    known = dict(config.flatten(recipe.to_dict()))
+    for item in overrides:
+        _check_name(item, known)
+    values = flags.FlagValues()
+    config_flags.DEFINE_config_dict("config", recipe, flag_values=values)
+    try:
+        values(["jaxenc", *_whole_tuples(overrides, known)])
+    except (flags.Error, TypeError, ValueError, AttributeError, KeyError) as error:
+        raise UserError(f"{' '.join(overrides)}: {str(error).splitlines()[0]}") from error
+    return values["config"].value.to_dict()
+
+
+def _check_name(item: str, known: Iterable[str]) -> None:
+    path, equals, _ = item.removeprefix("--config.").partition("=")
+    if not item.startswith("--config.") or not equals:
+        raise UserError(f"{item}: overrides are written --config.FIELD=VALUE, such as --config.train.steps=100")
+    if path not in set(known):
+        close = difflib.get_close_matches(path, list(known), n=3, cutoff=0.5) or [p for p in known if p.endswith(path.split(".")[-1])]
+        hint = f": did you mean {', '.join(close)}?" if close else ": `jaxenc inspect --config NAME` prints the fields"
+        raise UserError(f"--config.{path} is not a field{hint}")
+
+
+def _whole_tuples(overrides: Sequence[str], known: dict[str, Any]) -> list[str]:
+    """Overrides with `1,2` and `5` for tuple fields written as tuples."""
+    out = []
+    for item in overrides:
+        path, _, text = item.removeprefix("--config.").partition("=")
+        if isinstance(known[path], tuple) and not text.startswith("("):
+            text = f"({text},)" if text else "()"
+        if isinstance(known[path], tuple):
+            text = repr(tuple(ast.literal_eval(text)))
+        out.append(f"--config.{path}={text}")
+    return out
