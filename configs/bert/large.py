@@ -9,8 +9,8 @@ from ml_collections import ConfigDict
 
 from jaxenc.configs import recipe
 from jaxenc.configs.bert import published
-from jaxenc.models.sizes import BERT
+from jaxenc.models.sizes import BERT, bert
 
 
 def get_config(argument: str = "") -> ConfigDict:
-    return recipe(published(BERT["large"]))
+    return recipe(published(bert(*BERT["large"])))

@@ -11,12 +11,11 @@ from ml_collections import ConfigDict
 from jaxenc.configs import recipe
 from jaxenc.configs.bert import published
 from jaxenc.errors import UserError
-from jaxenc.models.sizes import SMALL_LAYERS, SMALL_WIDTHS, bert
+from jaxenc.models.sizes import BERT_SMALL, bert
 
 
 def get_config(argument: str = "") -> ConfigDict:
-    names = [f"{layers}x{width}" for layers in SMALL_LAYERS for width in SMALL_WIDTHS]
-    if argument not in names:
-        raise UserError(f"--config bert/sizes takes a size after the colon, such as bert/sizes:4x512; {argument!r} is none of {' '.join(names)}")
-    layers, width = argument.split("x")
-    return recipe(published(bert(int(layers), int(width))))
+    sizes = {f"{layers}x{width}": (layers, width) for layers, width in BERT_SMALL}
+    if argument not in sizes:
+        raise UserError(f"--config bert/sizes takes a size after the colon, such as bert/sizes:4x512; {argument!r} is none of {' '.join(sizes)}")
+    return recipe(published(bert(*sizes[argument])))

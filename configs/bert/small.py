@@ -5,6 +5,8 @@
 Minutes on one H100; the README has the numbers it reaches.
 """
 
+import dataclasses
+
 from ml_collections import ConfigDict
 
 from jaxenc.checkpoint.config import CheckpointConfig
@@ -15,8 +17,6 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.run import Run
 from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
-
-import dataclasses
 
 
 def get_config(argument: str = "") -> ConfigDict:

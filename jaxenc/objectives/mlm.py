@@ -110,10 +110,14 @@ class Mlm(Objective):
         inputs = (example["tokens"], example["types"], example["positions"], Visible.by_lengths(lengths), noise)
         return self.encoder.apply({"params": params}, *inputs)
 
+    def logits(self, params: Tree, hidden: Array, at: Array) -> Array:
+        """float32 [batch, predictions, padded vocabulary] at the positions `at`, i32 [batch, predictions]."""
+        chosen = jnp.take_along_axis(hidden, at[..., None], axis=1)
+        return self.head.apply({"params": params["mlm"]}, chosen, token_table(params))
+
     def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
-        at = jnp.take_along_axis(hidden, example["masked_at"][..., None], axis=1)
-        logits = self.head.apply({"params": params["mlm"]}, at, token_table(params))
+        logits = self.logits(params, hidden, example["masked_at"])
         loss, correct = losses.cross_entropy(logits, example["masked_ids"], example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)
         return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **token_masking.statistics(example)}

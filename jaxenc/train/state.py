@@ -10,8 +10,9 @@ from flax.core import meta
 from jax import Array
 from jax.sharding import Mesh
 
-from jaxenc import optim, rng, tree
+from jaxenc import rng, tree
 from jaxenc.objectives.base import Objective, Tree
+from jaxenc.optim import build, masks
 from jaxenc.optim.config import OptimConfig
 from jaxenc.sharding import partition
 
@@ -59,8 +60,8 @@ def layout(objective: Objective, config: OptimConfig, batch: int, seed: int, mes
     Raises UserError where a parameter does not divide over its mesh axes.
     """
     make, shapes, names = parameters(objective, seed)
-    is_frozen = optim.masks.frozen(config)
-    optimizer = optim.build(config, tree.split(shapes, is_frozen)[1])
+    is_frozen = masks.frozen(config)
+    optimizer = build.build(config, shapes)
 
     def create() -> State:
         frozen, params = tree.split(make(), is_frozen)
@@ -70,7 +71,7 @@ def layout(objective: Objective, config: OptimConfig, batch: int, seed: int, mes
     state = jax.eval_shape(create)
     frozen_names, param_names = tree.split(names, is_frozen)
     whole, by_row = partition.replicated(mesh), partition.batch_sharding(mesh)
-    moment_names = optim.moment_names(optimizer, param_names, state.params)
+    moment_names = build.moment_names(optimizer, state.params, param_names)
     shardings = State(
         step=whole,
         skipped=whole,

@@ -9,8 +9,9 @@ import optax
 from jax import Array
 from jax.sharding import Mesh
 
-from jaxenc import optim, rng
+from jaxenc import rng, tree
 from jaxenc.objectives.base import Objective
+from jaxenc.optim import build, clip, schedules
 from jaxenc.optim.config import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.train import accumulate
@@ -44,10 +45,10 @@ def train_step(
     loss, norm = accumulate.combine(objective, terms, weights), optax.global_norm(grads)
     good = jnp.isfinite(loss) & jnp.isfinite(norm)
 
-    transform = optim.build(optimizer, state.params)
-    grads = optim.clip_by_global_norm(grads, norm, optimizer.clip)
+    transform = build.build(optimizer, tree.merge(state.params, state.frozen))
+    grads = clip.clip_by_global_norm(grads, norm, optimizer.clip)
     direction, moments = transform.update(grads, state.moments, state.params)
-    lr = optim.learning_rate(optimizer, phase.lr, phase.warmup, phase.schedule_steps)(state.step - phase.schedule_start)
+    lr = schedules.learning_rate(optimizer, phase.lr, phase.warmup, phase.schedule_steps)(state.step - phase.schedule_start)
     params = jax.tree.map(lambda p, d: p - lr * d, state.params, direction)
 
     kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), (state.params, state.moments, state.carry))

@@ -1,0 +1,52 @@
+"""`jaxenc demo`: the whole way on one CPU, from text found on this machine to a model that fills in words."""
+
+import argparse
+import pathlib
+import sys
+
+from jaxenc.cli import config as cli_config
+from jaxenc.cli import fill_mask
+from jaxenc.cli.main import main
+from jaxenc.cli.pretrain import PREEMPTED, pretrain
+from jaxenc.cli.report import report
+from jaxenc.load import load
+
+SENTENCES = (
+    "Return the [MASK] of the given object.",
+    "If the file does not exist, an [MASK] is raised.",
+    "The default [MASK] is used when no argument is given.",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workdir", default=pathlib.Path("runs/demo"), type=pathlib.Path, help="where everything goes; run again, it continues")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Each part is the command of its own that it prints; what is already there is not made again."""
+    tokenizer, data, workdir = (args.workdir / name for name in ("tokenizer", "data", "run"))
+    steps = [
+        ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--out", str(tokenizer)],
+        ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],
+    ]
+    for step in steps:
+        say("$ jaxenc " + " ".join(step))
+        code = main(step)
+        if code:
+            return code
+    overrides = [f"--config.data.path={data}", *args.overrides]
+    say(f"$ jaxenc pretrain --config bert/tiny --workdir {workdir} {' '.join(overrides)}")
+    outcome = pretrain(cli_config.resolve("bert/tiny", overrides), workdir)
+    if outcome.preempted:
+        return PREEMPTED
+    say(f"$ jaxenc report --workdir {workdir}")
+    report(workdir, with_baselines=True)
+    model = load(workdir)
+    for sentence in SENTENCES:
+        say(f'$ jaxenc fill-mask --model {workdir} --text "{sentence}"')
+        print(sentence, *map(fill_mask.shown, model.fill_mask(sentence)), sep="\n")
+    return 0
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,49 @@
+"""`jaxenc evaluate`: held-out numbers of a run's checkpoint."""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+
+import jax
+
+from jaxenc.checkpoint import restore
+from jaxenc.cli import jobs
+from jaxenc.config import flatten
+from jaxenc.errors import UserError
+from jaxenc.run import Run, from_dict
+from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.train import phases
+from jaxenc.train.begin import begin
+from jaxenc.train.loop import evaluation
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory")
+    parser.add_argument("--step", type=int, default=0, help="which checkpoint; the newest that verifies where it is not given")
+    parser.add_argument("--data", default="", metavar="DIR", help="other data with the same tokenizer; the run's own where it is not given")
+    parser.add_argument("--batch", type=int, default=0, help="rows at a time; it changes no number")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints one JSON line: the step and every held-out number."""
+    directory = args.workdir / "checkpoints"
+    path = restore.find(directory / str(args.step) if args.step else args.workdir, True, "--workdir")
+    recipe: Run = from_dict(restore.read_json(path, jobs.CONFIG))
+    changed = dataclasses.replace(
+        recipe,
+        mesh=MeshConfig(),
+        data=dataclasses.replace(recipe.data, path=args.data or recipe.data.path),
+        eval=dataclasses.replace(recipe.eval, batch=args.batch or recipe.eval.batch),
+    )
+    job = jobs.prepare(changed, args.workdir)
+    saved = restore.read_json(path, jobs.MANIFEST)["tokenizer"]["fingerprint"]
+    if saved != job.vocabulary.fingerprint:
+        raise UserError(f"--data {changed.data.path}: it was made with another tokenizer than the checkpoint's: build it with {path / 'tokenizer'}")
+    step, plan = int(path.name), job.run.plan
+    phase = plan[phases.locate(plan, max(step - 1, 0))[0]]
+    with jax.set_mesh(job.mesh):
+        state = begin(restore.Start("resume", path, step), plan, job.layout)
+        numbers = evaluation(job, phase, job.objective(phase))(state)
+    print(json.dumps({"step": step, **dict(flatten(numbers))}))
+    return 0

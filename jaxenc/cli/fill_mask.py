@@ -1,0 +1,24 @@
+"""`jaxenc fill-mask`: what a model puts in the place of [MASK]."""
+
+import argparse
+
+from jaxenc.load import Guess, load
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
+    parser.add_argument("--text", required=True, action="append", help="a text with [MASK] in it; may be given several times")
+    parser.add_argument("--top", type=int, default=5, help="how many candidates for each [MASK]")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints each text and, for each of its masks, the likeliest tokens with their probabilities."""
+    model = load(args.model)
+    for text in args.text:
+        print("\n".join([text, *(shown(guesses) for guesses in model.fill_mask(text, args.top))]))
+    return 0
+
+
+def shown(guesses: list[Guess]) -> str:
+    """`  library 0.21 · module 0.11 · ...`"""
+    return "  " + " · ".join(f"{guess.token} {guess.probability:.2f}" for guess in guesses)

@@ -1,0 +1,95 @@
+"""`jaxenc inspect`: what a config amounts to, without running it."""
+
+import argparse
+import json
+import math
+from typing import Any
+
+import jax
+
+from jaxenc import config, tree
+from jaxenc.cli import config as cli_config
+from jaxenc.data import manifest as manifests
+from jaxenc.data.vocabulary import Vocabulary, published_bert
+from jaxenc.models.count import parameter_count, true_shape
+from jaxenc.run import Run
+from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding import rules
+from jaxenc.train.state import layout, parameters
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", required=True, help="a recipe such as bert/base, a FILE.py of your own, or a run's config.json")
+    parser.add_argument("--devices", type=int, default=0, help="devices to lay the mesh out for; this machine's where it is not given")
+    parser.add_argument("--parameters", action="store_true", help="list every parameter with its axes and sharding")
+    parser.add_argument("--fields", action="store_true", help="print the resolved config as JSON and nothing else")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the parameters by part, the phases with their FLOPs and the bytes of the state; compiles and allocates nothing."""
+    recipe = cli_config.resolve(args.config, args.overrides)
+    vocabulary = manifests.read(recipe.data.path).vocabulary if recipe.data.path else published_bert(recipe.model.vocab_size)
+    recipe = recipe.with_vocabulary(vocabulary)
+    if args.fields:
+        print(json.dumps(config.to_dict(recipe), indent=1))
+        return 0
+    objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform)
+    _, shapes, names = parameters(objective, recipe.train.seed)
+    lines = by_part(shapes, vocabulary.size)
+    if args.parameters:
+        lines += listing(shapes, names, recipe.mesh.preset, vocabulary.size)
+    lines += by_phase(recipe, vocabulary)
+    lines += sizes(recipe, objective, shapes, names, args.devices or jax.device_count())
+    print("\n".join(lines))
+    return 0
+
+
+def by_part(shapes: dict[str, Any], vocab_size: int) -> list[str]:
+    """The true number of parameters (padding rows of the vocabulary not counted) of each part, without heads, and in all."""
+    counts = {part: parameter_count({part: branch}, vocab_size) for part, branch in shapes.items()}
+    body = sum(count for part, count in counts.items() if part in ("embeddings", "encoder", "pooler"))
+    lines = [f"{part:<16}{count:>14,}" for part, count in counts.items()]
+    return [*lines, f"{'without heads':<16}{body:>14,}", f"{'parameters':<16}{sum(counts.values()):>14,}"]
+
+
+def listing(shapes: dict[str, Any], names: dict[str, Any], preset: str, vocab_size: int) -> list[str]:
+    """A line a parameter: path, true shape, logical axes and what the preset makes of them."""
+    axes = dict(tree.leaves(names))
+    return [
+        f"{path:<48} {str(true_shape(path, leaf.shape, vocab_size)):<16} {str(axes[path]):<28} {rules.spec(axes[path], preset)}"
+        for path, leaf in tree.leaves(shapes)
+    ]
+
+
+def by_phase(recipe: Run, vocabulary: Vocabulary) -> list[str]:
+    """A line a phase: steps, batch, length, schedule, model FLOPs of a step and of the phase."""
+    lines = []
+    for number, phase in enumerate(recipe.plan, 1):
+        flops = recipe.build(vocabulary, phase, jax.devices()[0].platform).flops(phase.length) * phase.batch
+        lines.append(
+            f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, rate {phase.lr:g}, warm-up "
+            f"{phase.warmup:,}; {flops / 1e12:,.3f} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
+        )
+    return lines
+
+
+def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, Any], devices: int) -> list[str]:
+    """Bytes of parameters, moments and carry in all (what a checkpoint holds) and on each of `devices` devices."""
+    one = meshes.make(meshes.MeshConfig(), jax.devices()[:1])
+    state = layout(objective, recipe.optim, recipe.plan[0].batch, recipe.train.seed, one, "dp").shapes
+    total = {part: _bytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
+    mesh = dict(zip(rules.AXES, meshes.sizes(recipe.mesh, devices), strict=True))
+    axes = dict(tree.leaves(names))
+    split = lambda path: math.prod(mesh[axis] for name in axes[path] for axis in rules.mesh_axes(name, recipe.mesh.preset))  # noqa: E731
+    here = sum(_bytes(leaf) / split(path) for path, leaf in tree.leaves(shapes))
+    share = here / (total["params"] + total["frozen"])
+    per_device = here + total["moments"] * share + total["carry"] / (mesh["data"] * mesh["fsdp"])
+    return [
+        "state: " + ", ".join(f"{part} {size / 1e6:,.1f} MB" for part, size in total.items()),
+        f"a checkpoint: about {sum(total.values()) / 1e6:,.1f} MB",
+        f"on each of {devices} devices ({' x '.join(f'{axis} {size}' for axis, size in mesh.items())}): {per_device / 1e6:,.1f} MB of state",
+    ]
+
+
+def _bytes(branch: Any) -> int:
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(branch))
