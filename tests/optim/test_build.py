@@ -1,4 +1,4 @@
-"""Updates against transcriptions of the originals in float64, leaf by leaf."""
+"""Updates against transcriptions of the originals in float64, leaf by leaf: |a - b| <= 1e-6 · (|b| + max|b| of the leaf)."""
 
 import re
 from typing import Any

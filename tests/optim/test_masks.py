@@ -15,6 +15,7 @@ PATHS = {
     "encoder/layer_00/attention/query/kernel": True,
     "mlm/normal/kernel": True,
     "mlm/bias": False,
+    "mlm/bias_net/kernel": True,
     "mlm/unbias/kernel": True,
 }
 PARAMS = tree.from_leaves((path, np.zeros(2)) for path in PATHS)
@@ -31,9 +32,9 @@ def test_no_exclusion_decays_every_parameter() -> None:
 def test_freezing_splits_the_tree_and_loses_nothing() -> None:
     config = OptimConfig(freeze=("embeddings/.*", "encoder/layer_00/.*"))
     held, moving = tree.split(PARAMS, frozen(config))
-    assert [path for path, _ in tree.leaves(moving)] == ["mlm/bias", "mlm/normal/kernel", "mlm/unbias/kernel"]
+    assert [path for path, _ in tree.leaves(moving)] == ["mlm/bias", "mlm/bias_net/kernel", "mlm/normal/kernel", "mlm/unbias/kernel"]
     assert [path for path, _ in tree.leaves(trained(config, PARAMS))] == [path for path, _ in tree.leaves(moving)]
-    assert len(list(tree.leaves(held))) + 3 == len(PATHS)
+    assert len(list(tree.leaves(held))) + 4 == len(PATHS)
 
 
 @pytest.mark.parametrize(
