@@ -50,7 +50,8 @@ IDS = ["bert", "adamw", "adamw_98", "lamb", "lamb_albert"]
 
 def start() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
-    return {path: np.zeros(shape, np.float32) if "head" in path else rng.normal(size=shape).astype(np.float32) for path, shape in SHAPES.items()}
+    scale = lambda path: 0 if "head" in path else 1  # noqa: E731
+    return {path: (scale(path) * rng.normal(size=shape)).astype(np.float32) for path, shape in SHAPES.items()}
 
 
 def gradients(step: int) -> dict[str, np.ndarray]:
