@@ -41,7 +41,8 @@ def sizes(config: MeshConfig, count: int) -> tuple[int, int, int]:
     fsdp = config.fsdp or (left if "fsdp" in used else 1)
     if fsdp < 1 or left % fsdp:
         raise UserError(
-            f"mesh.fsdp is {fsdp}, which does not divide {left} ({count} devices over mesh.tensor {tensor}): set mesh.fsdp to a divisor of {left}"
+            f"mesh.fsdp is {fsdp}, which does not divide the {left} devices that mesh.tensor {tensor} leaves of {count}: "
+            f"set mesh.fsdp to a divisor of {left}"
         )
     return left // fsdp, fsdp, tensor
 

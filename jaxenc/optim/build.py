@@ -1,0 +1,49 @@
+"""The optimizer of a configuration, and the logical axes of its state."""
+
+from typing import Any
+
+import jax
+import optax
+
+from jaxenc.errors import UserError
+from jaxenc.optim import masks
+from jaxenc.optim.adam import scale_by_adam
+from jaxenc.optim.config import OptimConfig
+
+Tree = Any
+
+
+def build(config: OptimConfig, params: Tree) -> optax.GradientTransformation:
+    """A transformation from clipped gradients to the direction that the step multiplies by -lr and adds to the parameters.
+
+    params: all parameters of the model or their shapes, frozen ones included, so that every pattern is checked against the whole
+    model; the transformation's `init` and `update` take the trained ones. Its state holds moments and the count of its own updates.
+
+    adamw: Adam's direction plus weight_decay · parameter where decay_mask holds (Loshchilov and Hutter 2019, algorithm 2).
+    lamb: that sum times |parameter| / |sum| per leaf, 1 where either norm is 0 (You et al. 2020, algorithm 2, with φ(z) = z). Leaves
+    without decay have the ratio 1, which the paper does not say and the code behind the published models does
+    (google-research/albert:lamb_optimizer.py; NVIDIA/apex:csrc/multi_tensor_lamb.cu unless use_nvlamb).
+
+    Raises UserError for an unknown name, a beta outside (0, 1) and as `masks` does.
+    """
+    for field, beta in (("beta1", config.beta1), ("beta2", config.beta2)):
+        if not 0 < beta < 1:
+            raise UserError(f"optim.{field} is {beta}: use a number between 0 and 1")
+    mask = masks.trained(config, masks.decay_mask(config, params))
+    adam = scale_by_adam(config.beta1, config.beta2, config.epsilon, config.bias_correction)
+    decay = optax.add_decayed_weights(config.weight_decay, mask)
+    if config.name == "adamw":
+        return optax.chain(adam, decay)
+    if config.name == "lamb":
+        return optax.chain(adam, decay, optax.masked(optax.scale_by_trust_ratio(), mask))
+    raise UserError(f"optim.name is {config.name!r}: use adamw or lamb")
+
+
+def moment_names(optimizer: optax.GradientTransformation, params: Tree, names: Tree) -> Tree:
+    """The logical axis names of every leaf of the optimizer's state: its parameter's for a moment, () for a count.
+
+    params: the trained parameters or their shapes; names: the same tree with a tuple of names in the place of each array.
+    The result goes to `sharding.partition.shardings` beside `jax.eval_shape(optimizer.init, params)`.
+    """
+    state = jax.eval_shape(optimizer.init, params)
+    return optax.tree_map_params(optimizer, lambda _, axes: axes, state, names, transform_non_params=lambda _: ())

@@ -1,0 +1,33 @@
+"""The settings of the optimizer and its learning rate."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimConfig:
+    """Defaults: BERT-base's numbers (google-research/bert:optimization.py) with the bias correction that BERT's code leaves out.
+
+    name: `adamw` (Loshchilov and Hutter 2019) or `lamb` (You et al. 2020, for batches of many thousands).
+    lr: the rate at the end of the warm-up; warmup: steps of linear warm-up from 0.
+    schedule: `linear` or `square_root` decay to 0 at the last step, or `constant` after the warm-up.
+    origin: where the decay starts. `warmup_end` is fairseq's (RoBERTa) and XLNet's; `step_zero` is BERT's and NVIDIA's: the warm-up
+        replaces the first steps of a decay that runs from step 0, so the rate drops at its end by the share already decayed.
+    bias_correction: divide the moments by 1 - beta^t, as Adam's paper does; False is the original BERT, ELECTRA and ALBERT.
+    clip: limit of the gradient's global norm; 0 is off.
+    decay_exclude: patterns (`re.fullmatch`) of the paths of parameters without weight decay and, under lamb, without a trust ratio.
+    freeze: patterns of the paths of parameters that are not trained.
+    """
+
+    name: str = "adamw"
+    lr: float = 1e-4
+    warmup: int = 10_000
+    schedule: str = "linear"
+    origin: str = "warmup_end"
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-6
+    bias_correction: bool = True
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    decay_exclude: tuple[str, ...] = (".*/bias", ".*/norm/.*")
+    freeze: tuple[str, ...] = ()

@@ -1,0 +1,201 @@
+"""Updates against transcriptions of the originals in float64, leaf by leaf: |a - b| <= 1e-6 · (|b| + max|b| of the leaf)."""
+
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from jaxenc import tree
+from jaxenc.errors import UserError
+from jaxenc.optim.build import build, moment_names
+from jaxenc.optim.config import OptimConfig
+from jaxenc.sharding.mesh import MeshConfig, make
+from jaxenc.sharding.partition import shardings
+
+LR = 1e-2
+BOUND = 1e-6
+SHAPES = {
+    "embeddings/norm/bias": (4,),
+    "embeddings/norm/scale": (4,),
+    "embeddings/word/table": (8, 4),
+    "encoder/layer_00/query/bias": (8,),
+    "encoder/layer_00/query/kernel": (4, 8),
+    "head/still": (3,),  # no gradient and zero values: both norms of the trust ratio are 0
+    "head/zero": (3,),  # starts at zero: the parameter's norm is 0 at the first update
+}
+NAMES = tree.from_leaves(
+    [
+        ("embeddings/norm/bias", ("norm",)),
+        ("embeddings/norm/scale", ("norm",)),
+        ("embeddings/word/table", ("vocab", "table_embed")),
+        ("encoder/layer_00/query/bias", ("heads",)),
+        ("encoder/layer_00/query/kernel", ("embed", "heads")),
+        ("head/still", (None,)),
+        ("head/zero", (None,)),
+    ]
+)
+KINDS = [
+    OptimConfig(bias_correction=False),
+    OptimConfig(),
+    OptimConfig(beta2=0.98, weight_decay=0.1),
+    OptimConfig(name="lamb"),
+    OptimConfig(name="lamb", bias_correction=False),
+]
+IDS = ["bert", "adamw", "adamw_98", "lamb", "lamb_albert"]
+
+
+def start() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    scale = lambda path: 0 if "head" in path else 1  # noqa: E731
+    return {path: (scale(path) * rng.normal(size=shape)).astype(np.float32) for path, shape in SHAPES.items()}
+
+
+def gradients(step: int) -> dict[str, np.ndarray]:
+    """Gradients of 1e-5 to 1e1, so that epsilon and the second moment both matter."""
+    rng = np.random.default_rng(100 + step)
+    size = lambda shape: 10.0 ** rng.uniform(-5, 1, size=shape)  # noqa: E731
+    out = {path: (size(shape) * rng.choice([-1, 1], size=shape)).astype(np.float32) for path, shape in SHAPES.items()}
+    return out | {"head/still": np.zeros(3, np.float32)}
+
+
+class Transcription:
+    """google-research/bert AdamWeightDecayOptimizer; Adam's paper, algorithm 1; LAMB as albert:lamb_optimizer.py; all per leaf."""
+
+    def __init__(self, config: OptimConfig) -> None:
+        self.config, self.t = config, 0
+        self.m = {path: np.zeros(shape) for path, shape in SHAPES.items()}
+        self.v = {path: np.zeros(shape) for path, shape in SHAPES.items()}
+
+    def __call__(self, params: dict[str, np.ndarray], grads: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        c, out = self.config, {}
+        self.t += 1
+        for path, grad in grads.items():
+            g = np.float64(grad)
+            self.m[path] = c.beta1 * self.m[path] + (1 - c.beta1) * g
+            self.v[path] = c.beta2 * self.v[path] + (1 - c.beta2) * g**2
+            m, v = self.m[path], self.v[path]
+            if c.bias_correction:
+                m, v = m / (1 - c.beta1**self.t), v / (1 - c.beta2**self.t)
+            update = m / (np.sqrt(v) + c.epsilon)
+            if not re.search("norm|bias", path):
+                update = update + c.weight_decay * params[path]
+                p_norm, u_norm = np.linalg.norm(params[path]), np.linalg.norm(update)
+                if c.name == "lamb" and p_norm > 0 and u_norm > 0:
+                    update = update * (p_norm / u_norm)
+            out[path] = update
+        return out
+
+
+def flat(nested: Any) -> dict[str, np.ndarray]:
+    return {path: np.asarray(leaf) for path, leaf in tree.leaves(nested)}
+
+
+@pytest.mark.parametrize("config", KINDS, ids=IDS)
+def test_ten_updates_equal_the_transcription(config: OptimConfig) -> None:
+    params = tree.from_leaves(start().items())
+    exact = {path: np.float64(leaf) for path, leaf in start().items()}
+    optimizer, reference = build(config, params), Transcription(config)
+    state, update = optimizer.init(params), jax.jit(optimizer.update)
+    for step in range(10):
+        direction, state = update(tree.from_leaves(gradients(step).items()), state, params)
+        expected = reference(exact, gradients(step))
+        for path, leaf in flat(direction).items():
+            assert leaf.dtype == np.float32
+            np.testing.assert_allclose(leaf, expected[path], rtol=BOUND, atol=BOUND * np.abs(expected[path]).max(), err_msg=path)
+        params = jax.tree.map(lambda p, d: p - LR * d, params, direction)
+        exact = {path: leaf - LR * expected[path] for path, leaf in exact.items()}
+    for path, leaf in flat(params).items():
+        np.testing.assert_allclose(leaf, exact[path], rtol=BOUND, atol=BOUND * np.abs(exact[path]).max(), err_msg=path)
+
+
+@pytest.mark.parametrize("config", KINDS, ids=IDS)
+def test_a_step_without_gradient_moves_only_what_decays(config: OptimConfig) -> None:
+    params = tree.from_leaves((path, leaf + 1) for path, leaf in start().items())
+    optimizer = build(config, params)
+    direction, _ = optimizer.update(jax.tree.map(np.zeros_like, params), optimizer.init(params), params)
+    moved = {path for path, leaf in flat(direction).items() if leaf.any()}
+    assert moved == {path for path in SHAPES if not path.endswith("bias") and "/norm/" not in path}
+
+
+@pytest.mark.parametrize("t, ratio", [(1, 3.2), (10, 6.5), (100, 3.2), (1000, 1.26)])
+def test_leaving_out_the_bias_correction_makes_steps_larger_by_the_known_ratio(t: int, ratio: float) -> None:
+    """Under a constant gradient the ratio is (1 - 0.9^t) / sqrt(1 - 0.999^t), and the corrected direction is 1."""
+    params = {"w": {"kernel": jnp.ones(1)}}
+    one = {"w": {"kernel": jnp.ones(1)}}
+    directions = []
+    for corrected in (True, False):
+        optimizer = build(OptimConfig(bias_correction=corrected, weight_decay=0.0, decay_exclude=(), epsilon=1e-12), params)
+        state = jax.lax.fori_loop(0, t - 1, lambda _, s, o=optimizer: o.update(one, s, params)[1], optimizer.init(params))
+        directions.append(float(optimizer.update(one, state, params)[0]["w"]["kernel"][0]))
+    exact = (1 - 0.9**t) / np.sqrt(1 - 0.999**t)
+    assert directions[0] == pytest.approx(1.0, rel=3e-6)
+    assert directions[1] == pytest.approx(exact, rel=3e-6) and exact == pytest.approx(ratio, rel=0.02)
+
+
+def test_epsilon_is_the_configured_one() -> None:
+    """At a gradient of the size of epsilon, half the direction is epsilon's."""
+    params = {"w": {"kernel": jnp.ones(1)}}
+    optimizer = build(OptimConfig(weight_decay=0.0, decay_exclude=()), params)
+    direction, _ = optimizer.update({"w": {"kernel": jnp.full(1, 1e-6)}}, optimizer.init(params), params)
+    assert float(direction["w"]["kernel"][0]) == pytest.approx(0.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("config", KINDS, ids=IDS)
+def test_the_state_mirrors_the_parameters_and_takes_their_shardings(config: OptimConfig) -> None:
+    params = tree.from_leaves(start().items())
+    optimizer = build(config, params)
+    names = moment_names(optimizer, params, NAMES)
+    adam = names[0]
+    assert adam.mu == NAMES and adam.nu == NAMES and adam.count == ()
+    shapes = jax.eval_shape(optimizer.init, params)
+    assert {leaf.dtype.name for leaf in jax.tree.leaves((shapes[0].mu, shapes[0].nu))} == {"float32"}
+    placed = shardings(shapes, names, make(MeshConfig(preset="fsdp_tp", tensor=2, fsdp=2)), "fsdp_tp")
+    state = jax.jit(optimizer.init, out_shardings=placed)(params)
+    kernel = state[0].nu["encoder"]["layer_00"]["query"]["kernel"]
+    assert kernel.addressable_shards[0].data.shape == (2, 4) and state[0].count.is_fully_replicated
+
+
+def test_frozen_parameters_have_no_moments_and_their_patterns_still_count() -> None:
+    params = tree.from_leaves(start().items())
+    config = OptimConfig(name="lamb", freeze=("embeddings/.*",))
+    moving = tree.from_leaves((path, leaf) for path, leaf in start().items() if "embeddings" not in path)
+    optimizer = build(config, params)
+    state = optimizer.init(moving)
+    direction, _ = optimizer.update(moving, state, moving)
+    assert jax.tree.structure(direction) == jax.tree.structure(state[0].mu) == jax.tree.structure(moving)
+
+
+def test_the_choice_of_bias_correction_does_not_change_the_state() -> None:
+    params = tree.from_leaves(start().items())
+    structures = [jax.tree.structure(build(OptimConfig(bias_correction=b), params).init(params)) for b in (True, False)]
+    assert structures[0] == structures[1]
+
+
+@pytest.mark.parametrize(
+    "config, words",
+    [
+        (OptimConfig(name="adam"), "optim.name is 'adam': use adamw or lamb"),
+        (OptimConfig(beta2=1.0), "optim.beta2 is 1.0"),
+        (OptimConfig(decay_exclude=(".*/gamma",)), "optim.decay_exclude"),
+        (OptimConfig(freeze=("gone/.*",)), "optim.freeze"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line(config: OptimConfig, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        build(config, tree.from_leaves(start().items()))
+
+
+def test_optax_applies_the_direction_as_the_step_does() -> None:
+    """-lr · direction through optax.apply_updates is the same update that optax.adamw makes, to optax's own rounding of 1 - beta2."""
+    params = tree.from_leaves(start().items())
+    ours = build(OptimConfig(decay_exclude=()), params)
+    theirs = optax.adamw(LR, eps=1e-6, weight_decay=0.01)
+    grads = tree.from_leaves(gradients(0).items())
+    direction, _ = ours.update(grads, ours.init(params), params)
+    updates, _ = theirs.update(grads, theirs.init(params), params)
+    for path, leaf in flat(updates).items():
+        np.testing.assert_allclose(-LR * flat(direction)[path], leaf, rtol=2e-5, atol=1e-9)

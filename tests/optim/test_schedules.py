@@ -1,0 +1,78 @@
+"""Whole horizons against transcriptions of the originals in float64."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxenc.errors import UserError
+from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.schedules import learning_rate
+
+
+def bert(step: int, lr: float, warmup: int, steps: int, power: float) -> float:
+    """google-research/bert:optimization.py, with tf.train.polynomial_decay written out."""
+    decayed = lr * (1 - min(step, steps) / steps) ** power
+    return lr * step / warmup if step < warmup else decayed
+
+
+def fairseq(step: int, lr: float, warmup: int, steps: int, power: float) -> float:
+    """fairseq's PolynomialDecayLRSchedule.step_update with end_learning_rate 0."""
+    if warmup > 0 and step <= warmup:
+        return step / warmup * lr
+    if step >= steps:
+        return 0.0
+    return lr * (1 - (step - warmup) / (steps - warmup)) ** power
+
+
+def rates(config: OptimConfig, lr: float, warmup: int, steps: int, upto: int) -> np.ndarray:
+    return np.asarray(jax.jit(learning_rate(config, lr, warmup, steps))(jnp.arange(upto, dtype=jnp.int32)))
+
+
+@pytest.mark.parametrize("warmup, steps", [(10, 100), (0, 7), (100, 100), (2843, 10_000), (1, 3)])
+@pytest.mark.parametrize("schedule, power", [("linear", 1.0), ("square_root", 0.5)])
+@pytest.mark.parametrize("origin, rule", [("step_zero", bert), ("warmup_end", fairseq)])
+def test_every_step_equals_the_original(
+    origin: str, rule: Callable[..., float], schedule: str, power: float, warmup: int, steps: int
+) -> None:
+    got = rates(OptimConfig(schedule=schedule, origin=origin), 6e-3, warmup, steps, steps + 20)
+    expected = np.array([rule(step, 6e-3, warmup, steps, power) for step in range(steps + 20)])
+    # With warmup = steps, fairseq gives the full rate at step `steps`, which a phase never reaches; jaxenc gives 0.
+    asked = np.arange(steps + 20) != (steps if warmup == steps else -1)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got[asked], expected[asked], rtol=1e-6, atol=0)
+    assert (got[steps + 1 :] == 0).all()
+
+
+def test_the_last_steps_of_a_million_keep_their_digits() -> None:
+    steps = np.array([0, 1, 9_999, 10_000, 999_998, 999_999, 1_000_000, 1_000_001], np.int32)
+    got = learning_rate(OptimConfig(origin="step_zero"), 1e-4, 10_000, 1_000_000)(jnp.asarray(steps))
+    np.testing.assert_allclose(got, [bert(int(s), 1e-4, 10_000, 1_000_000, 1.0) for s in steps], rtol=1e-6, atol=1e-20)
+
+
+def test_the_rate_drops_at_the_end_of_a_spliced_warm_up_only() -> None:
+    spliced = rates(OptimConfig(origin="step_zero"), 1.0, 10, 100, 11)
+    joined = rates(OptimConfig(origin="warmup_end"), 1.0, 10, 100, 11)
+    np.testing.assert_allclose([spliced[9], spliced[10], joined[9], joined[10]], [0.9, 0.9, 0.9, 1.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("origin", ["step_zero", "warmup_end"])
+def test_constant_stays_at_the_rate(origin: str) -> None:
+    got = rates(OptimConfig(schedule="constant", origin=origin), 1e-3, 4, 10, 30)
+    np.testing.assert_array_equal(got[4:], np.full(26, np.float32(1e-3)))
+    np.testing.assert_allclose(got[:4], 1e-3 * np.arange(4) / 4, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "config, warmup, words",
+    [
+        (OptimConfig(schedule="cosine"), 1, "optim.schedule is 'cosine': use linear"),
+        (OptimConfig(origin="zero"), 1, "optim.origin is 'zero': use warmup_end or step_zero"),
+        (OptimConfig(), -1, "optim.warmup is -1"),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_one_line(config: OptimConfig, warmup: int, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        learning_rate(config, 1e-3, warmup, 10)
