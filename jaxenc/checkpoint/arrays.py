@@ -34,7 +34,7 @@ class Writer:
         self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
 
     def start(self, directory: Path, leaves: Mapping[str, jax.Array]) -> None:
-        """Copies {path: array} to the host and starts to write the new folder `directory`; the arrays may be donated once it returns."""
+        """Copies {path: array} to the host and starts to write the new folder `directory`; the arrays may then be donated."""
         self._orbax.save(directory, args=ocp.args.PyTreeSave(tree.from_leaves(leaves.items())))
 
     def wait(self) -> None:

@@ -66,7 +66,7 @@ class Manager:
         exists or two leaves have one path.
         """
         self.wait()
-        if (self._directory / str(step)).exists():
+        if os.path.exists(self._directory / str(step)):
             raise ValueError(f"step {step} already exists in {self._directory}")
         temporary = self._directory / f".{step}.tmp-save"
         leaves = by_path(state)

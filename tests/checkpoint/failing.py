@@ -20,7 +20,6 @@ if fault == "size_limit":
 else:
     directory.chmod(0o555)
     if os.geteuid() == 0:
-        directory.parent.chmod(0o755)
         os.seteuid(65534)
 try:
     manager.save(3, state, {"config.json": b"{}"})

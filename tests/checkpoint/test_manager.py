@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -114,10 +115,13 @@ def test_check_raises_what_failed_and_a_with_block_keeps_its_own_error(checkpoin
 
 
 def test_threads_and_the_log_filter_end_on_close(tmp_path: Path) -> None:
-    before, filters = threading.active_count(), len(logging.getLogger("absl").filters)
+    before, filters = set(threading.enumerate()), len(logging.getLogger("absl").filters)
     save_all(tmp_path, [1])
     restore_state(tmp_path / "1", abstract(make_state(1)))
-    assert threading.active_count() == before
+    started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(timeout=20)
+    assert not [thread.name for thread in started if thread.is_alive()]
     assert len(logging.getLogger("absl").filters) == filters
 
 
@@ -141,14 +145,17 @@ def test_kill_at_every_stage_leaves_a_step_to_restore(tmp_path: Path, stage: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["size_limit", "read_only"])
-def test_a_full_or_read_only_directory_is_one_line_and_harms_no_step(tmp_path: Path, fault: str) -> None:
-    save_all(tmp_path, [1, 2])
-    result = run("failing.py", tmp_path, fault)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("checkpoint failed at step 3: ") and result.stdout.count("\n") == 1
-    assert result.stderr == ""
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
-    assert verify(tmp_path / "2") == []
+def test_a_full_or_read_only_directory_is_one_line_and_harms_no_step(fault: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        save_all(directory, [1, 2])
+        result = run("failing.py", directory, fault)
+        directory.chmod(0o755)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.startswith("checkpoint failed at step 3: ") and result.stdout.count("\n") == 1
+        assert result.stderr == ""
+        assert sorted(path.name for path in directory.iterdir()) == ["1", "2"]
+        assert verify(directory / "2") == []
 
 
 def test_a_save_and_a_restore_write_nothing_to_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:

@@ -22,7 +22,7 @@ def test_a_whole_step_has_no_problem(checkpoints: Path) -> None:
 
 
 def test_one_flipped_bit_anywhere_is_found(checkpoints: Path) -> None:
-    """64 bits: one in every file, the others drawn over all bytes; each is found, or nothing of its file is protected."""
+    """64 bits: one in every file, the others drawn over all bytes. A flip in the list itself may show as a changed file."""
     rng = np.random.default_rng(0)
     files = [path for path in files_of(checkpoints / "2") if path.stat().st_size]
     weights = np.array([path.stat().st_size for path in files], float)
@@ -34,7 +34,7 @@ def test_one_flipped_bit_anywhere_is_found(checkpoints: Path) -> None:
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         problems = verify(checkpoints / "2")
-        assert problems and path.name in problems[0], (path, bit)
+        assert problems and (path.name in problems[0] or path.name == CHECKSUMS), (path, bit)
         path.write_bytes(whole)
     assert verify(checkpoints / "2") == []
 
