@@ -7,6 +7,8 @@ or `moments/0/mu/encoder/...`.
 
 import contextlib
 import logging
+import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,12 @@ def read(directory: Path, wanted: Mapping[str, jax.ShapeDtypeStruct]) -> dict[st
     with quiet(), ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as reader:
         found = reader.restore(directory, args=ocp.args.PyTreeRestore(nested, restore_args=jax.tree.map(placed, nested), partial_restore=True))
     return by_path(found)
+
+
+def reason(error: Exception) -> str:
+    """One short line for an error of this file: the system's own words where TensorStore's text ends with an error number."""
+    number = re.search(r"os_error_code='(\d+)'", str(error))
+    return os.strerror(int(number[1])) if number else (str(error).strip() or type(error).__name__).splitlines()[0][:300]
 
 
 @contextlib.contextmanager

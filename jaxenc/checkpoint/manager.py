@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import jax
 
-from jaxenc.checkpoint.arrays import Writer, by_path, quiet
+from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
 from jaxenc.errors import UserError
@@ -72,6 +72,7 @@ class Manager:
         leaves = by_path(state)
         try:
             if self._primary:
+                shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir()
             self._writer.start(temporary / "state", leaves)
         except Exception as error:
@@ -118,8 +119,7 @@ class Manager:
         """The one line for a failed save; its temporary folder is removed as far as the system lets us."""
         if self._primary:
             shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        return UserError(f"checkpoint failed at step {step}: {reason}: free space or mend the permissions of {self._directory}")
+        return UserError(f"checkpoint failed at step {step}: {reason(error)}: free space or mend the permissions of {self._directory}")
 
     def check(self) -> None:
         """Raises the UserError of a save that has failed, once; cheap enough for every step."""

@@ -30,7 +30,8 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool) -> 
     """The first that applies: resume the newest valid step in `directory`, continue_from, init_from, fresh. '' means not asked for.
 
     The two paths name a run directory or a step's folder. check: compare every byte with its checksum. Damaged steps of `directory` are
-    set aside; another run's are left where they are. Raises UserError for a missing path or one without a valid step.
+    set aside; another run's are left where they are. In a run of several processes, process 0 chooses and tells the others.
+    Raises UserError for a missing path or one without a valid step.
     """
     step = newest_valid(directory, check, set_aside=True)
     if step is not None:
@@ -115,8 +116,7 @@ def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
 
 
 def _unreadable(step_dir: Path, error: Exception) -> UserError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-    return UserError(f"checkpoint {step_dir} cannot be read ({reason}): set checkpoint.verify=true, which falls back to an older step")
+    return UserError(f"checkpoint {step_dir} cannot be read ({arrays.reason(error)}): set checkpoint.verify=true, which falls back to an older step")
 
 
 def read_json(step_dir: Path, name: str) -> Any:
