@@ -1,0 +1,92 @@
+"""Trees of arrays in a folder, through Orbax: the only file that imports it.
+
+Orbax sees nested dicts of strings and arrays, never a NamedTuple or an empty branch: those have no data, and their classes belong to
+the code that restores, not to the file. The path of a leaf is its key path joined with '/', as in `params/encoder/layer_03/norm/scale`
+or `moments/0/mu/encoder/...`.
+"""
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+from absl import logging as absl_logging
+
+from jaxenc import tree
+
+
+def by_path(state: Any) -> dict[str, Any]:
+    """{path: leaf} of any pytree, in its own order; ValueError when two leaves have one path."""
+    pairs = [(jax.tree_util.keystr(keys, simple=True, separator="/"), leaf) for keys, leaf in jax.tree_util.tree_leaves_with_path(state)]
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("two leaves of the state have the same path: a key must not contain '/'")
+    return out
+
+
+class Writer:
+    """Owner of Orbax's asynchronous writer and its threads."""
+
+    def __init__(self) -> None:
+        self._orbax = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
+
+    def start(self, directory: Path, leaves: Mapping[str, jax.Array]) -> None:
+        """Copies {path: array} to the host and starts to write the new folder `directory`; the arrays may then be donated."""
+        self._orbax.save(directory, args=ocp.args.PyTreeSave(tree.from_leaves(leaves.items())))
+
+    def wait(self) -> None:
+        """Waits until the folder is whole in every process; raises what went wrong."""
+        self._orbax.wait_until_finished()
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._orbax.close()
+
+
+def stored(directory: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """{path: (shape, dtype)} of the arrays in a folder; reads no array."""
+    with quiet(), ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as reader:
+        found = by_path(reader.metadata(directory).item_metadata.tree)
+    return {path: (tuple(leaf.shape), str(leaf.dtype)) for path, leaf in found.items()}
+
+
+def read(directory: Path, wanted: Mapping[str, jax.ShapeDtypeStruct]) -> dict[str, jax.Array]:
+    """{path: array} of the wanted paths, placed as each leaf's sharding says (without one: on the first device).
+
+    Orbax casts to the wanted dtype without a word: compare with `stored` first.
+    """
+    first = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    nested = tree.from_leaves(wanted.items())
+
+    def placed(leaf: jax.ShapeDtypeStruct) -> ocp.ArrayRestoreArgs:
+        return ocp.ArrayRestoreArgs(sharding=leaf.sharding or first, global_shape=leaf.shape, dtype=leaf.dtype)
+
+    with quiet(), ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as reader:
+        found = reader.restore(directory, args=ocp.args.PyTreeRestore(nested, restore_args=jax.tree.map(placed, nested), partial_restore=True))
+    return by_path(found)
+
+
+def reason(error: Exception) -> str:
+    """One short line for an error of this file: the system's own words where TensorStore's text ends with an error number."""
+    number = re.search(r"os_error_code='(\d+)'", str(error))
+    return os.strerror(int(number[1])) if number else (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps Orbax's own log lines off the terminal: what matters of them is raised. A verbosity above absl's default lets them through."""
+
+    def ours(record: logging.LogRecord) -> bool:
+        return "orbax" not in Path(record.pathname).parts or absl_logging.get_verbosity() > absl_logging.WARNING
+
+    logger = absl_logging.get_absl_logger()
+    logger.addFilter(ours)
+    try:
+        yield
+    finally:
+        logger.removeFilter(ours)

@@ -1,0 +1,149 @@
+"""Writes checkpoints in the background: a step's folder appears only when it is whole.
+
+Everything of step N is written under `.N.tmp-save`, listed with checksums, flushed and renamed to `N`. An old step is renamed to
+`.N.tmp-delete` before its files go. So a process that dies at any point leaves whole steps and names that the next one removes.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import jax
+
+from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
+from jaxenc.errors import UserError
+
+TEMPORARY = re.compile(r"\.\d+\.tmp-(save|delete)")
+
+
+class Manager:
+    """Owner of one run's checkpoint directory and of the threads that write to it; close it, or use it in a `with`.
+
+    Only process 0 writes anything but arrays. Every process makes the same calls in the same order.
+    `stage` is called with the name of each stage as it ends (copied, state, files, checksums, renamed, aside), for tests that stop there.
+    """
+
+    def __init__(self, directory: Path, config: CheckpointConfig, stage: Callable[[str], None] = lambda name: None) -> None:
+        """Makes the directory and removes what a killed run left half-written; UserError when that fails or `keep` is below 1."""
+        if config.keep < 1:
+            raise UserError(f"config.checkpoint.keep is {config.keep}: it takes at least 1")
+        self._directory = Path(directory).absolute()
+        self._config = config
+        self._stage = stage
+        self._primary = jax.process_index() == 0
+        if self._primary:
+            self._clean()
+        self._exit = ExitStack()
+        self._exit.enter_context(quiet())
+        self._writer = Writer()
+        self._exit.callback(self._writer.close)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._exit.callback(self._thread.shutdown)
+        self._saving: Future[None] | None = None
+
+    def _clean(self) -> None:
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            for path in self._directory.iterdir():
+                if TEMPORARY.fullmatch(path.name):
+                    shutil.rmtree(path)
+        except OSError as error:
+            raise UserError(f"checkpoint directory {self._directory}: {error.strerror}: free space or mend its permissions") from error
+
+    def save(self, step: int, state: Any, files: Mapping[str, bytes | Path]) -> None:
+        """Starts to save `state` (any pytree of arrays) as step `step`, after the save before it has ended.
+
+        Returns once the arrays are on the host; the caller may donate them. `files` maps a name relative to the step's folder to bytes,
+        or to a folder that is copied. Raises UserError when the save before, or the start of this one, failed; ValueError when the step
+        exists or two leaves have one path.
+        """
+        self.wait()
+        if os.path.exists(self._directory / str(step)):
+            raise ValueError(f"step {step} already exists in {self._directory}")
+        temporary = self._directory / f".{step}.tmp-save"
+        leaves = by_path(state)
+        try:
+            if self._primary:
+                shutil.rmtree(temporary, ignore_errors=True)
+                temporary.mkdir()
+            self._writer.start(temporary / "state", leaves)
+        except Exception as error:
+            raise self._failure(step, error) from error
+        self._stage("copied")
+        self._saving = self._thread.submit(self._finish, step, temporary, dict(files))
+
+    def _finish(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
+        try:
+            self._writer.wait()
+            self._stage("state")
+            if self._primary:
+                self._commit(step, temporary, files)
+                self._retain(step)
+        except Exception as error:
+            raise self._failure(step, error) from error
+
+    def _commit(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
+        for name, source in files.items():
+            target = temporary / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(source, bytes):
+                target.write_bytes(source)
+            else:
+                shutil.copytree(source, target)
+        self._stage("files")
+        write_checksums(temporary, step)
+        self._stage("checksums")
+        os.rename(temporary, self._directory / str(step))
+        flush_folder(self._directory)
+        self._stage("renamed")
+
+    def _retain(self, saved: int) -> None:
+        """Deletes the finished steps that neither `keep` nor `keep_every` holds, never the one just saved."""
+        every = self._config.keep_every
+        for step in steps(self._directory)[: -self._config.keep]:
+            if step != saved and not (every and step % every == 0):
+                aside = self._directory / f".{step}.tmp-delete"
+                os.rename(self._directory / str(step), aside)
+                self._stage("aside")
+                shutil.rmtree(aside)
+
+    def _failure(self, step: int, error: Exception) -> UserError:
+        """The one line for a failed save; its temporary folder is removed as far as the system lets us."""
+        if self._primary:
+            shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
+        return UserError(f"checkpoint failed at step {step}: {reason(error)}: free space or mend the permissions of {self._directory}")
+
+    def check(self) -> None:
+        """Raises the UserError of a save that has failed, once; cheap enough for every step."""
+        if self._saving is not None and self._saving.done():
+            self.wait()
+
+    def wait(self) -> None:
+        """Waits until the save in flight is whole on the disk; raises its UserError."""
+        saving, self._saving = self._saving, None
+        if saving is not None:
+            saving.result()
+
+    def close(self) -> None:
+        """Waits and ends the threads; raises the UserError of a failed save."""
+        with self._exit:
+            self.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            self.close()
+        except UserError as failure:
+            if error is None:
+                raise
+            error.add_note(str(failure))

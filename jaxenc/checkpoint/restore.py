@@ -1,0 +1,127 @@
+"""Where a run starts from, and its arrays."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from jaxenc import tree
+from jaxenc.checkpoint import arrays
+from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
+from jaxenc.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """kind: `resume` (this work directory, everything), `continue` (another run's full state), `init` (its parameters only) or `fresh`.
+
+    path: the step's folder, None for `fresh`. step: the number of batches consumed, 0 for `init` and `fresh`.
+    """
+
+    kind: str
+    path: Path | None
+    step: int
+
+
+def choose(directory: Path, continue_from: str, init_from: str, check: bool) -> Start:
+    """The first that applies: resume the newest valid step in `directory`, continue_from, init_from, fresh. '' means not asked for.
+
+    The two paths name a run directory or a step's folder. check: compare every byte with its checksum. Damaged steps of `directory` are
+    set aside; another run's are left where they are. In a run of several processes, process 0 chooses and tells the others.
+    Raises UserError for a missing path or one without a valid step.
+    """
+    step = newest_valid(directory, check, set_aside=True)
+    if step is not None:
+        return Start("resume", directory / str(step), step)
+    if continue_from:
+        path = find(Path(continue_from), check, "continue_from")
+        return Start("continue", path, int(path.name))
+    if init_from:
+        return Start("init", find(Path(init_from), check, "init_from"), 0)
+    return Start("fresh", None, 0)
+
+
+def find(path: Path, check: bool, what: str) -> Path:
+    """The step's folder that `path` names: itself, or the newest valid step of a run directory or its `checkpoints/`."""
+    if not path.is_dir():
+        raise UserError(f"{what} {path} is not a folder: name a run directory or one of its checkpoints")
+    path = path.absolute()
+    if (path / CHECKSUMS).exists():
+        problems = verify(path, contents=check)
+        if problems:
+            raise UserError(f"{what} {path}: {problems[0]}: name another step")
+        return path
+    directory = path / "checkpoints" if (path / "checkpoints").is_dir() else path
+    step = newest_valid(directory, check, set_aside=False)
+    if step is None:
+        raise UserError(f"{what} {path} holds no valid checkpoint: name a run directory or one of its checkpoints")
+    return directory / str(step)
+
+
+def restore_state(step_dir: Path, abstract: Any) -> Any:
+    """The whole saved state in the structure of `abstract`, a pytree of jax.ShapeDtypeStruct whose shardings say where each array goes.
+
+    Any number of devices, whatever the number at saving. Raises one UserError that names every path, shape and dtype that disagrees.
+    """
+    wanted = arrays.by_path(abstract)
+    saved = _stored(step_dir)
+    _compare(step_dir, wanted, saved, [f"{path} is only in the checkpoint" for path in saved if path not in wanted])
+    found = _read(step_dir, wanted)
+    return jax.tree.unflatten(jax.tree.structure(abstract), [found[path] for path in wanted])
+
+
+def restore_params(step_dir: Path, abstract: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters named by `abstract`, a nested dict of jax.ShapeDtypeStruct, wherever the saved run kept them: trained or frozen.
+
+    Reads only those. A parameter that the checkpoint has and `abstract` does not (a head) is not read. Raises UserError as restore_state.
+    """
+    saved = _stored(step_dir)
+    home = {path.split("/", 1)[1]: path for path in saved if path.startswith(("params/", "frozen/"))}
+    wanted = dict(tree.leaves(abstract))
+    _compare(step_dir, wanted, {path: saved[full] for path, full in home.items()}, [])
+    found = _read(step_dir, {home[path]: leaf for path, leaf in wanted.items()})
+    return tree.from_leaves((path, found[home[path]]) for path in wanted)
+
+
+def _compare(step_dir: Path, wanted: Mapping[str, Any], saved: Mapping[str, tuple[tuple[int, ...], str]], problems: list[str]) -> None:
+    """Orbax casts to another dtype silently, so everything is compared before anything is read."""
+    problems = problems + [f"{path} is not in the checkpoint" for path in wanted if path not in saved]
+    for path, leaf in wanted.items():
+        now = (tuple(leaf.shape), str(leaf.dtype))
+        if path in saved and saved[path] != now:
+            problems.append(f"{path} is {_kind(saved[path])} in the checkpoint, {_kind(now)} in this run")
+    if problems:
+        raise UserError(f"checkpoint {step_dir} does not fit this run: {'; '.join(problems)}: use the configuration it was saved with")
+
+
+def _kind(leaf: tuple[tuple[int, ...], str]) -> str:
+    return f"{leaf[1]}{list(leaf[0])}"
+
+
+def _stored(step_dir: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    try:
+        return arrays.stored(Path(step_dir).absolute() / "state")
+    except Exception as error:
+        raise _unreadable(step_dir, error) from error
+
+
+def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
+    try:
+        return arrays.read(Path(step_dir).absolute() / "state", wanted)
+    except Exception as error:
+        raise _unreadable(step_dir, error) from error
+
+
+def _unreadable(step_dir: Path, error: Exception) -> UserError:
+    return UserError(f"checkpoint {step_dir} cannot be read ({arrays.reason(error)}): set checkpoint.verify=true, which falls back to an older step")
+
+
+def read_json(step_dir: Path, name: str) -> Any:
+    """The value in a JSON file of a step's folder, such as `config.json`; UserError when it is missing or is not JSON."""
+    try:
+        return json.loads((Path(step_dir) / name).read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(f"checkpoint {step_dir}: {name} cannot be read ({error}): name another step") from error

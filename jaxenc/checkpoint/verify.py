@@ -1,0 +1,153 @@
+"""Whether the bytes of a checkpoint are the bytes that were written, and which step to restore.
+
+Orbax has no checksum over contents: a flipped bit restores as another number (measured: 240 of 240). So every file is listed in
+CHECKSUMS.json with its size and sha256, and a step that disagrees is set aside, never deleted and never restored.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from jaxenc.errors import UserError
+
+CHECKSUMS = "CHECKSUMS.json"
+FORMAT = 1
+READERS = 4
+
+
+def write_checksums(folder: Path, step: int) -> None:
+    """Lists every file under `folder` in its CHECKSUMS.json and flushes them, the list and the folders to the disk."""
+    names = _files(folder)
+    with ThreadPoolExecutor(READERS) as pool:
+        entries = dict(zip(names, pool.map(lambda name: _digest(folder / name, flush=True), names), strict=True))
+    text = json.dumps({"format": FORMAT, "step": step, "files": entries}, indent=1, sort_keys=True)
+    with open(folder / CHECKSUMS, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    for inner in [path for path in folder.rglob("*") if path.is_dir()] + [folder]:
+        flush_folder(inner)
+
+
+def flush_folder(folder: Path) -> None:
+    """Makes the names in a folder survive a power cut."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def verify(step_dir: Path, contents: bool = True) -> list[str]:
+    """What is wrong with a step's folder, one line a problem; [] when it is whole.
+
+    Missing, truncated and changed files, files added inside the folders that were written, another step's folder, a missing or
+    unreadable CHECKSUMS.json. With contents=False the files' bytes are not read, only their names and sizes.
+    """
+    try:
+        listed = _listed(step_dir)
+    except ValueError as error:
+        return [str(error)]
+    present = set(_files(step_dir))
+    folders = {name.split("/")[0] for name in listed if "/" in name}
+    problems = [f"{name} is missing" for name in listed if name not in present]
+    problems += [f"{name} was added" for name in sorted(present - set(listed)) if "/" in name and name.split("/")[0] in folders]
+    names = [name for name in listed if name in present]
+
+    def compare(name: str) -> str:
+        try:
+            size = (step_dir / name).stat().st_size
+            if size != listed[name]["size"]:
+                return f"{name} has {size} bytes instead of {listed[name]['size']}"
+            changed = contents and _digest(step_dir / name)["sha256"] != listed[name]["sha256"]
+        except OSError as error:
+            return f"{name} cannot be read ({error.strerror})"
+        return f"{name} has changed (sha256)" if changed else ""
+
+    with ThreadPoolExecutor(READERS) as pool:
+        return problems + [problem for problem in pool.map(compare, names) if problem]
+
+
+def _listed(step_dir: Path) -> dict[str, dict[str, Any]]:
+    """{file: {size, sha256}} of CHECKSUMS.json; ValueError, in words for a person, when it cannot be trusted."""
+    try:
+        data = json.loads((step_dir / CHECKSUMS).read_text())
+        version, step, files = data["format"], data["step"], data["files"]
+        well_formed = all(isinstance(entry["size"], int) and isinstance(entry["sha256"], str) for entry in files.values())
+    except FileNotFoundError:
+        raise ValueError(f"{CHECKSUMS} is missing") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"{CHECKSUMS} cannot be read") from None
+    if version != FORMAT:
+        raise ValueError(f"{CHECKSUMS} has format {version}, this version reads {FORMAT}")
+    if step_dir.name != str(step):
+        raise ValueError(f"{CHECKSUMS} belongs to step {step}")
+    if not well_formed or any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
+        raise ValueError(f"{CHECKSUMS} cannot be read")
+    return files
+
+
+def _files(folder: Path) -> list[str]:
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return [name for name in names if name != CHECKSUMS]
+
+
+def _digest(path: Path, flush: bool = False) -> dict[str, Any]:
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        size = file.tell()
+        if flush:
+            os.fsync(file.fileno())
+    return {"size": size, "sha256": digest}
+
+
+def steps(directory: Path) -> list[int]:
+    """The finished steps of a directory, in order: folders whose CHECKSUMS.json names that step. Reads no data file."""
+    return [step for step in _numbered(directory) if _finished(directory / str(step))]
+
+
+def _finished(step_dir: Path) -> bool:
+    try:
+        _listed(step_dir)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbered(directory: Path) -> list[int]:
+    if not directory.is_dir():
+        return []
+    names = [path.name for path in directory.iterdir() if path.is_dir() and path.name.isascii() and path.name.isdigit()]
+    return sorted(int(name) for name in names if name == str(int(name)))
+
+
+def newest_valid(directory: Path, check: bool, set_aside: bool) -> int | None:
+    """The newest step that verifies, or None; one line on stderr for each newer one that does not.
+
+    check: compare every byte, not only names and sizes. set_aside: rename a bad step to `<step>.bad-<n>`, so that the step can be saved
+    again; False for another run's directory. Raises UserError when the rename fails.
+    """
+    for step in reversed(_numbered(directory)):
+        folder = directory / str(step)
+        problems = verify(folder, contents=check)
+        if not problems:
+            return step
+        more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+        where = f"set aside as {_set_aside(folder)}" if set_aside else "left where it is"
+        print(f"checkpoint {folder}: {problems[0]}{more}; {where}, trying an older step", file=sys.stderr)
+    return None
+
+
+def _set_aside(folder: Path) -> str:
+    number = 1
+    while (target := folder.with_name(f"{folder.name}.bad-{number}")).exists():
+        number += 1
+    try:
+        folder.rename(target)
+    except OSError as error:
+        raise UserError(f"checkpoint {folder} is damaged and cannot be renamed ({error.strerror}): mend its permissions") from error
+    return target.name

@@ -1,0 +1,165 @@
+"""Saving: what a finished step holds, what is kept, and that a death or an error at any point leaves the steps before it."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.restore import restore_state
+from jaxenc.checkpoint.verify import newest_valid, steps, verify
+from jaxenc.errors import UserError
+
+from .conftest import abstract, make_state, save_all
+
+HERE = Path(__file__).parent
+
+
+def same_bits(left: dict, right: dict) -> bool:
+    assert jax.tree.structure(left) == jax.tree.structure(right)
+    return all(
+        a.dtype == b.dtype and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
+    )
+
+
+def run(script: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess:
+    """Runs one of this folder's scripts with only the CPU visible."""
+    root = HERE.parents[1]
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root), **environment}
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_round_trip_is_bitwise_with_optimizer_state_and_empty_branches(tmp_path: Path) -> None:
+    tokenizer = tmp_path / "tokenizer"
+    tokenizer.mkdir()
+    (tokenizer / "vocab.txt").write_text("[PAD]\n[UNK]\n")
+    state = make_state(7)
+    with Manager(tmp_path / "c", CheckpointConfig()) as manager:
+        manager.save(7, state, {"config.json": b"{}", "tokenizer": tokenizer, "notes/run.txt": b"x"})
+    assert same_bits(state, restore_state(tmp_path / "c/7", abstract(state)))
+    assert (tmp_path / "c/7/tokenizer/vocab.txt").read_text() == "[PAD]\n[UNK]\n"
+    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["7"]
+    assert sorted(path.name for path in (tmp_path / "c/7").iterdir()) == ["CHECKSUMS.json", "config.json", "notes", "state", "tokenizer"]
+
+
+def test_arrays_may_be_donated_once_save_has_returned(tmp_path: Path) -> None:
+    overwrite = jax.jit(lambda x: x * 0 - 1, donate_argnums=0)
+    state = {"params": {"w": jnp.arange(1 << 20, dtype=jnp.float32)}}
+    template = abstract(state)
+    with Manager(tmp_path, CheckpointConfig()) as manager:
+        manager.save(1, state, {})
+        state["params"]["w"] = overwrite(state["params"]["w"]).block_until_ready()
+    assert np.array_equal(restore_state(tmp_path / "1", template)["params"]["w"], np.arange(1 << 20))
+
+
+def test_retention_keeps_the_newest_and_the_multiples_and_what_it_did_not_write(tmp_path: Path) -> None:
+    (tmp_path / "3").mkdir()
+    (tmp_path / "2.bad-1").mkdir()
+    save_all(tmp_path, [1, 2, 4, 5, 6, 7], CheckpointConfig(keep=2, keep_every=4))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2.bad-1", "3", "4", "6", "7"]
+
+
+def test_the_step_just_saved_is_never_deleted(checkpoints: Path) -> None:
+    with Manager(checkpoints, CheckpointConfig(keep=1)) as manager:
+        manager.save(0, make_state(0), {})
+    assert steps(checkpoints) == [0, 2]
+
+
+def test_an_existing_step_and_a_keep_of_zero_are_refused(checkpoints: Path) -> None:
+    with Manager(checkpoints, CheckpointConfig()) as manager, pytest.raises(ValueError, match="step 2 already exists"):
+        manager.save(2, make_state(2), {})
+    with pytest.raises(UserError, match="config.checkpoint.keep is 0"):
+        Manager(checkpoints, CheckpointConfig(keep=0))
+
+
+def test_left_over_temporary_folders_go_and_nothing_else(checkpoints: Path) -> None:
+    for name in (".3.tmp-save", ".1.tmp-delete", ".3.tmp", "3.tmp-save", ".x.tmp-save"):
+        (checkpoints / name / "state").mkdir(parents=True)
+    Manager(checkpoints, CheckpointConfig()).close()
+    assert sorted(path.name for path in checkpoints.iterdir()) == [".3.tmp", ".x.tmp-save", "1", "2", "3.tmp-save"]
+
+
+def test_a_failed_save_is_one_error_and_the_next_save_works(checkpoints: Path) -> None:
+    manager = Manager(checkpoints, CheckpointConfig())
+    manager.save(3, make_state(3), {"tokenizer": checkpoints / "missing"})
+    with pytest.raises(UserError, match="checkpoint failed at step 3: .*missing.*: free space or mend the permissions"):
+        manager.wait()
+    manager.check()
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["1", "2"]
+    (checkpoints / ".3.tmp-save/state").mkdir(parents=True)
+    manager.save(3, make_state(3), {})
+    manager.close()
+    assert steps(checkpoints) == [1, 2, 3]
+
+
+def test_check_raises_what_failed_and_a_with_block_keeps_its_own_error(checkpoints: Path) -> None:
+    with pytest.raises(RuntimeError, match="training") as caught, Manager(checkpoints, CheckpointConfig()) as manager:
+        manager.save(3, make_state(3), {"tokenizer": checkpoints / "missing"})
+        with pytest.raises(UserError, match="step 3"):
+            while True:
+                manager.check()
+        manager.save(4, make_state(4), {"tokenizer": checkpoints / "missing"})
+        raise RuntimeError("training")
+    assert "checkpoint failed at step 4" in caught.value.__notes__[0]
+
+
+def test_threads_and_the_log_filter_end_on_close(tmp_path: Path) -> None:
+    before, filters = set(threading.enumerate()), len(logging.getLogger("absl").filters)
+    save_all(tmp_path, [1])
+    restore_state(tmp_path / "1", abstract(make_state(1)))
+    started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(timeout=20)
+    assert not [thread.name for thread in started if thread.is_alive()]
+    assert len(logging.getLogger("absl").filters) == filters
+
+
+STAGES = ["copied", "state", "files", "checksums", "renamed", "aside"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
+def test_kill_at_every_stage_leaves_a_step_to_restore(tmp_path: Path, stage: str) -> None:
+    save_all(tmp_path, [1, 2])
+    result = run("killed.py", tmp_path, stage)
+    assert result.returncode == -signal.SIGKILL, result.stderr
+    committed = stage in ("renamed", "aside")
+    Manager(tmp_path, CheckpointConfig(keep=2)).close()
+    newest = newest_valid(tmp_path, check=True, set_aside=True)
+    assert newest == (3 if committed else 2)
+    state = make_state(newest)
+    assert same_bits(state, restore_state(tmp_path / str(newest), abstract(state)))
+    assert not [path.name for path in tmp_path.iterdir() if not path.name.isdigit()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "words"), [("size_limit", "File too large: free space"), ("read_only", "Permission denied")])
+def test_a_full_or_read_only_directory_is_one_line_and_harms_no_step(fault: str, words: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        save_all(directory, [1, 2])
+        result = run("failing.py", directory, fault)
+        directory.chmod(0o755)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.startswith("checkpoint failed at step 3: ") and result.stdout.count("\n") == 1
+        assert words in result.stdout and result.stderr == ""
+        assert sorted(path.name for path in directory.iterdir()) == ["1", "2"]
+        assert verify(directory / "2") == []
+
+
+def test_a_save_and_a_restore_write_nothing_to_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    save_all(tmp_path, [1])
+    restore_state(tmp_path / "1", abstract(make_state(1)))
+    assert capfd.readouterr() == ("", "")
