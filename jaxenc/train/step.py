@@ -42,7 +42,7 @@ def train_step(
     grads, terms, weights, metrics, carry = accumulate.gradients(
         objective, config.microbatches, state.params, state.frozen, state.carry, example, keys
     )
-    loss, norm = accumulate.combine(objective, terms, weights), optax.global_norm(grads)
+    loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
     good = jnp.isfinite(loss) & jnp.isfinite(norm)
 
     transform = build.build(optimizer, tree.merge(state.params, state.frozen))
