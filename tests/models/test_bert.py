@@ -1,6 +1,7 @@
 """The BERT encoder and its heads against a NumPy float64 forward pass, its parameter tree, and what must stay finite."""
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import jax
@@ -67,14 +68,23 @@ def inputs(config):
     return tokens, types, positions, np.array([9, 1, 13], np.int32)
 
 
-def forward(config, params, tokens, types, positions, lengths, noise=None):
-    """All hidden states, MLM logits and NSP logits of jaxenc."""
+@functools.cache
+def compiled(config):
+    """All hidden states, MLM logits and NSP logits, as one compiled function of (params, tokens, types, positions, lengths, noise)."""
     bert, heads = modules(config)
-    with jax.default_matmul_precision("highest"):
+
+    def run(params, tokens, types, positions, lengths, noise):
         hidden = bert.apply({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), noise, all_layers=True)
         mlm = heads["mlm"].apply({"params": params["mlm"]}, hidden[-1], params["embeddings"]["token"]["table"])
         nsp = heads["nsp"].apply({"params": params["nsp"]}, heads["pooler"].apply({"params": params["pooler"]}, hidden[-1]))
-    return hidden, mlm, nsp
+        return hidden, mlm, nsp
+
+    return jax.jit(run)
+
+
+def forward(config, params, tokens, types, positions, lengths, noise=None):
+    with jax.default_matmul_precision("highest"):
+        return compiled(config)(params, tokens, types, positions, lengths, noise)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +114,7 @@ def test_equals_the_reference(changes):
 def test_last_layer_is_the_default():
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
     states = forward(TINY, params, tokens, types, positions, lengths)[0]
-    last = Bert(TINY, EXACT).apply({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
+    last = jax.jit(Bert(TINY, EXACT).apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
     assert states.shape == (TINY.layers + 1, 3, 13, TINY.width)
     np.testing.assert_allclose(last, states[-1], rtol=0, atol=1e-6)
 
@@ -142,9 +152,10 @@ def test_each_rate_has_its_own_field(site, field):
 
 @pytest.mark.parametrize("form", ["lengths", "segments", "bias"])
 def test_bfloat16_is_finite_with_an_empty_row(form):
-    """Values and gradients, for every form of the mask; the second row is padding only."""
+    """Values and gradients, for every form of the mask; the second row is padding only. One layer keeps the compile short."""
+    config = dataclasses.replace(TINY, layers=1)
     execution = Execution(policy("bfloat16"), "xla", "none", False)
-    params, (tokens, types, positions, _) = lively(TINY), inputs(TINY)
+    params, (tokens, types, positions, _) = lively(config), inputs(config)
     seen = np.arange(13) < np.array([9, 0, 13])[:, None]
     visible = {
         "lengths": Visible.by_lengths(jnp.array([9, 0, 13])),
@@ -154,21 +165,20 @@ def test_bfloat16_is_finite_with_an_empty_row(form):
 
     def total(params):
         noise = rng.training(0, jnp.int32(0), 3)
-        hidden = Bert(TINY, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True)
+        hidden = Bert(config, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True)
         assert hidden.dtype == jnp.bfloat16
         return jnp.sum(jnp.square(hidden.astype(jnp.float32)))
 
-    value, gradient = jax.value_and_grad(total)(params)
+    value, gradient = jax.jit(jax.value_and_grad(total))(params)
     assert np.isfinite(value) and all(np.isfinite(leaf).all() and leaf.dtype == np.float32 for leaf in jax.tree.leaves(gradient))
 
 
 def test_bfloat16_stays_near_float32():
     """Two layers of rounding to 8 bits: <= 0.1 at hidden states of the order of 1, and the mean error <= 0.02."""
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
-    run = lambda name: Bert(TINY, Execution(policy(name), "xla", "none", False)).apply(  # noqa: E731
-        {"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None
-    )
-    error = np.abs(np.float32(run("bfloat16")) - run("float32"))
+    low = Bert(TINY, Execution(policy("bfloat16"), "xla", "none", False))
+    hidden = jax.jit(low.apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
+    error = np.abs(np.float32(hidden) - forward(TINY, params, tokens, types, positions, lengths)[0][-1])
     assert error.max() <= 0.1 and error.mean() <= 0.02
 
 
