@@ -143,10 +143,11 @@ def test_noise_changes_every_layer_and_only_its_rows_decide():
 
 @pytest.mark.parametrize("site, field", [("embeddings", "dropout"), ("attention_weights", "attention_dropout")])
 def test_each_rate_has_its_own_field(site, field):
-    """With one rate at 0, noise at the other sites only: embeddings are untouched by attention_dropout and the reverse."""
+    """With one rate at 0, noise acts at the other's sites only; the embedding output has zeros, since its dropout follows the norm."""
     config = dataclasses.replace(TINY, **{"dropout": 0.0, "attention_dropout": 0.0, field: 0.5})
     params, rows = lively(config), inputs(config)
     quiet, noisy = forward(config, params, *rows)[0], forward(config, params, *rows, noise=rng.training(0, jnp.int32(7), 3))[0]
+    assert abs((np.asarray(noisy[0]) == 0).mean() - 0.5 * (site == "embeddings")) <= 0.05
     assert np.array_equal(quiet[0], noisy[0]) == (site != "embeddings")
     assert np.abs(quiet[1] - noisy[1]).max() > 0.1
 
