@@ -44,8 +44,7 @@ def plain():
     return params, *run(PLAIN, params)
 
 
-@pytest.mark.parametrize("remat", ["none", "block", "attention"])
-@pytest.mark.parametrize("scan", [False, True])
+@pytest.mark.parametrize("scan, remat", [(False, "block"), (False, "attention"), (True, "none"), (True, "block")])
 def test_scan_and_remat_change_nothing(plain, scan, remat):
     """States within 1e-6; gradients within 1e-6 of the largest entry of the tree; dropout is on, so one other mask would show."""
     params, states, gradient = plain

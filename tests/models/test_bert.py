@@ -55,7 +55,8 @@ def lively(config, seed=0):
         name = path.rsplit("/", 1)[1]
         return np.float32(draw.normal(name == "scale", spread[name], leaf.shape))
 
-    return tree.map_with_path(value, nn.meta.unbox(init(config, jax.random.key(0))))
+    shapes = jax.eval_shape(functools.partial(init, config), jax.random.key(0))
+    return tree.map_with_path(value, nn.meta.unbox(shapes))
 
 
 def inputs(config):
@@ -142,10 +143,11 @@ def test_noise_changes_every_layer_and_only_its_rows_decide():
 
 @pytest.mark.parametrize("site, field", [("embeddings", "dropout"), ("attention_weights", "attention_dropout")])
 def test_each_rate_has_its_own_field(site, field):
-    """With one rate at 0, noise at the other sites only: embeddings are untouched by attention_dropout and the reverse."""
+    """With one rate at 0, noise acts at the other's sites only; the embedding output has zeros, since its dropout follows the norm."""
     config = dataclasses.replace(TINY, **{"dropout": 0.0, "attention_dropout": 0.0, field: 0.5})
     params, rows = lively(config), inputs(config)
     quiet, noisy = forward(config, params, *rows)[0], forward(config, params, *rows, noise=rng.training(0, jnp.int32(7), 3))[0]
+    assert abs((np.asarray(noisy[0]) == 0).mean() - 0.5 * (site == "embeddings")) <= 0.05
     assert np.array_equal(quiet[0], noisy[0]) == (site != "embeddings")
     assert np.abs(quiet[1] - noisy[1]).max() > 0.1
 
@@ -193,7 +195,7 @@ def test_rows_beyond_the_vocabulary_are_never_predicted():
 
 
 def test_parameter_tree_is_the_golden_one(tmp_path):
-    params = init(TINY, rng.init_key(0))
+    params = jax.eval_shape(functools.partial(init, TINY), rng.init_key(0))
     lines = [f"{path} {'x'.join(map(str, leaf.value.shape))} {','.join(map(str, leaf.names))}" for path, leaf in tree.leaves(params)]
     actual = tmp_path / GOLDEN.name
     actual.write_text("\n".join(lines) + "\n")
@@ -205,7 +207,7 @@ def test_parameter_tree_is_the_golden_one(tmp_path):
 
 def test_initial_values():
     """Biases 0, scales 1, padding rows 0, every other weight inside 2 sigma with the standard deviation that the cut leaves."""
-    params = nn.meta.unbox(init(TINY, rng.init_key(3)))
+    params = nn.meta.unbox(jax.jit(functools.partial(init, TINY))(rng.init_key(3)))
     for path, leaf in tree.leaves(params):
         assert leaf.dtype == jnp.float32
         name = path.rsplit("/", 1)[1]
@@ -219,7 +221,7 @@ def test_initial_values():
 
 
 def test_parameters_differ_between_layers():
-    encoder = nn.meta.unbox(init(TINY, rng.init_key(0)))["encoder"]
+    encoder = nn.meta.unbox(jax.jit(functools.partial(init, TINY))(rng.init_key(0)))["encoder"]
     kernels = [np.asarray(encoder[layer]["attention"][part]["kernel"]) for layer in encoder for part in ("query", "key", "value", "output")]
     correlation = np.corrcoef([kernel.ravel() for kernel in kernels])
     assert np.abs(correlation - np.eye(len(kernels))).max() <= 5 / np.sqrt(kernels[0].size)
