@@ -1,0 +1,230 @@
+"""Text to a data folder: tokens in flat shards, documents and sentence boundaries kept, held-out documents apart."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import functools
+import hashlib
+import itertools
+import multiprocessing
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.data import docstrings, manifest, readers, sentences, tokenizers
+from jaxenc.data.files import sha256, user_errors
+from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
+from jaxenc.data.readers import Document
+from jaxenc.errors import UserError
+
+GROUP_CHARACTERS = 1 << 19
+SHARD_TOKENS = 1 << 26
+UNKNOWN_LIMIT = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """What one group of documents gives to one split.
+
+    tokens: ids, flat; sentences: tokens of each sentence; documents: sentences of each document; the counts as in `Split`.
+    """
+
+    tokens: np.ndarray
+    sentences: np.ndarray
+    documents: np.ndarray
+    unknown: int
+    empty_sentences: int
+    empty_documents: int
+
+
+def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_out: float = 0.01, workers: int = 1) -> Manifest:
+    """Tokenises `inputs` (see readers.documents) into the folder `out` and returns its manifest.
+
+    tokenizer: a folder that tokenizers.load opens; its files are copied. held_out: the share of documents, chosen by a hash of their
+    text, that form the split `held_out`. workers: processes that tokenise, with one thread each; the bytes written are the same for
+    any number, because the work is cut by the size of the text. Processes are spawned: a script calls this under its __main__ guard.
+
+    The folder appears complete or not at all. One that holds the same request already is kept.
+    Raises UserError for input that cannot be read, no text, no permission, a full disk, and an `out` that holds something else.
+    """
+    if not 0 <= held_out < 1:
+        raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
+    if workers < 1:
+        raise UserError(f"--workers {workers}: takes 1 or more")
+    tool, out = tokenizers.load(tokenizer), Path(out)
+    request = Manifest(manifest.VERSION, tuple(_input(name) for name in inputs), held_out, tool.vocabulary,
+                       {}, "uint16" if tool.vocabulary.size <= 1 << 16 else "uint32", {}, {})
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        return _kept(out, request)
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        with user_errors(out, "free some space or choose another --out"):
+            temporary.mkdir(parents=True)
+            tool.save(temporary / "tokenizer")
+            result = _fill(temporary, request, readers.Counts(), str(temporary / "tokenizer"), workers, inputs)
+            manifest.write(result, temporary)
+            os.replace(temporary, out)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return result
+
+
+def _input(name: str) -> Input:
+    if name == docstrings.NAME:
+        return Input(name, 0, docstrings.identity())
+    if not name.startswith("tfds:"):
+        readers.check_file(name)
+        with user_errors(name, "check that the file can be read"):
+            return Input(name, os.path.getsize(name), sha256(Path(name)))
+    raise UserError(f"{name}: reading from tensorflow_datasets comes later; export its text as .jsonl")
+
+
+def _kept(out: Path, request: Manifest) -> Manifest:
+    if not (out / manifest.NAME).is_file():
+        raise UserError(f"{out}: exists and holds no data of jaxenc; choose another --out")
+    present = manifest.read(out)
+    if present.request != request.request:
+        raise UserError(f"{out}: holds data of other inputs, another tokenizer or another --held-out; choose another --out or delete it")
+    print(f"{out}: holds this data already; nothing to do", file=sys.stderr)
+    return present
+
+
+def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: str, workers: int, inputs: Sequence[str]) -> Manifest:
+    writers = {split: _Writer(folder, split, request.dtype) for split in SPLITS}
+    groups = _groups(readers.documents(inputs, counts))
+    work = functools.partial(_tokenise, tokenizer=tokenizer, held_out=request.held_out, dtype=request.dtype)
+    done, started, told = 0, time.monotonic(), time.monotonic()
+    for size, pieces in _in_order(work, groups, workers):
+        for split, piece in zip(SPLITS, pieces):
+            writers[split].add(piece)
+        done += size
+        if time.monotonic() - told > 5:
+            told = time.monotonic()
+            print(f"data: {done / 1e6:,.0f} M characters, {done / 1e6 / (told - started):.1f} M a second", file=sys.stderr)
+    splits = {split: writer.close() for split, writer in writers.items()}
+    total, unknown = (sum(getattr(split, name) for split in splits.values()) for name in ("tokens", "unknown"))
+    if not total:
+        raise UserError(f"{', '.join(inputs)}: no token came out of {sum(s.empty_documents for s in splits.values())} documents; "
+                        "check the text and the tokenizer")
+    if unknown > UNKNOWN_LIMIT * total:
+        print(f"data: warning: {unknown / total:.1%} of the tokens are [UNK]; check that the tokenizer fits the text "
+              "(lower case, accents, script)", file=sys.stderr)
+    files = {path.relative_to(folder).as_posix(): File(path.stat().st_size, sha256(path))
+             for path in sorted(folder.rglob("*")) if path.is_file()}
+    return dataclasses.replace(request, reader=dataclasses.asdict(counts), splits=splits, files=files)
+
+
+def _groups(found: Iterable[Document]) -> Iterator[list[tuple[str, ...]]]:
+    """Documents in lots of about GROUP_CHARACTERS: the unit of work, whatever the number of workers."""
+    group: list[tuple[str, ...]] = []
+    size = 0
+    for document in found:
+        group.append(document.lines)
+        size += sum(map(len, document.lines))
+        if size >= GROUP_CHARACTERS:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _in_order(work, groups: Iterable[list], workers: int) -> Iterator[tuple[int, tuple[Piece, Piece]]]:
+    """Results of `work` in the order of the groups; at most three groups a worker are under way, so memory stays flat."""
+    context = multiprocessing.get_context("spawn")
+    waiting: collections.deque = collections.deque()
+    with concurrent.futures.ProcessPoolExecutor(workers, context, _one_thread) as pool:
+        try:
+            for group in groups:
+                waiting.append((sum(map(len, (line for lines in group for line in lines))), pool.submit(work, group)))
+                if len(waiting) >= 3 * workers:
+                    size, future = waiting.popleft()
+                    yield size, future.result()
+            while waiting:
+                size, future = waiting.popleft()
+                yield size, future.result()
+        except BrokenProcessPool as error:
+            raise UserError("data: a worker process died, most likely for want of memory; use fewer --workers") from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _one_thread() -> None:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+@functools.cache
+def _opened(folder: str) -> tokenizers.Tokenizer:
+    return tokenizers.load(folder)
+
+
+def _tokenise(group: Sequence[tuple[str, ...]], tokenizer: str, held_out: float, dtype: str) -> tuple[Piece, Piece]:
+    """The pieces (train, held_out) of one group of documents. Runs in a worker process."""
+    tool = _opened(tokenizer)
+    parts: tuple[list, list] = ([], [])
+    for lines in group:
+        parts[_is_held_out(lines, held_out)].append([s for line in lines for s in sentences.split(line)])
+    return _piece(tool, parts[0], dtype), _piece(tool, parts[1], dtype)
+
+
+def _is_held_out(lines: Sequence[str], share: float) -> bool:
+    """By a hash of the text: the same document falls on the same side in every corpus."""
+    digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") < share * 2**64
+
+
+def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str) -> Piece:
+    ids = tool.encode([sentence for document in documents for sentence in document])
+    lengths = np.array([len(sentence) for sentence in ids], np.int64)
+    ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
+    kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
+    counts = np.diff(kept)
+    tokens = np.fromiter(itertools.chain.from_iterable(ids), dtype, int(lengths.sum()))
+    return Piece(tokens, lengths[lengths > 0], counts[counts > 0], int((tokens == tool.vocabulary.unk).sum()),
+                 int((lengths == 0).sum()), int((counts == 0).sum()))
+
+
+class _Writer:
+    """Appends pieces to the numbered shards of one split; a shard ends with the piece that fills it."""
+
+    def __init__(self, folder: Path, split: str, dtype: str):
+        self._folder, self._split, self._dtype = folder, split, dtype
+        self._total, self._shards = Split(), []
+        self._files: list = []
+        self._open = Shard("", 0, 0, 0, 0)
+
+    def add(self, piece: Piece) -> None:
+        counts = {name: getattr(piece, name) for name in ("unknown", "empty_sentences", "empty_documents")}
+        counts |= {name: len(getattr(piece, name)) for name in ("tokens", "sentences", "documents")}
+        self._total = dataclasses.replace(self._total, **{name: getattr(self._total, name) + n for name, n in counts.items()})
+        if not len(piece.tokens):
+            return
+        if not self._files:
+            name = f"{self._split}-{len(self._shards):05d}"
+            self._open = Shard(name, 0, 0, 0, 0)
+            self._files = [open(self._folder / f"{name}.{suffix}", "wb") for suffix in ("tokens", "sentences", "documents")]
+        held = self._open
+        starts = held.tokens + np.cumsum(piece.sentences) - piece.sentences
+        firsts = held.sentences + np.cumsum(piece.documents) - piece.documents
+        for file, array, dtype in zip(self._files, (piece.tokens, starts, firsts), (self._dtype, "uint32", "uint32")):
+            file.write(array.astype(np.dtype(dtype).newbyteorder("<")).tobytes())
+        self._open = Shard(held.name, held.documents + len(firsts), held.sentences + len(starts), held.tokens + len(piece.tokens),
+                           max(held.highest, int(piece.tokens.max())))
+        if self._open.tokens >= SHARD_TOKENS:
+            self._end()
+
+    def _end(self) -> None:
+        for file in self._files:
+            file.close()
+        if self._files:
+            self._shards.append(self._open)
+        self._files = []
+
+    def close(self) -> Split:
+        self._end()
+        return dataclasses.replace(self._total, shards=tuple(self._shards))

@@ -1,0 +1,82 @@
+"""Random numbers of the host as pure functions of integers: Philox 4x32-10, evaluated for whole arrays of counters.
+
+Nothing here has a state. Philox is the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"
+(SC 2011), also behind numpy.random.Philox, in its variant of four 32-bit words, which NumPy's 64-bit arithmetic can evaluate.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+STREAMS = {"order": 1, "pairs": 2, "trim": 3}  # the last counter word; a number is never used again
+
+
+def philox(counter: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], seed: int) -> tuple[np.ndarray, ...]:
+    """Four random words for each counter. counter: four uint64 arrays (values below 2^32) that broadcast; seed: 64 bits, the key."""
+    c0, c1, c2, c3 = np.broadcast_arrays(*counter)
+    for round_ in range(10):
+        k0, k1 = (np.uint64(((seed >> shift) + round_ * weyl) & 0xFFFFFFFF) for shift, weyl in zip((0, 32), _WEYL))
+        first, second = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
+        c0, c1, c2, c3 = (second >> _HALF) ^ c1 ^ k0, second & _LOW, (first >> _HALF) ^ c3 ^ k1, first & _LOW
+    return c0, c1, c2, c3
+
+
+def draws(seed: int, epoch: int, indices: np.ndarray, count: int, stream: str) -> np.ndarray:
+    """uint64 [n, count], uniform: draw j of row i depends on (seed, epoch, indices[i], j, stream) and on nothing else.
+
+    indices: integers [n] below 2^32; epoch below 2^32; stream: a name of STREAMS.
+    """
+    blocks = np.arange((count + 1) // 2, dtype=np.uint64)
+    counter = (np.asarray(indices, np.uint64)[:, None], np.uint64(epoch), blocks[None], np.uint64(STREAMS[stream]))
+    a, b, c, d = philox(counter, seed)
+    return np.stack([a << _HALF | b, c << _HALF | d], axis=-1).reshape(len(indices), 2 * len(blocks))[:, :count]
+
+
+def unit(words: np.ndarray) -> np.ndarray:
+    """uint64 draws as float64 in [0, 1): their upper 53 bits."""
+    return (words >> np.uint64(11)) * 2.0**-53
+
+
+def below(words: np.ndarray, bound: np.ndarray | int) -> np.ndarray:
+    """uint64 draws as integers in [0, bound), int64, for bounds up to 2^32: uniform up to 2^-32 of relative error."""
+    bound = np.asarray(bound, np.uint64)
+    high, low = words >> _HALF, words & _LOW
+    return ((high * bound + (low * bound >> _HALF)) >> _HALF).astype(np.int64)
+
+
+def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch). n >= 1.
+
+    A balanced Feistel network of eight rounds on the smallest even number of bits that holds n, walked along its cycle until the
+    value is below n (fewer than four evaluations on average). No table: memory is that of the indices.
+    """
+    if n < 1:
+        raise ValueError(f"a permutation of {n} rows")
+    half = np.uint64(max((n - 1).bit_length() + 1, 2) // 2)
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    keys = draws(seed, epoch, np.arange(8), 1, "order")[:, 0]
+
+    def encrypt(x: np.ndarray) -> np.ndarray:
+        left, right = x >> half, x & mask
+        for key in keys:
+            left, right = right, left ^ (_mix(right ^ key) & mask)
+        return left << half | right
+
+    def permute(indices: np.ndarray) -> np.ndarray:
+        out = encrypt(np.asarray(indices, np.uint64))
+        while (outside := out >= n).any():
+            out[outside] = encrypt(out[outside])
+        return out.astype(np.int64)
+
+    return permute
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    """The finaliser of SplitMix64 (Steele, Lea, Flood 2014): each output bit depends on every input bit."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,30 @@
+"""Rows of a data folder. A new kind of row is a file beside this one and a line in `open_source`."""
+
+from jaxenc.data.sources.pairs import Pairs
+from jaxenc.data.sources.source import DataConfig, Source
+from jaxenc.data.sources.text import Text
+from jaxenc.data.store import open_split
+from jaxenc.errors import UserError
+
+__all__ = ["DataConfig", "Source", "open_source"]
+
+
+def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> Source:
+    """The rows of `split` (train, held_out) as `config` asks.
+
+    seed: of the run; the choices of pairs depend on it. evaluation: the choices do not change from epoch to epoch.
+    Raises UserError when no data is named, it cannot be opened, `rows` or `length` is not possible, or the split has no rows.
+    """
+    if not config.path:
+        raise UserError("data.path is not set: name a folder made by `jaxenc data`")
+    if config.rows not in ("text", "pairs"):
+        raise UserError(f"data.rows is {config.rows!r}: it takes 'text' or 'pairs'")
+    smallest = 3 if config.rows == "text" else 5
+    if config.length < smallest:
+        raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
+    shards = open_split(config.path, split)
+    if not len(shards.tokens):
+        raise UserError(f"{config.path}: the split {split} has no documents, so no rows; add text or raise --held-out")
+    if config.rows == "text":
+        return Text(shards, config.length)
+    return Pairs(shards, config.length, config.short_probability, seed, evaluation)

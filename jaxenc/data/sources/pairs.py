@@ -1,0 +1,127 @@
+"""BERT's next-sentence pairs as a function of (seed, epoch, index)."""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from jaxenc.config import fingerprint
+from jaxenc.data import random
+from jaxenc.data.batch import Batch
+from jaxenc.data.sources.chunks import chunk_starts
+from jaxenc.data.sources.source import framed
+from jaxenc.data.store import Shards
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """Row i is CLS A SEP B SEP, made of chunk i: whole sentences of one document, up to length - 3 tokens.
+
+    As in google-research/bert:create_pretraining_data.py: with probability `short_probability` only the first sentences of the chunk
+    that reach a target drawn from 2 to length - 3 are used; A is its first a sentences, a from 1 to n - 1; B is the rest, or with
+    probability one half (always when n is 1) sentences from a random place of another document, as many as the target asks for
+    (`is_random` 1); the longer of A and B loses tokens at its front or back, at random, until both fit.
+
+    Unlike there, the chunks are the same in every epoch, so that their number is fixed and a row needs no other row: a chunk ends
+    before the sentence that would exceed length - 3 and not behind it, the other document is never the chunk's own when there are two,
+    and the unused tail of a random pair is not put back. MEASURED
+    With one document the random text comes from that document, as in the original. In evaluation the draws do not depend on the epoch.
+    """
+
+    shards: Shards
+    length: int
+    short_probability: float
+    seed: int
+    evaluation: bool
+    fields = ("tokens", "types", "segments", "positions", "index", "epoch", "is_random")
+
+    @property
+    def fingerprint(self) -> str:
+        settings = [self.length, self.short_probability, self.seed, self.evaluation]
+        return fingerprint([self.shards.manifest.fingerprint, self.shards.split, "pairs", *settings])
+
+    @functools.cached_property
+    def _chunks(self) -> np.ndarray:
+        return chunk_starts(self.shards, self.length - 3)
+
+    def __len__(self) -> int:
+        return len(self._chunks) - 1
+
+    def rows(self, epoch: int, indices: np.ndarray) -> Batch:
+        """tokens [n, length], is_random [n] and the other fields; see Source."""
+        indices = np.asarray(indices, np.int64)
+        words = random.draws(self.seed, 0 if self.evaluation else epoch, indices, 6, "pairs")
+        target = self._targets(words)
+        middle, end, document = self._split(indices, target, words[:, 2])
+        first = self._chunks[indices]
+        is_random = (end - first == 1) | (random.unit(words[:, 3]) < 0.5)
+        b_first, b_end = self._random_text(document, target - self._tokens(first, middle), words)
+        b_first, b_end = np.where(is_random, b_first, middle), np.where(is_random, b_end, end)
+        spans = self._trimmed(epoch, indices, self._span(first, middle), self._span(b_first, b_end))
+        return self._assembled(epoch, indices, *spans) | {"is_random": is_random.astype(np.int32)}
+
+    def _tokens(self, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+        return self.shards.sentences.take(end) - self.shards.sentences.take(first)
+
+    def _span(self, first: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(offset, tokens) of the sentences from `first` to before `end`."""
+        start = self.shards.sentences.take(first)
+        return start, self.shards.sentences.take(end) - start
+
+    def _targets(self, words: np.ndarray) -> np.ndarray:
+        full = self.length - 3
+        short = random.unit(words[:, 0]) < self.short_probability
+        return np.where(short, 2 + random.below(words[:, 1], full - 1), full)
+
+    def _split(self, indices: np.ndarray, target: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(sentence where B starts, sentence behind B, document) of a chunk used up to the sentence that reaches the target."""
+        first, last = self._chunks[indices], self._chunks[indices + 1]
+        reached = self.shards.sentences.search(self.shards.sentences.take(first) + target, "left")
+        end = np.clip(reached, first + 1, last)
+        middle = np.where(end - first == 1, end, first + 1 + random.below(words, np.maximum(end - first - 1, 1)))
+        return middle, end, self.shards.documents.search(first, "right") - 1
+
+    def _random_text(self, own: np.ndarray, wanted: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(first sentence, sentence behind) of a run of `wanted` tokens or a little more, from a document other than `own`."""
+        others = len(self.shards.documents) - 2
+        document = random.below(words[:, 4], max(others, 1))
+        document += (document >= own) & (others > 0)
+        start, end = self.shards.documents.take(document), self.shards.documents.take(document + 1)
+        first = start + random.below(words[:, 5], end - start)
+        reached = self.shards.sentences.search(self.shards.sentences.take(first) + wanted, "left")
+        return first, np.clip(reached, first + 1, end)
+
+    def _trimmed(self, epoch: int, indices: np.ndarray, a: tuple, b: tuple) -> tuple[np.ndarray, ...]:
+        """(a offset, a tokens, b offset, b tokens) after removing tokens one by one from the longer side, from B when they are equal."""
+        (a_start, a_size), (b_start, b_size) = a, b
+        excess = np.maximum(a_size + b_size - (self.length - 3), 0)
+        from_longer = np.minimum(excess, np.abs(a_size - b_size))
+        rest = excess - from_longer
+        a_cut = np.where(a_size > b_size, from_longer, 0) + rest // 2
+        b_cut = np.where(b_size > a_size, from_longer, 0) + (rest + 1) // 2
+        a_front, b_front = self._heads(epoch, indices, np.stack([a_cut, b_cut]))
+        return a_start + a_front, a_size - a_cut, b_start + b_front, b_size - b_cut
+
+    def _heads(self, epoch: int, indices: np.ndarray, flips: np.ndarray) -> np.ndarray:
+        """How many of `flips` [2, n] fair coins show heads: the set bits among as many random ones, 64 at a time."""
+        heads = np.zeros_like(flips)
+        rows = np.flatnonzero(flips.any(0))
+        if rows.size:
+            blocks = -(-int(flips.max()) // 64)
+            words = random.draws(self.seed, 0 if self.evaluation else epoch, indices[rows], 2 * blocks, "trim").reshape(-1, 2, blocks)
+            left = np.clip(flips[:, rows].T[:, :, None] - 64 * np.arange(blocks), 0, 64).astype(np.uint64)
+            masks = np.where(left == 64, ~np.uint64(0), (np.uint64(1) << (left & np.uint64(63))) - np.uint64(1))
+            heads[:, rows] = np.bitwise_count(words & masks).sum(-1, dtype=np.int64).T
+        return heads
+
+    def _assembled(self, epoch: int, indices: np.ndarray, a_start, a_size, b_start, b_size) -> Batch:
+        vocabulary = self.shards.manifest.tokenizer
+        places = np.arange(self.length)
+        middle, end = (a_size + 1)[:, None], (a_size + b_size + 2)[:, None]
+        source = places + np.where(places < middle, a_start[:, None] - 1, b_start[:, None] - middle - 1)
+        tokens = self.shards.tokens.take(np.clip(source, 0, len(self.shards.tokens) - 1)).astype(np.int32)
+        tokens[:, 0] = vocabulary.cls
+        tokens[(places == middle) | (places == end)] = vocabulary.sep
+        tokens[places > end] = vocabulary.pad
+        types = ((places > middle) & (places <= end)).astype(np.int32)
+        return {"tokens": tokens, "types": types, **framed(self.length, epoch, indices, a_size + b_size + 3)}

@@ -1,0 +1,52 @@
+"""What the pipeline needs of any source of rows, and the settings that choose one."""
+
+import dataclasses
+from typing import Protocol
+
+import numpy as np
+
+from jaxenc.data.batch import Batch
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """Which rows a run reads.
+
+    path: a folder made by `jaxenc data`. length: tokens in a row, specials included. rows: `text`, the documents one after another, or
+    `pairs`, two segments for next-sentence prediction. short_probability: of pairs, the share with a shorter target (0.1 in
+    google-research/bert:create_pretraining_data.py).
+    """
+
+    path: str = ""
+    length: int = 128
+    rows: str = "text"
+    short_probability: float = 0.1
+
+
+class Source(Protocol):
+    """Rows that can be asked for in any order. len: rows in an epoch; it never changes.
+
+    fingerprint: of the data and of the settings that shape a row; fields: names of what a batch holds; length: tokens in a row.
+    """
+
+    fingerprint: str
+    fields: tuple[str, ...]
+    length: int
+
+    def __len__(self) -> int: ...
+
+    def rows(self, epoch: int, indices: np.ndarray) -> Batch:
+        """The rows `indices` (int64 [n]) of an epoch. Pure: equal arguments give equal rows in any process."""
+        ...
+
+
+def framed(length: int, epoch: int, indices: np.ndarray, used: np.ndarray) -> Batch:
+    """The fields that follow from the number of places `used` (int64 [n]) at the front of each row: segments, positions, index, epoch."""
+    places = np.arange(length, dtype=np.int32)
+    real = places < used[:, None]
+    return {
+        "segments": real.astype(np.int32),
+        "positions": np.where(real, places, np.int32(0)),
+        "index": np.asarray(indices, np.uint32),
+        "epoch": np.full(len(indices), epoch, np.uint32),
+    }

@@ -1,0 +1,125 @@
+"""Opens the shards of a data folder as one flat array of tokens with tables of sentences and documents, memory-mapped."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.data import manifest, tokenizers
+from jaxenc.data.files import sha256
+from jaxenc.data.manifest import Manifest
+from jaxenc.errors import UserError
+
+
+class Concatenation:
+    """Sorted or plain integer arrays laid end to end, read without copying them.
+
+    Part p holds the items `starts[p]` to `starts[p+1]`, and `bases[p]` is added to each of its values.
+    """
+
+    def __init__(self, parts: Sequence[np.ndarray], bases: Sequence[int]):
+        self.parts = list(parts)
+        self.starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+        self.bases = np.array(bases, np.int64)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def take(self, index: np.ndarray) -> np.ndarray:
+        """Items at `index` (int64, any shape), int64."""
+        if len(self.parts) == 1:
+            return self.parts[0][index].astype(np.int64) + self.bases[0]
+        owner = np.searchsorted(self.starts, index, "right") - 1
+        out = np.empty(np.shape(index), np.int64)
+        for p in np.unique(owner):
+            here = owner == p
+            out[here] = self.parts[p][index[here] - self.starts[p]].astype(np.int64) + self.bases[p]
+        return out
+
+    def search(self, values: np.ndarray, side: str) -> np.ndarray:
+        """Where `values` (int64 [n]) would go, as numpy.searchsorted says: for sorted contents whose bases rise with the parts.
+
+        Each part is searched in its own dtype: another one would make NumPy convert the whole memory-mapped array.
+        """
+        owner = np.clip(np.searchsorted(self.bases, values, "right") - 1, 0, None)
+        out = np.empty(np.shape(values), np.int64)
+        for p in np.unique(owner):
+            here = owner == p
+            local = np.clip(values[here] - self.bases[p], 0, np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
+            out[here] = self.starts[p] + np.searchsorted(self.parts[p], local, side)
+        return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Shards:
+    """One split of a data folder.
+
+    tokens: ids of all documents, one after another. sentences: offset in `tokens` where each sentence starts, and the end.
+    documents: number of the sentence where each document starts, and the end. Both tables are thus one longer than their count.
+    """
+
+    path: Path
+    split: str
+    manifest: Manifest
+    tokens: Concatenation
+    sentences: Concatenation
+    documents: Concatenation
+
+    def window(self, starts: np.ndarray, length: int) -> np.ndarray:
+        """Tokens [n, length] int32 of the runs that begin at `starts` (int64 [n]); beyond the end the last token is repeated."""
+        out = np.empty((len(starts), length), np.int32)
+        owner = np.searchsorted(self.tokens.starts, starts, "right") - 1
+        inside = starts + length <= self.tokens.starts[owner + 1]
+        for p in np.unique(owner[inside]):
+            here = inside & (owner == p)
+            runs = np.lib.stride_tricks.sliding_window_view(self.tokens.parts[p], length)
+            out[here] = runs[starts[here] - self.tokens.starts[p]]
+        if not inside.all():
+            index = starts[~inside, None] + np.arange(length)
+            out[~inside] = self.tokens.take(np.minimum(index, len(self.tokens) - 1))
+        return out
+
+
+def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
+    """Opens `split` (train, held_out) of a data folder. Reads no tokens: sizes and the tokenizer are checked against the manifest.
+
+    verify: also compares every file's sha256. Raises UserError naming the file that is missing, truncated or changed, a tokenizer/
+    folder that is not the one of the manifest, and ids outside the vocabulary.
+    """
+    folder = Path(path)
+    facts = manifest.read(folder)
+    if split not in facts.splits:
+        raise ValueError(f"split {split!r}: there are {', '.join(facts.splits)}")
+    _check_files(folder, facts, verify)
+    beside = tokenizers.load(folder / "tokenizer").vocabulary
+    if beside != facts.tokenizer:
+        raise UserError(f"{folder / manifest.NAME}: names another tokenizer than the one in {folder / 'tokenizer'}; build the data again")
+    shards = facts.splits[split].shards
+    for shard in shards:
+        if shard.highest >= facts.tokenizer.size:
+            raise UserError(f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.size}; "
+                            "build the data again")
+    tokens = _mapped(folder, [s.name for s in shards], "tokens", [s.tokens for s in shards], facts.dtype)
+    firsts = _mapped(folder, [s.name for s in shards], "sentences", [s.sentences for s in shards], "uint32")
+    documents = _mapped(folder, [s.name for s in shards], "documents", [s.documents for s in shards], "uint32")
+    zero = np.zeros(1, np.uint32)
+    token_bases, sentence_bases = (np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)]) for parts in (tokens, firsts))
+    return Shards(folder, split, facts, Concatenation(tokens, [0] * len(tokens)),
+                  Concatenation([*firsts, zero], token_bases), Concatenation([*documents, zero], sentence_bases))
+
+
+def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
+    for name, file in facts.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise UserError(f"{path}: missing; copy it again or build the data again")
+        if path.stat().st_size != file.size:
+            raise UserError(f"{path}: {path.stat().st_size} bytes, and the manifest says {file.size}; copy it again or build the data again")
+        if verify and sha256(path) != file.sha256:
+            raise UserError(f"{path}: its content changed since the manifest was written; copy it again or build the data again")
+
+
+def _mapped(folder: Path, names: Sequence[str], suffix: str, counts: Sequence[int], dtype: str) -> list[np.ndarray]:
+    kind = np.dtype(dtype).newbyteorder("<")
+    return [np.memmap(folder / f"{name}.{suffix}", kind, "r", shape=(count,)) for name, count in zip(names, counts)]

@@ -1,0 +1,49 @@
+"""The one interface of every kind of vocabulary."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import tokenizers as library
+
+from jaxenc.data.files import user_errors, write_bytes
+from jaxenc.data.vocabulary import Vocabulary
+
+
+class Tokenizer:
+    """Owns two objects of the `tokenizers` library over one vocabulary.
+
+    The first takes text literally, the second recognises special pieces and frames a text by CLS and SEP. Two objects, because the
+    library makes the choice by a switch on the object, which calls on several threads would share.
+    """
+
+    def __init__(self, literal: library.Tokenizer, framed: library.Tokenizer, vocabulary: Vocabulary, files: Mapping[str, str]):
+        """files: {name: content} of what `save` writes, tokenizer.json included."""
+        self._literal, self._framed, self._files = literal, framed, dict(files)
+        self.vocabulary = vocabulary
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
+        return [encoding.ids for encoding in self._literal.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """Prompt mode: the ids of CLS, the text with the special pieces in it recognised, SEP."""
+        return self._framed.encode(text).ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Readable text of `ids`; special pieces are written out."""
+        return self._framed.decode(list(ids), skip_special_tokens=False)
+
+    def token(self, index: int) -> str:
+        """The piece of one id. Raises ValueError outside the vocabulary."""
+        piece = self._literal.id_to_token(index)
+        if piece is None:
+            raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.size}")
+        return piece
+
+    def save(self, directory: str | Path) -> None:
+        """Writes the files that `load` and transformers' AutoTokenizer open. Raises UserError when the disk refuses."""
+        folder = Path(directory)
+        with user_errors(folder, "choose a folder that can be written"):
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, content in self._files.items():
+                write_bytes(folder / name, content.encode())

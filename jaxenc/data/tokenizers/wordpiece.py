@@ -1,0 +1,183 @@
+"""WordPiece as BERT uses it: the text normaliser and word splitter of google-research/bert:tokenization.py, longest match first."""
+
+import collections
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import tokenizers as library
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from jaxenc.config import fingerprint
+from jaxenc.data.files import user_errors
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+UNUSED = re.compile(r"\[unused\d+\]")
+
+
+def _normalizer(lowercase: bool, strip_accents: bool) -> normalizers.Normalizer:
+    return normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=strip_accents, lowercase=lowercase)
+
+
+def train(
+    texts: Iterable[str],
+    vocab_size: int,
+    lowercase: bool = True,
+    strip_accents: bool = True,
+    min_frequency: int = 2,
+    alphabet: int = 1000,
+) -> Tokenizer:
+    """A WordPiece vocabulary of at most `vocab_size` pieces, the same for the same texts.
+
+    texts: read once and kept in a temporary file, so memory does not grow with the corpus. lowercase, strip_accents: what the
+    normaliser does. min_frequency: a pair of pieces seen less often is not merged. alphabet: the most frequent characters that are
+    kept as pieces, each also as a continuation where it can be one; words with another character become [UNK].
+
+    The library numbers the continuation characters in the order of a randomly seeded hash map and breaks ties by these numbers,
+    so two trainings would differ. Naming all of them beforehand, sorted, makes the result a function of the texts.
+    Raises UserError when no text holds a character, or when vocab_size leaves no room beside the specials and the alphabet.
+    """
+    normalizer, splitter = _normalizer(lowercase, strip_accents), pre_tokenizers.BertPreTokenizer()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as spool:
+        letters = _alphabet(_spooled(texts, spool), normalizer, alphabet)
+        continuations = ["##" + c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
+        first = [*SPECIALS, *continuations]
+        if not letters:
+            raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
+        if vocab_size < len(first) + len(letters):
+            raise UserError(f"tokenizer: --vocab-size {vocab_size} is too small; the specials and characters alone take "
+                            f"{len(first) + len(letters)} pieces")
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=first, initial_alphabet=letters,
+            limit_alphabet=len(letters), show_progress=False)
+        trained = library.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        trained.normalizer, trained.pre_tokenizer = normalizer, splitter
+        spool.seek(0)
+        trained.train_from_iterator((line.rstrip("\n") for line in spool), trainer)
+    ids = trained.get_vocab()
+    return _build(sorted(ids, key=ids.__getitem__), lowercase, strip_accents)
+
+
+def _spooled(texts: Iterable[str], spool) -> Iterator[str]:
+    for text in texts:
+        spool.write(text.replace("\n", " ") + "\n")
+        yield text
+
+
+def _alphabet(texts: Iterable[str], normalizer: normalizers.Normalizer, limit: int) -> list[str]:
+    """The `limit` most frequent characters after normalisation, ties by code point; in code point order."""
+    raw: collections.Counter[str] = collections.Counter()
+    for text in texts:
+        raw.update(text)
+    counts: collections.Counter[str] = collections.Counter()
+    for character, count in raw.items():
+        for c in normalizer.normalize_str(character).split():
+            counts.update({piece: count for piece in c})
+    return sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
+
+
+def from_vocab(path: str | Path, lowercase: bool, strip_accents: bool) -> Tokenizer:
+    """The tokenizer of a BERT vocab.txt: one piece a line, the id is the line's number from 0.
+
+    Raises UserError naming the line of a byte order mark, a blank, padded or repeated piece, and the specials that are missing.
+    """
+    with user_errors(path, "name a vocab.txt"):
+        content = Path(path).read_bytes()
+    try:
+        lines = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}:{content[:error.start].count(10) + 1}: not UTF-8; write the vocabulary in UTF-8") from error
+    lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    _check(lines, path)
+    return _build(lines, lowercase, strip_accents)
+
+
+def _check(pieces: Sequence[str], path: str | Path) -> None:
+    seen: dict[str, int] = {}
+    for number, piece in enumerate(pieces, 1):
+        if piece.startswith("\ufeff"):
+            raise UserError(f"{path}:{number}: starts with a byte order mark; remove it")
+        if not piece.strip():
+            raise UserError(f"{path}:{number}: blank line; every line is one piece, whose id is its number")
+        if piece != piece.strip(" \t\r"):
+            raise UserError(f"{path}:{number}: {piece!r} has white space around it; remove it")
+        if piece in seen:
+            raise UserError(f"{path}:{number}: {piece!r} is already on line {seen[piece]}; every piece has one id")
+        seen[piece] = number
+    missing = [piece for piece in SPECIALS if piece not in seen]
+    if missing:
+        raise UserError(f"{path}: lacks {' '.join(missing)}; put each on a line of its own (lines 1 to {len(pieces)} were read)")
+
+
+def settings_of(path: Path) -> tuple[bool, bool]:
+    """(lowercase, strip_accents) of a tokenizer_config.json; BERT's defaults, lower case and no accents, when there is none."""
+    data = _json(path) if path.is_file() else {}
+    lowercase = data.get("do_lower_case", True)
+    return lowercase, _accents(data.get("strip_accents"), lowercase)
+
+
+def _accents(strip_accents: bool | None, lowercase: bool) -> bool:
+    """BERT's rule: what is not said follows lower-casing."""
+    return lowercase if strip_accents is None else strip_accents
+
+
+def _json(path: Path) -> dict:
+    with user_errors(path, "name a folder made by `jaxenc tokenizer`"):
+        text = path.read_bytes()
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error}); make the tokenizer again") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: holds no JSON object; make the tokenizer again")
+    return data
+
+
+def from_json(path: str | Path) -> Tokenizer:
+    """The tokenizer of a tokenizer.json, ours or one that transformers wrote for a BERT.
+
+    Raises UserError for a model, normaliser or word splitter that is not BERT's, and for a vocabulary that is not sound.
+    """
+    data = _json(Path(path))
+    model, normalizer, splitter = (data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer"))
+    kinds = (model.get("type"), normalizer.get("type"), splitter.get("type"))
+    if kinds != ("WordPiece", "BertNormalizer", "BertPreTokenizer"):
+        raise UserError(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")
+    if not (normalizer.get("clean_text") and normalizer.get("handle_chinese_chars")):
+        raise UserError(f"{path}: clean_text and handle_chinese_chars must be on; other settings come later")
+    ids = dict(model["vocab"]) | {token["content"]: token["id"] for token in data.get("added_tokens", [])}
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise UserError(f"{path}: ids are not 0 to {len(ids) - 1}, each once; make the tokenizer again")
+    pieces = sorted(ids, key=ids.__getitem__)
+    _check(pieces, path)
+    return _build(pieces, normalizer["lowercase"], _accents(normalizer.get("strip_accents"), normalizer["lowercase"]))
+
+
+def _build(pieces: Sequence[str], lowercase: bool, strip_accents: bool) -> Tokenizer:
+    ids = {piece: index for index, piece in enumerate(pieces)}
+
+    def model() -> library.Tokenizer:
+        out = library.Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+        out.normalizer, out.pre_tokenizer = _normalizer(lowercase, strip_accents), pre_tokenizers.BertPreTokenizer()
+        out.decoder = decoders.WordPiece(prefix="##", cleanup=True)
+        return out
+
+    literal, framed = model(), model()
+    framed.add_special_tokens([library.AddedToken(piece, special=True, normalized=False) for piece in SPECIALS])
+    framed.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[(s, ids[s]) for s in ("[CLS]", "[SEP]")])
+    facts = {"type": "wordpiece", "pieces": list(pieces), "lowercase": lowercase, "strip_accents": strip_accents}
+    pad, unk, cls, sep, mask = (ids[piece] for piece in SPECIALS)
+    reserved = tuple(index for piece, index in ids.items() if piece in SPECIALS or UNUSED.fullmatch(piece))
+    vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, reserved, fingerprint(facts))
+    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "strip_accents": strip_accents,
+              "tokenize_chinese_chars": True, "clean_up_tokenization_spaces": True}
+    config |= {f"{name[1:-1].lower()}_token": name for name in SPECIALS}
+    files = {"tokenizer.json": framed.to_str(pretty=True), "vocab.txt": "".join(piece + "\n" for piece in pieces),
+             "tokenizer_config.json": json.dumps(config, indent=2) + "\n"}
+    return Tokenizer(literal, framed, vocabulary, files)
