@@ -1,7 +1,7 @@
 """Shardings of parameters, optimizer state and batches on a mesh, and the way of host arrays onto it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -50,6 +50,31 @@ def replicated(mesh: Mesh) -> NamedSharding:
 def batch_sharding(mesh: Mesh) -> NamedSharding:
     """The sharding of any array whose leading axis is the rows of the batch."""
     return NamedSharding(mesh, PartitionSpec(rules.TABLE["batch"]))
+
+
+def gather(params: Tree, stored: Tree) -> Tree:
+    """Parameters as a layer multiplies by them: whole over the mesh axes that split the batch, still split over the others.
+
+    stored: the NamedSharding of each. An axis cannot split the rows and a kernel in one product; left to choose, the compiler splits
+    the activations' width and moves the batch. The gradient of what comes back is summed into the shards of `stored`.
+    """
+    held = jax.lax.with_sharding_constraint(params, stored)
+    return jax.lax.with_sharding_constraint(held, jax.tree.map(_without_batch_axes, stored))
+
+
+def _without_batch_axes(sharding: NamedSharding) -> NamedSharding:
+    axes = [(axis,) if isinstance(axis, str) else axis or () for axis in sharding.spec]
+    left = (tuple(name for name in names if name not in rules.TABLE["batch"]) or None for names in axes)
+    return NamedSharding(sharding.mesh, PartitionSpec(*left))
+
+
+def by_rows(function: Callable[..., Tree], mesh: Mesh) -> Callable[..., Tree]:
+    """`function` of trees of arrays [rows, ...] run on every device's own rows: no row moves, whatever the function does.
+
+    `function` treats each row alone. Left to the compiler, a top-k over the rows' scores gathers all of them.
+    """
+    spec = PartitionSpec(rules.TABLE["batch"])
+    return jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=spec)
 
 
 def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:

@@ -4,14 +4,13 @@ Weights are counted on the whole batch before the first part, so the parts are a
 equal-weight microbatches is off by up to 17 % of the gradient (measured on rows of unequal lengths).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import tree
 from jaxenc.objectives.base import Objective, Sums, Tree
 from jaxenc.rng import Keys
 
@@ -30,11 +29,15 @@ def join(leaf: Array) -> Array:
 
 
 def gradients(
-    objective: Objective, parts: int, params: Tree, frozen: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys
+    objective: Objective, parts: int, whole: Callable[[Tree, Tree], Tree], params: Tree, frozen: Tree, carry: Tree,
+    example: Mapping[str, Array], keys: Keys,
 ) -> tuple[Tree, dict[str, Array], dict[str, Array], Sums, Tree]:
-    """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch."""
+    """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch.
+
+    whole(params, frozen): the tree that the objective takes, such as `Layout.whole`.
+    """
     weights = objective.weights(example)
-    loss = _loss_of_part(objective, frozen, weights)
+    loss = _loss_of_part(objective, lambda params: whole(params, frozen), weights)
     value_and_grad = jax.value_and_grad(loss, has_aux=True)
 
     def part(rows: Any) -> tuple[Tree, dict[str, Array], Sums, Tree]:
@@ -67,9 +70,9 @@ def combine(objective: Objective, terms: Mapping[str, Array], weights: Mapping[s
     return sum(means, jnp.float32(0))
 
 
-def _loss_of_part(objective: Objective, frozen: Tree, weights: Mapping[str, Array]) -> Any:
+def _loss_of_part(objective: Objective, whole: Callable[[Tree], Tree], weights: Mapping[str, Array]) -> Any:
     def loss(params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys) -> tuple[Array, Any]:
-        terms, metrics, new_carry = objective.terms(tree.merge(params, frozen), carry, example, keys, train=True)
+        terms, metrics, new_carry = objective.terms(whole(params), carry, example, keys, train=True)
         return combine(objective, terms, weights), (terms, metrics, jax.lax.stop_gradient(new_carry))
 
     return loss

@@ -8,20 +8,21 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
-from jaxenc import metrics, rng, tree
+from jaxenc import metrics, rng
 from jaxenc.data.batch import Batch
 from jaxenc.objectives.base import Objective, Sums, Tree
 from jaxenc.sharding import partition
+from jaxenc.train.state import Layout
 from jaxenc.train.step import corrupt
 
 
-def compile_evaluation(objective: Objective, seed: int, mesh: Mesh) -> Callable[..., tuple[Sums, Tree]]:
+def compile_evaluation(objective: Objective, seed: int, layout: Layout, mesh: Mesh) -> Callable[..., tuple[Sums, Tree]]:
     """A jitted (params, frozen, carry, batch) -> (metric sums, next carry): no dropout, keys from (seed, row index)."""
 
     def evaluate_batch(params: Tree, frozen: Tree, carry: Tree, batch: Mapping[str, Array]) -> tuple[Sums, Tree]:
         keys = rng.evaluation(seed, batch["index"], step=np.int32(0))
-        example = corrupt(objective, keys, batch)
-        _, sums, new_carry = objective.terms(tree.merge(params, frozen), carry, example, keys, train=False)
+        example = corrupt(objective, keys, batch, mesh)
+        _, sums, new_carry = objective.terms(layout.whole(params, frozen), carry, example, keys, train=False)
         return sums, new_carry
 
     return jax.jit(evaluate_batch, out_shardings=(partition.replicated(mesh), partition.batch_sharding(mesh)))

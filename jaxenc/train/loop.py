@@ -122,7 +122,7 @@ def read_ahead(job: Job, phase: Phase, objective: Objective, step: int) -> Gener
 
 def evaluation(job: Job, phase: Phase, objective: Objective) -> Callable[[State], Mapping[str, float]]:
     """A function from a state to its held-out numbers, compiled at its first use."""
-    compiled = evaluate.compile_evaluation(objective, job.run.train.seed, job.mesh)
+    compiled = evaluate.compile_evaluation(objective, job.run.train.seed, job.layout(phase), job.mesh)
     rows = evaluate.padded_batch(job.run.eval.batch, job.mesh)
 
     def assess(state: State) -> Mapping[str, float]:

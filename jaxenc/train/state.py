@@ -45,6 +45,11 @@ class Layout:
         place = lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)  # noqa: E731
         return jax.tree.map(place, self.shapes, self.shardings)
 
+    def whole(self, params: Tree, frozen: Tree) -> Tree:
+        """All parameters in one tree, as the objective takes them: see `partition.gather`."""
+        stored = tree.merge(self.shardings.params, self.shardings.frozen)
+        return partition.gather(tree.merge(params, frozen), stored)
+
 
 def parameters(objective: Objective, seed: int) -> tuple[Callable[[], Tree], Tree, Tree]:
     """(function that makes the initial parameters, their shapes, their logical axis names by leaf), as plain dict trees."""

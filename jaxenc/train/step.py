@@ -22,14 +22,16 @@ from jaxenc.train.state import Layout, State
 Report = dict[str, Any]
 
 
-def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array]) -> dict[str, Array]:
-    """The objective's corruption of every row of a batch, each with its own key."""
+def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array], mesh: Mesh) -> dict[str, Array]:
+    """The objective's corruption of every row of a batch, each with its own key and on the device that holds the row."""
     rows = {name: batch[name] for name in objective.reads}
-    return jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), rows, keys.step)
+    every_row = jax.vmap(objective.corrupt, in_axes=(0, 0, None))
+    return partition.by_rows(lambda key, one: every_row(key, one, keys.step), mesh)(keys.per_row("corrupt", "mask"), rows)
 
 
 def train_step(
-    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, state: State, batch: Mapping[str, Array]
+    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout, mesh: Mesh, state: State,
+    batch: Mapping[str, Array],
 ) -> tuple[State, Report]:
     """The state after one more batch, and a report of float32 and i32 scalars.
 
@@ -38,9 +40,9 @@ def train_step(
     finite leaves parameters, moments and carry as they were, and counts as skipped.
     """
     keys = rng.training(config.seed, state.step, phase.batch)
-    example = corrupt(objective, keys, batch)
+    example = corrupt(objective, keys, batch, mesh)
     grads, terms, weights, metrics, carry = accumulate.gradients(
-        objective, config.microbatches, state.params, state.frozen, state.carry, example, keys
+        objective, config.microbatches, layout.whole, state.params, state.frozen, state.carry, example, keys
     )
     loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
     good = jnp.isfinite(loss) & jnp.isfinite(norm)
@@ -63,7 +65,7 @@ def compile_step(
     """`train_step` jitted for one phase: state and batch sharded in and out, the old state donated. Call it under `jax.set_mesh`."""
 
     def step(state: State, batch: Mapping[str, Array]) -> tuple[State, Report]:
-        return train_step(objective, config, optimizer, phase, state, batch)
+        return train_step(objective, config, optimizer, phase, layout, mesh, state, batch)
 
     return jax.jit(
         step,

@@ -1,0 +1,192 @@
+"""A tiny BERT, its vocabulary, batches of random rows and its compiled step, shared by the tests of objectives and training."""
+
+import dataclasses
+import functools
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh
+
+from jaxenc.data.batch import Batch
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.execution import Execution
+from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.base import Objective
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.objectives.pair import PairConfig
+from jaxenc.optim.config import OptimConfig
+from jaxenc.precision import policy
+from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding import partition
+from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.train.config import TrainConfig
+from jaxenc.train.phases import Phase
+from jaxenc.train.state import Layout, State, layout
+from jaxenc.train.step import compile_step
+
+VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
+MODEL = BertConfig(vocab_size=200, width=32, layers=2, heads=4, feed_forward=64, positions=64, dropout=0.1, attention_dropout=0.1)
+LENGTH, ROWS = 48, 32
+# Unequal counts of predictions, so that a mean of means shows.
+RAGGED = (1, 3, 10, 40, 3, 48, 1, 17, 40, 3, 10, 1, 30, 5, 48, 2) * 2
+
+
+def execution(remat: str = "none", scan: bool = False) -> Execution:
+    return Execution(policy("float32"), "xla", remat, scan)
+
+
+def objective(config: MlmConfig = PairConfig(), model: BertConfig = MODEL, length: int = LENGTH, how: Execution = execution()) -> Objective:
+    return config.build(model, VOCABULARY, how, length, 0)
+
+
+def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
+    """Rows of CLS, random words, SEP (the first `n` of those for n < 3 tokens), padding; types change half-way, labels are random."""
+    random = np.random.default_rng(seed)
+    rows, n = len(lengths), np.array(lengths)[:, None]
+    places = np.arange(length)[None]
+    words = random.integers(5, VOCABULARY.size, (rows, length))
+    words = np.where(places == 0, VOCABULARY.cls, np.where((places == n - 1) & (n > 2), VOCABULARY.sep, words))
+    real = places < n
+    return {
+        "tokens": np.where(real, words, VOCABULARY.pad).astype(np.int32),
+        "types": (real & (places > n // 2)).astype(np.int32),
+        "segments": real.astype(np.int32),
+        "positions": np.where(real, places, 0).astype(np.int32),
+        "index": np.arange(rows, dtype=np.uint32) + 1000,
+        "epoch": np.zeros(rows, np.uint32),
+        "is_random": random.integers(0, 2, rows).astype(np.int32),
+    }
+
+
+def mesh(preset: str, devices: int) -> Mesh:
+    return meshes.make(MeshConfig(preset), jax.devices()[:devices])
+
+
+def phase(rows: int = ROWS, length: int = LENGTH, steps: int = 10, lr: float = 1e-3) -> Phase:
+    return Phase(0, steps, length, rows, 0, lr, warmup=0, schedule_start=0, schedule_steps=steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe(Objective):
+    """An objective whose metrics also hold the corrupted rows, in slot order: what the compiled step really trains on."""
+
+    inner: Objective
+    rows: int
+
+    @property
+    def coef(self) -> Mapping[str, float]:
+        return self.inner.coef
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.inner.reads
+
+    def init(self, rng: Array) -> Any:
+        return self.inner.init(rng)
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return self.inner.corrupt(key, one, step)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return self.inner.weights(example)
+
+    def terms(self, params: Any, carry: Any, example: Mapping[str, Array], keys: Any, train: bool) -> Any:
+        terms, metrics, carry = self.inner.terms(params, carry, example, keys, train)
+        seen = {name: jnp.zeros((self.rows, *a.shape[1:]), a.dtype).at[keys.rows].set(a) for name, a in example.items()}
+        return terms, {**metrics, **{f"seen_{name}": (a, jnp.int32(1)) for name, a in seen.items()}}, carry
+
+    def flops(self, length: int) -> float:
+        return self.inner.flops(length)
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """step: the compiled executable; stderr: what its compilation wrote there."""
+
+    mesh: Mesh
+    layout: Layout
+    step: Any
+    stderr: str
+
+    def run(self, rows: Batch, state: State | None = None) -> tuple[State, dict[str, Any]]:
+        """The state after one step from `state` (fresh if None) and the report, both on the host."""
+        with jax.set_mesh(self.mesh):
+            state = self.layout.create() if state is None else state
+            return jax.device_get(self.step(state, partition.place(rows, self.mesh)))
+
+
+@functools.cache
+def compiled(
+    preset: str = "dp", devices: int = 8, microbatches: int = 1, remat: str = "none", scan: bool = False, probe: bool = True
+) -> Compiled:
+    """The step of the tiny BERT with pairs on ROWS rows; clip 0, so that after one step mu / (1 - beta1) is the gradient."""
+    inner = objective(how=execution(remat, scan))
+    chosen = Probe(inner, ROWS) if probe else inner
+    config = TrainConfig(batch=ROWS, microbatches=microbatches, precision="float32")
+    return compile_for(chosen, OptimConfig(clip=0.0), config, phase(), mesh(preset, devices), preset)
+
+
+def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one: Phase, where: Mesh, preset: str = "dp") -> Compiled:
+    with jax.set_mesh(where):
+        place = layout(chosen, optim, one.batch, config.seed, where, preset)
+        step = compile_step(chosen, config, optim, one, place, where)
+        rows = {name: array for name, array in batch([1] * one.batch, one.length).items() if name in chosen.reads}
+        shapes = {n: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=partition.batch_sharding(where)) for n, a in rows.items()}
+        with stderr_of() as read:
+            done = step.lower(place.abstract, shapes).compile()
+        return Compiled(where, place, done, read())
+
+
+def gradient(state: State) -> dict[str, Any]:
+    """The gradient of a run's first step, from Adam's first moment."""
+    return jax.tree.map(lambda mu: mu / (1 - OptimConfig().beta1), state.moments[0].mu)
+
+
+def reads(rows: Batch, chosen: Objective) -> Batch:
+    return {name: rows[name] for name in chosen.reads}
+
+
+@contextmanager
+def stderr_of() -> Iterator[Callable[[], str]]:
+    """What is written to file descriptor 2 inside the block, compilers in C++ included."""
+    with tempfile.TemporaryFile() as file:
+        before = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        text: list[str] = []
+        try:
+            yield lambda: text[0]
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+            file.seek(0)
+            text.append(file.read().decode(errors="replace"))
+
+
+def assert_close(got: Any, want: Any, bound: float) -> None:
+    """design.md's closeness of gradients: over the whole tree, and leaf by leaf against that leaf or a thousandth of the largest entry."""
+    a, b = (dict(jax.tree_util.tree_leaves_with_path(tree)) for tree in (got, want))
+    assert a.keys() == b.keys()
+    norm = np.sqrt(sum(np.sum(np.square(b[path], dtype=np.float64)) for path in b))
+    off = np.sqrt(sum(np.sum(np.square(np.float64(a[path]) - b[path])) for path in b))
+    largest = max(np.abs(b[path]).max() for path in b)
+    assert off <= bound * norm, f"whole tree: {off / norm:.2e}"
+    for path in b:
+        allowed = bound * max(np.abs(b[path]).max(), 1e-3 * largest)
+        difference = np.abs(np.float64(a[path]) - b[path]).max()
+        assert difference <= allowed, f"{jax.tree_util.keystr(path)}: {difference:.2e} over {allowed:.2e}"
+
+
+def assert_bitwise(got: Any, want: Any) -> None:
+    """Equal structure, dtypes and bytes of two trees of arrays."""
+    a, b = (jax.tree_util.tree_leaves_with_path(tree) for tree in (got, want))
+    assert [path for path, _ in a] == [path for path, _ in b]
+    for (path, left), (_, right) in zip(a, b, strict=True):
+        left, right = np.asarray(left), np.asarray(right)
+        assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), jax.tree_util.keystr(path)
