@@ -103,15 +103,15 @@ class Pairs:
         return a_start + a_front, a_size - a_cut, b_start + b_front, b_size - b_cut
 
     def _heads(self, epoch: int, indices: np.ndarray, flips: np.ndarray) -> np.ndarray:
-        """How many of `flips` [2, n] fair coins show heads: the set bits among as many random ones, 64 at a time."""
+        """How many of `flips` [2, n] fair coins show heads. Coin t of side s is bit t mod 64 of the row's draw 2 (t div 64) + s."""
         heads = np.zeros_like(flips)
         rows = np.flatnonzero(flips.any(0))
         if rows.size:
             blocks = -(-int(flips.max()) // 64)
-            words = random.draws(self.seed, 0 if self.evaluation else epoch, indices[rows], 2 * blocks, "trim").reshape(-1, 2, blocks)
-            left = np.clip(flips[:, rows].T[:, :, None] - 64 * np.arange(blocks), 0, 64).astype(np.uint64)
+            words = random.draws(self.seed, 0 if self.evaluation else epoch, indices[rows], 2 * blocks, "trim").reshape(-1, blocks, 2)
+            left = np.clip(flips[:, rows].T[:, None] - 64 * np.arange(blocks)[:, None], 0, 64).astype(np.uint64)
             masks = np.where(left == 64, ~np.uint64(0), (np.uint64(1) << (left & np.uint64(63))) - np.uint64(1))
-            heads[:, rows] = np.bitwise_count(words & masks).sum(-1, dtype=np.int64).T
+            heads[:, rows] = np.bitwise_count(words & masks).sum(1, dtype=np.int64).T
         return heads
 
     def _assembled(self, epoch: int, indices: np.ndarray, a_start, a_size, b_start, b_size) -> Batch:
