@@ -203,8 +203,7 @@ def test_choices_of_pairs_follow_their_distributions_within_four_sigma(regular):
     # A target of 2 tokens leaves one sentence, which makes the pair random: 0.1 / 15 of the rows.
     p = 0.5 + 0.5 * 0.1 / 15
     assert abs(label.mean() - p) < 4 * np.sqrt(p * (1 - p) / n)
-    # A consecutive pair has 16 tokens unless its target t is short, and then 2 ceil(t / 2) of them: 13 of the 14 values 3..16 that do
-    # not leave one sentence; 15 and 16 give all 8 sentences.
+    # A consecutive pair with target t has min(16, 2 ceil(t / 2)) tokens: fewer than 16 for the 12 targets 3 to 14 of the 15.
     short, rows = (used[label == 0] < 19).mean(), (label == 0).sum()
     p = 0.1 * 12 / 15 / (1 - 0.1 / 15)
     assert abs(short - p) < 4 * np.sqrt(p * (1 - p) / rows)
