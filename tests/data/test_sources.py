@@ -18,12 +18,14 @@ PAD, CLS, SEP = 0, 2, 3
 
 @pytest.fixture(scope="module")
 def shards(corpus, tokenizer, tmp_path_factory):
-    """A folder of several shards, so that rows cross their borders."""
+    """A folder of several shards, so that rows cross their borders, with some sentences of hundreds of tokens."""
     out = tmp_path_factory.mktemp("shards") / "store"
+    text = out.with_name("long.txt")
+    text.write_text(corpus.read_text() + "".join(f"\n{'ban der kilo ' * n}! Muda.\n{'lost ' * n}.\n" for n in (20, 50, 90)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "GROUP_CHARACTERS", 3000)
         patch.setattr(building, "SHARD_TOKENS", 4000)
-        build([str(corpus)], tokenizer, out, held_out=0.2)
+        build([str(text)], tokenizer, out, held_out=0.2)
     return out
 
 
@@ -183,9 +185,10 @@ def test_an_evaluation_of_pairs_is_the_same_in_every_epoch_and_training_is_not(s
 
 @pytest.fixture(scope="module")
 def regular(tokenizer, tmp_path_factory):
-    """100 documents of 40 sentences of two tokens (one letter and a full stop): only the draws differ between rows."""
+    """100 documents of 40 sentences of two tokens, a letter and a mark: only the draws differ between rows."""
     folder = tmp_path_factory.mktemp("regular")
-    (folder / "a.txt").write_text("\n\n".join(" ".join("B. D. K. L. M. S. T. N. R. I.".split() * 4).replace(". ", "!\n") for _ in range(100)))
+    document = "\n".join(f"{letter}!" for letter in "BDKLMSTNRI" * 4)
+    (folder / "a.txt").write_text("\n\n".join([document] * 100))
     build([str(folder / "a.txt")], tokenizer, folder / "out", 0.0)
     return folder / "out"
 
