@@ -64,7 +64,7 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
                        {}, "uint16" if tool.vocabulary.size <= 1 << 16 else "uint32", {}, {})
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         return _kept(out, request)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary = out.resolve().with_name(f".{out.resolve().name}.{os.getpid()}")
     try:
         with user_errors(out, "free some space or choose another --out"):
             temporary.mkdir(parents=True)

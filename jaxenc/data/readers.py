@@ -154,11 +154,14 @@ def _text_documents(name: str, counts: Counts) -> Iterator[Document]:
 
 
 def _text_lines(name: str, counts: Counts) -> Iterator[tuple[int, str]]:
+    """(number, text) of each line or part of a line; a blank part is left out, since a blank line would end the document."""
     whole = True
     for number, raw in _raw_lines(name, LINE_BYTES):
-        counts.split_lines += not whole
-        whole = raw.endswith(b"\n")
-        yield number, _clean(raw.removesuffix(b"\n").removesuffix(b"\r") if whole else raw, counts)
+        starts, whole = whole, raw.endswith(b"\n")
+        text = _clean(raw.removesuffix(b"\n").removesuffix(b"\r") if whole else raw, counts)
+        if starts or text.strip():
+            counts.split_lines += not starts
+            yield number, text
 
 
 def _bounded(name: str, lines: Iterable[tuple[int, str]], counts: Counts) -> Iterator[Document]:
