@@ -51,18 +51,17 @@ class Pairs:
     def rows(self, epoch: int, indices: np.ndarray) -> Batch:
         """tokens [n, length], is_random [n] and the other fields; see Source."""
         indices = np.asarray(indices, np.int64)
-        words = random.draws(self.seed, 0 if self.evaluation else epoch, indices, 6, "pairs")
+        drawn = 0 if self.evaluation else epoch
+        words = random.draws(self.seed, drawn, indices, 6, "pairs")
         target = self._targets(words)
         middle, end, document = self._split(indices, target, words[:, 2])
         first = self._chunks[indices]
         is_random = (end - first == 1) | (random.unit(words[:, 3]) < 0.5)
-        b_first, b_end = self._random_text(document, target - self._tokens(first, middle), words)
-        b_first, b_end = np.where(is_random, b_first, middle), np.where(is_random, b_end, end)
-        spans = self._trimmed(epoch, indices, self._span(first, middle), self._span(b_first, b_end))
+        a = self._span(first, middle)
+        b_first, b_end = self._random_text(document, target - a[1], words)
+        b = self._span(np.where(is_random, b_first, middle), np.where(is_random, b_end, end))
+        spans = self._trimmed(drawn, indices, a, b)
         return self._assembled(epoch, indices, *spans) | {"is_random": is_random.astype(np.int32)}
-
-    def _tokens(self, first: np.ndarray, end: np.ndarray) -> np.ndarray:
-        return self.shards.sentences.take(end) - self.shards.sentences.take(first)
 
     def _span(self, first: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(offset, tokens) of the sentences from `first` to before `end`."""
@@ -109,7 +108,7 @@ class Pairs:
         rows = np.flatnonzero(flips.any(0))
         if rows.size:
             blocks = -(-int(flips.max()) // 64)
-            words = random.draws(self.seed, 0 if self.evaluation else epoch, indices[rows], 2 * blocks, "trim").reshape(-1, blocks, 2)
+            words = random.draws(self.seed, epoch, indices[rows], 2 * blocks, "trim").reshape(-1, blocks, 2)
             left = np.clip(flips[:, rows].T[:, None] - 64 * np.arange(blocks)[:, None], 0, 64).astype(np.uint64)
             masks = np.where(left == 64, ~np.uint64(0), (np.uint64(1) << (left & np.uint64(63))) - np.uint64(1))
             heads[:, rows] = np.bitwise_count(words & masks).sum(1, dtype=np.int64).T
