@@ -66,9 +66,9 @@ def read(directory: Path, wanted: Mapping[str, jax.ShapeDtypeStruct]) -> dict[st
     def placed(leaf: jax.ShapeDtypeStruct) -> ocp.ArrayRestoreArgs:
         return ocp.ArrayRestoreArgs(sharding=leaf.sharding or first, global_shape=leaf.shape, dtype=leaf.dtype)
 
+    request = ocp.args.PyTreeRestore(nested, restore_args=jax.tree.map(placed, nested), partial_restore=True)
     with quiet(), ocp.Checkpointer(ocp.PyTreeCheckpointHandler()) as reader:
-        found = reader.restore(directory, args=ocp.args.PyTreeRestore(nested, restore_args=jax.tree.map(placed, nested), partial_restore=True))
-    return by_path(found)
+        return by_path(reader.restore(directory, args=request))
 
 
 def reason(error: Exception) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent import futures
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -45,9 +45,9 @@ class Manager:
         self._exit.enter_context(quiet())
         self._writer = Writer()
         self._exit.callback(self._writer.close)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._thread = futures.ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._exit.callback(self._thread.shutdown)
-        self._saving: Future[None] | None = None
+        self._saving: futures.Future[None] | None = None
 
     def _clean(self) -> None:
         try:
@@ -127,9 +127,11 @@ class Manager:
             self.wait()
 
     def wait(self) -> None:
-        """Waits until the save in flight is whole on the disk; raises its UserError."""
-        saving, self._saving = self._saving, None
+        """Waits until the save in flight is whole on the disk; raises its UserError. An interrupted wait can be repeated."""
+        saving = self._saving
         if saving is not None:
+            futures.wait([saving])
+            self._saving = None
             saving.result()
 
     def close(self) -> None:

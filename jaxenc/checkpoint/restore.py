@@ -116,7 +116,8 @@ def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
 
 
 def _unreadable(step_dir: Path, error: Exception) -> UserError:
-    return UserError(f"checkpoint {step_dir} cannot be read ({arrays.reason(error)}): set checkpoint.verify=true, which falls back to an older step")
+    why = arrays.reason(error)
+    return UserError(f"checkpoint {step_dir} cannot be read ({why}): set checkpoint.verify=true, which falls back to an older step")
 
 
 def read_json(step_dir: Path, name: str) -> Any:

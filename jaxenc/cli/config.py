@@ -72,12 +72,12 @@ def _override(recipe: ConfigDict, overrides: Sequence[str]) -> dict[str, Any]:
     known = dict(config.flatten(recipe.to_dict()))
     for item in overrides:
         _check_name(item, known)
-    values = flags.FlagValues()
-    config_flags.DEFINE_config_dict("config", recipe, flag_values=values)
+    values, argv = flags.FlagValues(), ["jaxenc", *_whole_tuples(overrides, known)]
+    config_flags.DEFINE_config_dict("config", recipe, flag_values=values, sys_argv=argv)
     try:
-        values(["jaxenc", *_whole_tuples(overrides, known)])
+        values(argv)
     except (flags.Error, TypeError, ValueError, AttributeError, KeyError) as error:
-        raise UserError(f"{' '.join(overrides)}: {str(error).splitlines()[0]}") from error
+        raise UserError(f"{str(error).splitlines()[0].removeprefix('flag ')}: give a value of the field's type") from error
     return values["config"].value.to_dict()
 
 
@@ -92,13 +92,17 @@ def _check_name(item: str, known: Iterable[str]) -> None:
 
 
 def _whole_tuples(overrides: Sequence[str], known: dict[str, Any]) -> list[str]:
-    """Overrides with `1,2` and `5` for tuple fields written as tuples."""
+    """`overrides`, with the values of tuple fields written as Python tuples: `1,2`, `(1, 2)` and `5` are numbers, other words strings."""
     out = []
     for item in overrides:
         path, _, text = item.removeprefix("--config.").partition("=")
-        if isinstance(known[path], tuple) and not text.startswith("("):
-            text = f"({text},)" if text else "()"
-        if isinstance(known[path], tuple):
-            text = repr(tuple(ast.literal_eval(text)))
-        out.append(f"--config.{path}={text}")
+        out.append(f"--config.{path}={_tuple(text)!r}" if isinstance(known[path], tuple) else item)
     return out
+
+
+def _tuple(text: str) -> tuple[Any, ...]:
+    try:
+        value = ast.literal_eval(text or "()")
+    except (ValueError, SyntaxError):
+        return tuple(text.split(","))
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)

@@ -19,6 +19,7 @@ SENTENCES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", default="bert/tiny", help="what to train; small enough for this machine")
     parser.add_argument("--workdir", default=pathlib.Path("runs/demo"), type=pathlib.Path, help="where everything goes; run again, it continues")
 
 
@@ -29,14 +30,14 @@ def run(args: argparse.Namespace) -> int:
         ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--out", str(tokenizer)],
         ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],
     ]
-    for step in steps:
+    for step in steps[1:] if tokenizer.exists() else steps:
         say("$ jaxenc " + " ".join(step))
         code = main(step)
         if code:
             return code
     overrides = [f"--config.data.path={data}", *args.overrides]
-    say(f"$ jaxenc pretrain --config bert/tiny --workdir {workdir} {' '.join(overrides)}")
-    outcome = pretrain(cli_config.resolve("bert/tiny", overrides), workdir)
+    say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
+    outcome = pretrain(cli_config.resolve(args.config, overrides), workdir)
     if outcome.preempted:
         return PREEMPTED
     say(f"$ jaxenc report --workdir {workdir}")

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the parameters by part, the phases with their FLOPs and the bytes of the state; compiles and allocates nothing."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    vocabulary = manifests.read(recipe.data.path).vocabulary if recipe.data.path else published_bert(recipe.model.vocab_size)
+    vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else published_bert(recipe.model.vocab_size)
     recipe = recipe.with_vocabulary(vocabulary)
     if args.fields:
         print(json.dumps(config.to_dict(recipe), indent=1))

@@ -1,10 +1,8 @@
 """A Run made ready on this machine: its data opened, its mesh laid out, its files named, other runs refused."""
 
+import dataclasses
 import json
 import pathlib
-
-import jax
-import numpy as np
 
 from jaxenc import config
 from jaxenc.checkpoint import refusals, restore
@@ -29,11 +27,10 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
     path = pathlib.Path(run.data.path)
     manifest = manifests.read(path)
-    run = run.with_vocabulary(manifest.vocabulary)
-    run.plan  # noqa: B018 (checks the phases before anything is opened or written)
+    run = run.with_vocabulary(manifest.tokenizer)
 
     def source(split: str, phase: Phase) -> sources.Source:
-        wanted = config.replace(run.data, length=phase.length)
+        wanted = dataclasses.replace(run.data, length=phase.length)
         return sources.open_source(wanted, split, run.train.seed, evaluation=split != "train")
 
     files = {
@@ -41,7 +38,7 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
         MANIFEST: (path / MANIFEST).read_bytes(),
         TOKENIZER: path / TOKENIZER,
     }
-    return Job(run, manifest.vocabulary, meshes.make(run.mesh), source, workdir, files)
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), source, workdir, files)
 
 
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:

@@ -18,6 +18,7 @@ COMMANDS = {
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "what a model puts in the place of [MASK]",
     "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",
+    "bench": "time the training step of a config on this machine",
     "report": "curves and tables of a run, beside count baselines",
 }
 

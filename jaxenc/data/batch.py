@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from jaxenc.errors import UserError
+
 Batch = dict[str, np.ndarray]
 
 
@@ -46,13 +48,13 @@ def pad_rows(batch: Mapping[str, np.ndarray], rows: int) -> Batch:
     return {name: np.concatenate([a, np.zeros((rows - len(a), *a.shape[1:]), a.dtype)]) for name, a in batch.items()}
 
 
-def check_ranges(batch: Mapping[str, np.ndarray], vocab_size: int, types: int, positions: int) -> None:
-    """Raises ValueError when an id, a token type or a position lies outside its table.
+def check_ranges(batch: Mapping[str, np.ndarray], bounds: Mapping[str, int]) -> None:
+    """Raises UserError when a value of a field is negative or reaches the field's bound; a bound of 0 is none.
 
-    On the host, because JAX clamps an index past the end or returns NaN where other libraries raise.
+    On the host, because JAX clamps an index past the end of a table or returns NaN where other libraries raise.
     """
-    for name, bound in (("tokens", vocab_size), ("types", types), ("positions", positions), ("is_random", 2)):
-        if name in batch and batch[name].size:
+    for name, bound in bounds.items():
+        if bound and batch[name].size:
             low, high = int(batch[name].min()), int(batch[name].max())
             if low < 0 or high >= bound:
-                raise ValueError(f"{name} range from {low} to {high}, and the table has {bound} rows")
+                raise UserError(f"the rows hold {name} from {low} to {high}, and the model takes 0 to {bound - 1}: use data made for this model")

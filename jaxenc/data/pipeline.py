@@ -43,10 +43,11 @@ class Order:
         return feistel(len(self.source), self.seed, epoch)(places) if self.shuffle else places
 
 
-def evaluation_batches(source: Source, batch: int) -> Iterator[Batch]:
-    """Every row of epoch 0 once, in order, `batch` at a time; padding rows fill the last batch."""
-    for start in range(0, len(source), batch):
-        yield pad_rows(source.rows(0, np.arange(start, min(start + batch, len(source)))), batch)
+def evaluation_batches(source: Source, batch: int, rows: int = 0) -> Iterator[Batch]:
+    """The first `rows` rows of epoch 0 (0 = all) once each, in order, `batch` at a time; padding rows fill the last batch."""
+    end = min(rows, len(source)) if rows else len(source)
+    for start in range(0, end, batch):
+        yield pad_rows(source.rows(0, np.arange(start, min(start + batch, end))), batch)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,25 +51,30 @@ def below(words: np.ndarray, bound: np.ndarray | int) -> np.ndarray:
 def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]:
     """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch). n >= 1.
 
-    A balanced Feistel network of eight rounds on the smallest even number of bits that holds n, walked along its cycle until the
-    value is below n (fewer than four evaluations on average). No table: memory is that of the indices.
+    A Feistel network of eight rounds on the smallest number of bits that holds n, at least six (on fewer, eight rounds are visibly
+    not uniform), walked along its cycle until the value is below n: for n > 32 fewer than two evaluations on average. An odd number of bits is cut in unequal halves that change places with every round. No
+    table: memory is that of the indices.
     """
     if n < 1:
         raise ValueError(f"a permutation of {n} rows")
-    half = np.uint64(max((n - 1).bit_length() + 1, 2) // 2)
-    mask = (np.uint64(1) << half) - np.uint64(1)
+    bits = max((n - 1).bit_length(), 6)
+    widths = tuple(np.uint64(width) for width in (bits - bits // 2, bits // 2))
+    masks = tuple((np.uint64(1) << width) - np.uint64(1) for width in widths)
     keys = draws(seed, epoch, np.arange(8), 1, "order")[:, 0]
 
     def encrypt(x: np.ndarray) -> np.ndarray:
-        left, right = x >> half, x & mask
-        for key in keys:
-            left, right = right, left ^ (_mix(right ^ key) & mask)
-        return left << half | right
+        left, right = x >> widths[1], x & masks[1]
+        for round_, key in enumerate(keys):
+            left, right = right, left ^ (_mix(right ^ key) & masks[round_ % 2])
+        return left << widths[1] | right
 
     def permute(indices: np.ndarray) -> np.ndarray:
         out = encrypt(np.asarray(indices, np.uint64))
-        while (outside := out >= n).any():
-            out[outside] = encrypt(out[outside])
+        outside = np.flatnonzero(out >= n)
+        while outside.size:
+            again = encrypt(out[outside])
+            out[outside] = again
+            outside = outside[again >= n]
         return out.astype(np.int64)
 
     return permute

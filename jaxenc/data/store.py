@@ -38,15 +38,15 @@ class Concatenation:
         return out
 
     def search(self, values: np.ndarray, side: str) -> np.ndarray:
-        """Where `values` (int64 [n]) would go, as numpy.searchsorted says: for sorted contents whose bases rise with the parts.
+        """Where `values` (int64 [n], not negative) would go, as numpy.searchsorted says: for sorted contents whose bases rise with the parts.
 
         Each part is searched in its own dtype: another one would make NumPy convert the whole memory-mapped array.
         """
-        owner = np.clip(np.searchsorted(self.bases, values, "right") - 1, 0, None)
+        owner = np.searchsorted(self.bases, values, "right") - 1
         out = np.empty(np.shape(values), np.int64)
         for p in np.unique(owner):
             here = owner == p
-            local = np.clip(values[here] - self.bases[p], 0, np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
+            local = np.minimum(values[here] - self.bases[p], np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
             out[here] = self.starts[p] + np.searchsorted(self.parts[p], local, side)
         return out
 

@@ -60,8 +60,9 @@ def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float
 def attend(
     q: Array, k: Array, v: Array, visible: Visible, execution: Execution, rate: float, noise: Keys | None, layer: int | Array
 ) -> Array:
-    """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017); q, k, v and the result are [batch, length, heads, d].
+    """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017).
 
+    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32.
     Raises ValueError for an unknown backend, and for what cudnn does not do: attention dropout and any mask but lengths.
     """
     if execution.attention == "xla":

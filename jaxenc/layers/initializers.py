@@ -13,7 +13,7 @@ ones: Initializer = jax.nn.initializers.ones
 
 
 def truncated_normal(scale: float) -> Initializer:
-    """Normal draws of standard deviation `scale`, those beyond 2 · `scale` drawn again (google-research/bert modeling.py, create_initializer).
+    """Normal draws of deviation `scale`, those beyond 2 · `scale` drawn again (google-research/bert modeling.py, create_initializer).
 
     `scale` is that of the distribution before the cut, as in TensorFlow: what remains has the standard deviation 0.87963 · `scale`.
     """

@@ -29,7 +29,10 @@ class Stack(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array, visible: Visible, noise: Keys | None, all_layers: bool = False) -> Array:
-        """[batch, length, width] to the last layer's output, or with `all_layers` to x and every output, [layers + 1, batch, length, width]."""
+        """[batch, length, width] to the last layer's output in the compute dtype.
+
+        all_layers: x and every layer's output instead, [layers + 1, batch, length, width].
+        """
         if self.execution.scan and not self.is_initializing():
             return self._scan(x, visible, noise, all_layers)
         block = nn.remat(Block) if self.execution.remat == "block" else Block

@@ -19,11 +19,15 @@ class Objective(abc.ABC):
     The loss is the sum over terms of coef · (sum / weight), with sum and weight over the whole global batch: weights are counted
     before the first forward pass, so microbatches and shards add up to exactly the full batch.
 
-    coef: {term: factor}. reads: the batch fields that `corrupt` takes.
+    coef: {term: factor}.
     """
 
     coef: Mapping[str, float]
-    reads: tuple[str, ...]
+
+    @property
+    @abc.abstractmethod
+    def reads(self) -> Mapping[str, int]:
+        """The batch fields that `corrupt` takes, each with the bound that its values stay below (rows of a table), 0 for none."""
 
     @abc.abstractmethod
     def init(self, rng: Array) -> Tree:

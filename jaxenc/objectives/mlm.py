@@ -79,7 +79,11 @@ class Mlm(Objective):
     head: MlmHead
     masking: TokenMasking
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
-    reads: tuple[str, ...] = ("tokens", "types", "segments", "positions", "index")
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        config = self.encoder.config
+        return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0}
 
     def init(self, key: Array) -> Tree:
         config, row = self.encoder.config, jnp.zeros((1, 2), jnp.int32)

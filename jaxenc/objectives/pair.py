@@ -40,7 +40,10 @@ class Pair(Objective):
     pooler: Pooler
     classifier: Classifier
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0, "next_sentence": 1.0})
-    reads: tuple[str, ...] = ("tokens", "types", "segments", "positions", "index", "is_random")
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        return {**self.mlm.reads, "is_random": 2}
 
     def init(self, key: Array) -> Tree:
         hidden = jnp.zeros((1, 1, self.mlm.encoder.config.width), self.mlm.encoder.execution.policy.compute)

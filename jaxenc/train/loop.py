@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING
 
 import jax
@@ -12,10 +13,11 @@ from jax.sharding import Mesh
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.data import pipeline
+from jaxenc.data.batch import Batch, check_fields, check_ranges
 from jaxenc.data.sources import Source
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.objectives.base import Objective
-from jaxenc.sharding import partition
+from jaxenc.sharding import multihost, partition
 from jaxenc.train import evaluate, phases
 from jaxenc.train.log import Log
 from jaxenc.train.phases import Phase
@@ -72,10 +74,9 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         objective, place = job.objective(phase), job.layout(phase)
         state = adopt(state, objective, phase.batch, place)
         train_step = compile_step(objective, run.train, run.optim, phase, place, job.mesh)
-        order = pipeline.Order(job.source("train", phase), phase.batch, run.train.seed)
         assess = evaluation(job, phase, objective)
         log.begin(phase, objective.flops(phase.length), job.mesh)
-        with pipeline.prefetch(lambda step, start=phase.start, order=order: order.batch_at(step - start), range(step, phase.end)) as batches:
+        with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
                 state, report = train_step(state, partition.place({name: batch[name] for name in objective.reads}, job.mesh))
                 step += 1
@@ -99,6 +100,24 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
 def is_due(every: int, step: int) -> bool:
     """Whether something done every so many steps (0 = never) is done after this one."""
     return every > 0 and step % every == 0
+
+
+def read_ahead(job: Job, phase: Phase, objective: Objective, step: int) -> Generator[Batch]:
+    """This process's rows of every batch of the phase from `step` on, read by a thread while the device computes.
+
+    Raises ValueError when the source lacks a field that the objective reads, UserError for a value outside the model's tables.
+    """
+    source = job.source("train", phase)
+    check_fields(source.fields, objective.reads)
+    order = pipeline.Order(source, phase.batch, job.run.train.seed)
+    slots = multihost.process_slots(phase.batch, jax.process_count(), jax.process_index())
+
+    def rows(step: int) -> Batch:
+        batch = order.batch_at(step - phase.start, slots)
+        check_ranges(batch, objective.reads)
+        return batch
+
+    return pipeline.prefetch(rows, range(step, phase.end))
 
 
 def evaluation(job: Job, phase: Phase, objective: Objective) -> Callable[[State], Mapping[str, float]]:

@@ -1,6 +1,7 @@
 """The BERT encoder and its heads against a NumPy float64 forward pass, its parameter tree, and what must stay finite."""
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import jax
@@ -54,7 +55,8 @@ def lively(config, seed=0):
         name = path.rsplit("/", 1)[1]
         return np.float32(draw.normal(name == "scale", spread[name], leaf.shape))
 
-    return tree.map_with_path(value, nn.meta.unbox(init(config, jax.random.key(0))))
+    shapes = jax.eval_shape(functools.partial(init, config), jax.random.key(0))
+    return tree.map_with_path(value, nn.meta.unbox(shapes))
 
 
 def inputs(config):
@@ -67,14 +69,23 @@ def inputs(config):
     return tokens, types, positions, np.array([9, 1, 13], np.int32)
 
 
-def forward(config, params, tokens, types, positions, lengths, noise=None):
-    """All hidden states, MLM logits and NSP logits of jaxenc."""
+@functools.cache
+def compiled(config):
+    """All hidden states, MLM logits and NSP logits, as one compiled function of (params, tokens, types, positions, lengths, noise)."""
     bert, heads = modules(config)
-    with jax.default_matmul_precision("highest"):
+
+    def run(params, tokens, types, positions, lengths, noise):
         hidden = bert.apply({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), noise, all_layers=True)
         mlm = heads["mlm"].apply({"params": params["mlm"]}, hidden[-1], params["embeddings"]["token"]["table"])
         nsp = heads["nsp"].apply({"params": params["nsp"]}, heads["pooler"].apply({"params": params["pooler"]}, hidden[-1]))
-    return hidden, mlm, nsp
+        return hidden, mlm, nsp
+
+    return jax.jit(run)
+
+
+def forward(config, params, tokens, types, positions, lengths, noise=None):
+    with jax.default_matmul_precision("highest"):
+        return compiled(config)(params, tokens, types, positions, lengths, noise)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +115,7 @@ def test_equals_the_reference(changes):
 def test_last_layer_is_the_default():
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
     states = forward(TINY, params, tokens, types, positions, lengths)[0]
-    last = Bert(TINY, EXACT).apply({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
+    last = jax.jit(Bert(TINY, EXACT).apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
     assert states.shape == (TINY.layers + 1, 3, 13, TINY.width)
     np.testing.assert_allclose(last, states[-1], rtol=0, atol=1e-6)
 
@@ -132,19 +143,21 @@ def test_noise_changes_every_layer_and_only_its_rows_decide():
 
 @pytest.mark.parametrize("site, field", [("embeddings", "dropout"), ("attention_weights", "attention_dropout")])
 def test_each_rate_has_its_own_field(site, field):
-    """With one rate at 0, noise at the other sites only: embeddings are untouched by attention_dropout and the reverse."""
+    """With one rate at 0, noise acts at the other's sites only; the embedding output has zeros, since its dropout follows the norm."""
     config = dataclasses.replace(TINY, **{"dropout": 0.0, "attention_dropout": 0.0, field: 0.5})
     params, rows = lively(config), inputs(config)
     quiet, noisy = forward(config, params, *rows)[0], forward(config, params, *rows, noise=rng.training(0, jnp.int32(7), 3))[0]
+    assert abs((np.asarray(noisy[0]) == 0).mean() - 0.5 * (site == "embeddings")) <= 0.05
     assert np.array_equal(quiet[0], noisy[0]) == (site != "embeddings")
     assert np.abs(quiet[1] - noisy[1]).max() > 0.1
 
 
 @pytest.mark.parametrize("form", ["lengths", "segments", "bias"])
 def test_bfloat16_is_finite_with_an_empty_row(form):
-    """Values and gradients, for every form of the mask; the second row is padding only."""
+    """Values and gradients, for every form of the mask; the second row is padding only. One layer keeps the compile short."""
+    config = dataclasses.replace(TINY, layers=1)
     execution = Execution(policy("bfloat16"), "xla", "none", False)
-    params, (tokens, types, positions, _) = lively(TINY), inputs(TINY)
+    params, (tokens, types, positions, _) = lively(config), inputs(config)
     seen = np.arange(13) < np.array([9, 0, 13])[:, None]
     visible = {
         "lengths": Visible.by_lengths(jnp.array([9, 0, 13])),
@@ -154,21 +167,20 @@ def test_bfloat16_is_finite_with_an_empty_row(form):
 
     def total(params):
         noise = rng.training(0, jnp.int32(0), 3)
-        hidden = Bert(TINY, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True)
+        hidden = Bert(config, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True)
         assert hidden.dtype == jnp.bfloat16
         return jnp.sum(jnp.square(hidden.astype(jnp.float32)))
 
-    value, gradient = jax.value_and_grad(total)(params)
+    value, gradient = jax.jit(jax.value_and_grad(total))(params)
     assert np.isfinite(value) and all(np.isfinite(leaf).all() and leaf.dtype == np.float32 for leaf in jax.tree.leaves(gradient))
 
 
 def test_bfloat16_stays_near_float32():
     """Two layers of rounding to 8 bits: <= 0.1 at hidden states of the order of 1, and the mean error <= 0.02."""
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
-    run = lambda name: Bert(TINY, Execution(policy(name), "xla", "none", False)).apply(  # noqa: E731
-        {"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None
-    )
-    error = np.abs(np.float32(run("bfloat16")) - run("float32"))
+    low = Bert(TINY, Execution(policy("bfloat16"), "xla", "none", False))
+    hidden = jax.jit(low.apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
+    error = np.abs(np.float32(hidden) - forward(TINY, params, tokens, types, positions, lengths)[0][-1])
     assert error.max() <= 0.1 and error.mean() <= 0.02
 
 
@@ -183,7 +195,7 @@ def test_rows_beyond_the_vocabulary_are_never_predicted():
 
 
 def test_parameter_tree_is_the_golden_one(tmp_path):
-    params = init(TINY, rng.init_key(0))
+    params = jax.eval_shape(functools.partial(init, TINY), rng.init_key(0))
     lines = [f"{path} {'x'.join(map(str, leaf.value.shape))} {','.join(map(str, leaf.names))}" for path, leaf in tree.leaves(params)]
     actual = tmp_path / GOLDEN.name
     actual.write_text("\n".join(lines) + "\n")
@@ -195,7 +207,7 @@ def test_parameter_tree_is_the_golden_one(tmp_path):
 
 def test_initial_values():
     """Biases 0, scales 1, padding rows 0, every other weight inside 2 sigma with the standard deviation that the cut leaves."""
-    params = nn.meta.unbox(init(TINY, rng.init_key(3)))
+    params = nn.meta.unbox(jax.jit(functools.partial(init, TINY))(rng.init_key(3)))
     for path, leaf in tree.leaves(params):
         assert leaf.dtype == jnp.float32
         name = path.rsplit("/", 1)[1]
@@ -209,7 +221,7 @@ def test_initial_values():
 
 
 def test_parameters_differ_between_layers():
-    encoder = nn.meta.unbox(init(TINY, rng.init_key(0)))["encoder"]
+    encoder = nn.meta.unbox(jax.jit(functools.partial(init, TINY))(rng.init_key(0)))["encoder"]
     kernels = [np.asarray(encoder[layer]["attention"][part]["kernel"]) for layer in encoder for part in ("query", "key", "value", "output")]
     correlation = np.corrcoef([kernel.ravel() for kernel in kernels])
     assert np.abs(correlation - np.eye(len(kernels))).max() <= 5 / np.sqrt(kernels[0].size)

@@ -95,9 +95,11 @@ def _threshold(share: float) -> int:
 
 
 def statistics(example: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
-    """Metrics of masked rows: `mask_rate`, predictions by real tokens, and `padding`, padded positions by all."""
-    real = jnp.sum(example["segments"] > 0)
-    masked = jnp.sum(example["masked"])
-    total = jnp.float32(example["segments"].size)
-    real_f32 = real.astype(jnp.float32)
-    return {"mask_rate": (masked.astype(jnp.float32), real_f32), "padding": (total - real_f32, total)}
+    """Metrics of masked rows: `mask_rate`, predictions by real tokens, and `padding`, padded places by all places.
+
+    A row without any token only fills up a batch and is not counted.
+    """
+    real = jnp.sum(example["segments"] > 0, axis=1).astype(jnp.float32)
+    places = example["segments"].shape[1] * jnp.sum(real > 0).astype(jnp.float32)
+    masked = jnp.sum(example["masked"]).astype(jnp.float32)
+    return {"mask_rate": (masked, jnp.sum(real)), "padding": (places - jnp.sum(real), places)}

@@ -1,0 +1,73 @@
+"""How fast a recipe's training step is on this machine, without data: random rows of the recipe's shape."""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Mapping
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from jaxenc.data.batch import FIELDS, Batch, empty
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.run import Run
+from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding import partition
+from jaxenc.train import perf
+from jaxenc.train.state import layout
+from jaxenc.train.step import compile_step
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """compile_s: trace, lower and compile, cold. step_ms: median of the timed steps. peak_gb: of one device, 0 where it is not told."""
+
+    device: str
+    devices: int
+    rows: int
+    length: int
+    compile_s: float
+    step_ms: float
+    tokens_per_second: float
+    mfu: float
+    peak_gb: float
+
+
+def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
+    """Times the first phase's step on full rows of random text: `steps` steps, each waited for, after three to warm up."""
+    phase, mesh = run.plan[0], meshes.make(run.mesh)
+    objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform)
+    place = layout(objective, run.optim, phase.batch, run.train.seed, mesh, run.mesh.preset)
+    batch = partition.place(random_rows(objective.reads, phase.batch, phase.length, vocabulary), mesh)
+    with jax.set_mesh(mesh):
+        state = place.create()
+        began = time.monotonic()
+        step = compile_step(objective, run.train, run.optim, phase, place, mesh).lower(state, batch).compile()
+        compile_s = time.monotonic() - began
+        times = []
+        for _ in range(steps + 3):
+            began = time.monotonic()
+            state, report = step(state, batch)
+            jax.block_until_ready(report)
+            times.append(time.monotonic() - began)
+    seconds = statistics.median(times[3:])
+    return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length))
+
+
+def random_rows(reads: Mapping[str, int], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
+    """Full rows of one segment: random ids that are text, everything else zero but positions and row numbers."""
+    batch = empty([name for name in FIELDS if name in reads], rows, length)
+    ids = np.setdiff1d(np.arange(vocabulary.size), vocabulary.reserved)
+    batch["tokens"][:] = np.random.default_rng(0).choice(ids, (rows, length))
+    batch["positions"][:] = np.arange(length)
+    batch["segments"][:] = 1
+    batch["index"][:] = np.arange(rows)
+    return batch
+
+
+def _timing(mesh: Mesh, rows: int, length: int, compile_s: float, seconds: float, flops_per_row: float) -> Timing:
+    device = mesh.devices.flat[0]
+    peak = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
+    mfu = perf.utilisation(flops_per_row, rows / seconds, device.device_kind, mesh.size)
+    return Timing(device.device_kind, mesh.size, rows, length, compile_s, seconds * 1e3, rows * length / seconds, mfu, peak / 1e9)

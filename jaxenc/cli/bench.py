@@ -1,0 +1,23 @@
+"""`jaxenc bench step`: how fast a recipe trains on this machine."""
+
+import argparse
+import dataclasses
+import json
+
+from jaxenc.bench.step import time_step
+from jaxenc.cli import config as cli_config
+from jaxenc.data.vocabulary import published_bert
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("step",), help="the training step on random rows")
+    parser.add_argument("--config", required=True, help="a recipe such as bert/base, a FILE.py of your own, or a run's config.json")
+    parser.add_argument("--steps", type=int, default=20, help="steps that are timed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints one JSON line: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory."""
+    recipe = cli_config.resolve(args.config, args.overrides)
+    timing = time_step(recipe, published_bert(recipe.model.vocab_size), args.steps)
+    print(json.dumps({"config": args.config, **{k: round(v, 4) if isinstance(v, float) else v for k, v in dataclasses.asdict(timing).items()}}))
+    return 0

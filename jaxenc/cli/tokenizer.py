@@ -1,0 +1,49 @@
+"""jaxenc tokenizer: a vocabulary from text."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jaxenc.data import readers
+from jaxenc.data.tokenizers import wordpiece
+from jaxenc.errors import UserError
+
+KINDS = ("wordpiece", "bpe", "unigram", "characters")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the flags of the command."""
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
+    parser.add_argument("--type", choices=KINDS, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
+    parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="number of pieces, specials included (default: 30000)")
+    parser.add_argument("--lowercase", action=argparse.BooleanOptionalAction, default=True, help="lower-case the text (default: on)")
+    parser.add_argument("--strip-accents", action=argparse.BooleanOptionalAction, default=None,
+                        help="remove accents (default: as --lowercase)")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains and saves; prints where and how large. Raises UserError."""
+    if args.type != "wordpiece":
+        raise UserError(f"--type {args.type}: comes later; use --type wordpiece")
+    out = Path(args.out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out}: exists already; choose another --out or delete it")
+    strip_accents = args.lowercase if args.strip_accents is None else args.strip_accents
+    tool = wordpiece.train(_lines(args.input), args.vocab_size, args.lowercase, strip_accents)
+    tool.save(out)
+    print(f"{out}: {tool.vocabulary.size:,} pieces")
+    if tool.vocabulary.size < args.vocab_size:
+        print(f"tokenizer: the text gave fewer pieces than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)
+    return 0
+
+
+def _lines(inputs: Sequence[str]) -> Iterator[str]:
+    """The lines of all documents, with the characters read so far on stderr now and then."""
+    done, step = 0, 50_000_000
+    for document in readers.documents(inputs, readers.Counts()):
+        yield from document.lines
+        before, done = done, done + sum(map(len, document.lines))
+        if done // step > before // step:
+            print(f"tokenizer: {done / 1e6:,.0f} M characters read", file=sys.stderr)

@@ -1,0 +1,52 @@
+import collections
+import math
+
+import numpy as np
+import pytest
+
+from jaxenc.data import baselines
+from jaxenc.data.baselines import count_baselines
+from jaxenc.data.build import build
+from jaxenc.data.store import open_split
+from jaxenc.errors import UserError
+
+
+def test_the_three_numbers_equal_a_slow_loop(data):
+    """Dictionaries and a grid search over the weights, which EM must meet within 1e-3 nats of the fit."""
+    train, test = (open_split(data, split).tokens for split in ("train", "held_out"))
+    train, test = train.take(np.arange(len(train))).tolist(), test.take(np.arange(len(test))).tolist()
+    fit = train[-(len(train) // 10):]
+    counted = train[:-len(fit)]
+    one = collections.Counter(counted)
+    left, right = collections.Counter(zip(counted, counted[1:])), collections.Counter(zip(counted[1:], counted))
+    uni = lambda w: (one[w] + 0.1) / (len(counted) + 0.1 * 60)  # noqa: E731
+    experts = lambda s: [(uni(w), left[a, w] / one[a], right[b, w] / one[b]) for a, w, b in zip(s, s[1:], s[2:])]  # noqa: E731
+    loss = lambda rows, weights: -sum(math.log(sum(x * y for x, y in zip(r, weights))) for r in rows) / len(rows)  # noqa: E731
+    found = count_baselines(str(data))
+    assert found["unigram"] == pytest.approx(-sum(math.log(uni(w)) for w in test) / len(test), abs=1e-9)
+    rows = experts(fit)
+    best = min((loss(rows, (1 - x, x, 0)), x) for x in np.linspace(0.01, 0.99, 99))[1]
+    assert found["left"] == pytest.approx(loss(experts(test), (1 - best, best, 0)), abs=2e-3)
+    grid = [(1 - x - y, x, y) for x in np.linspace(0, 0.98, 50) for y in np.linspace(0, 0.98, 50) if x + y < 0.99]
+    best = min((loss(rows, weights), weights) for weights in grid)[1]
+    assert found["left_right"] == pytest.approx(loss(experts(test), best), abs=5e-3)
+    assert found["left_right"] < found["left"] < found["unigram"] < math.log(60)
+
+
+def test_context_that_decides_everything_leaves_little(tokenizer, tmp_path):
+    (tmp_path / "a.txt").write_text("\n\n".join("bandi kilo must " * (3 + i % 5) for i in range(300)))
+    build([str(tmp_path / "a.txt")], tokenizer, tmp_path / "out", held_out=0.4)
+    found = count_baselines(str(tmp_path / "out"))
+    assert found["left"] < 0.5 < 1.5 < found["unigram"] and found["left_right"] <= found["left"] + 1e-6
+
+
+def test_only_so_many_tokens_are_counted(data, monkeypatch):
+    whole = count_baselines(str(data))
+    monkeypatch.setattr(baselines, "TRAIN_TOKENS", 300)
+    assert count_baselines(str(data))["left"] > whole["left"]
+
+
+def test_a_split_without_tokens_is_refused(corpus, tokenizer, tmp_path):
+    build([str(corpus)], tokenizer, tmp_path / "out", held_out=0.0)
+    with pytest.raises(UserError, match="count baselines need"):
+        count_baselines(str(tmp_path / "out"))

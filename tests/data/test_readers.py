@@ -1,0 +1,99 @@
+import gzip
+import json
+import lzma
+import random
+
+import pytest
+
+from jaxenc.data import readers
+from jaxenc.data.readers import Counts, documents
+from jaxenc.errors import UserError
+
+
+def read(tmp_path, content: bytes, name="a.txt"):
+    (tmp_path / name).write_bytes(content)
+    counts = Counts()
+    return [d.lines for d in documents([str(tmp_path / name)], counts)], counts
+
+
+def test_blank_lines_end_documents_and_sources_name_the_first_line(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("\n\na\nb\n \t\n\nc\n")
+    found = list(documents([str(path)], Counts()))
+    assert [(d.source, d.lines) for d in found] == [(f"{path}:3", ("a", "b")), (f"{path}:7", ("c",))]
+
+
+def test_only_newlines_end_a_line(tmp_path):  # B05
+    odd = "a\u2028b\u2029c\x85d\x0be\x0cf\rg"
+    assert read(tmp_path, f"{odd}\nnext".encode())[0] == [(odd, "next")]
+
+
+def test_crlf_bom_nul_and_invalid_bytes(tmp_path):  # B26
+    found, counts = read(tmp_path, b"\xef\xbb\xbfab\x00c\xff\r\nd\xe2\x82\r\n\r\nfine \xef\xbf\xbd\n")
+    assert found == [("abc\ufffd", "d\ufffd"), ("fine \ufffd",)]
+    assert (counts.nul, counts.invalid) == (1, 2)
+
+
+@pytest.mark.parametrize("suffix, opener", [("", open), (".gz", gzip.open), (".xz", lzma.open)])
+def test_json_lines_with_text_and_words(tmp_path, suffix, opener):  # B12
+    rows = [{"text": "one\n\ntwo\r\nthree"}, {"words": ["ผม", "รัก", "ภาษา"]}, {"text": " \n"}]
+    path = tmp_path / f"a.jsonl{suffix}"
+    with opener(path, "wb") as file:
+        file.write("\n".join(json.dumps(row) for row in rows).encode())
+    counts = Counts()
+    assert [d.lines for d in documents([str(path)], counts)] == [("one", "two", "three"), ("ผม รัก ภาษา",)]
+    assert counts.empty_documents == 1
+
+
+def test_lone_surrogates_and_nul_of_json_become_text_that_can_be_encoded(tmp_path):
+    found, counts = read(tmp_path, b'{"text": "a\\ud800b\\u0000c"}\n', "a.jsonl")
+    assert found == [("a\ufffdbc",)] and (counts.invalid, counts.nul) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_a_very_long_line_is_cut_at_blanks_and_no_word_is_lost(tmp_path, name):  # B24
+    rng = random.Random(0)
+    text = " ".join("wörd" * rng.randint(1, 5) for _ in range(60_000))
+    content = json.dumps({"text": text}, ensure_ascii=False) if name == "a.jsonl" else text
+    found, counts = read(tmp_path, content.encode(), name)
+    lines = [line for document in found for line in document]
+    assert [word for line in lines for word in line.split()] == text.split()
+    assert counts.split_lines == len(lines) - 1 > 3
+    assert max(map(len, lines)) <= readers.LINE_BYTES and counts.invalid == 0
+
+
+def test_a_long_line_without_blanks_is_cut_between_characters(tmp_path):
+    text = "漢" * 100_000
+    found, counts = read(tmp_path, text.encode())
+    assert "".join(found[0]) == text and counts.invalid == 0 and counts.split_lines > 3
+
+
+def test_a_document_beyond_the_limit_is_cut_between_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "DOCUMENT_CHARACTERS", 10)
+    found, counts = read(tmp_path, b"aaaa\nbbbb\ncccc\ndddddddddddd\n\ne\n")
+    assert found == [("aaaa", "bbbb"), ("cccc",), ("dddddddddddd",), ("e",)] and counts.split_documents == 2
+
+
+@pytest.mark.parametrize("name, content, said", [
+    ("a.txt", b"", "a.txt: is empty"),
+    ("a.txt", b"\n \n\n", "no document found"),
+    ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}\n', 'a.jsonl:2: needs {"text"'),
+    ("a.jsonl", b'{"text": "a"}\n\n[1]\n', "a.jsonl:3: needs"),
+    ("a.jsonl", b'{"words": ["a", 1]}\n', "a.jsonl:1: needs"),
+    ("a.jsonl", b'{"text": "a"}\n{"text": \n', "a.jsonl:2: not a JSON object"),
+    ("a.txt.gz", b"not gzip", "a.txt.gz"),
+    ("a.txt.xz", lzma.compress(b"hello\n" * 1000)[:60], ": the compressed data is damaged"),
+    ("a.txt.gz", gzip.compress(bytes(range(256)) * 99)[:60], ": the compressed data is damaged"),
+])
+def test_bad_files_are_one_line_that_names_them(tmp_path, name, content, said):
+    with pytest.raises(UserError) as caught:
+        read(tmp_path, content, name)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_missing_files_folders_and_later_inputs(tmp_path):
+    for name, said in ((str(tmp_path / "no.txt"), "no such file"), (str(tmp_path), "is a folder"), ("tfds:wiki", "comes later")):
+        with pytest.raises(UserError, match=said):
+            list(documents([name], Counts()))
+    with pytest.raises(UserError, match="no file is named"):
+        list(documents([], Counts()))

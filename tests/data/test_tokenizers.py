@@ -1,0 +1,140 @@
+import json
+
+import pytest
+
+from jaxenc.data.tokenizers import load, wordpiece
+from jaxenc.errors import UserError
+
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TEXT = ["The quick brown fox jumps over the lazy dog, again and again.", "i go to [MASK] today [SEP] x", "mask masks pad sep unk"] * 4
+
+
+def vocab(tmp_path, pieces, specials=SPECIALS):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes("".join(piece + "\n" for piece in [*specials, *pieces]).encode())
+    return path
+
+
+def test_training_twice_gives_the_same_bytes(corpus, tmp_path):
+    """The library alone orders the continuation characters by a randomly seeded map: 17 of them agree by chance once in 10^14."""
+    for name in ("one", "two"):
+        wordpiece.train(corpus.read_text().split("\n"), 120).save(tmp_path / name)
+    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_trained_vocabulary_has_specials_first_and_the_size_asked_for(corpus):
+    tool = wordpiece.train(corpus.read_text().split("\n"), 80)
+    assert [tool.token(i) for i in range(5)] == SPECIALS
+    facts = tool.vocabulary
+    assert (facts.size, facts.pad, facts.unk, facts.cls, facts.sep, facts.mask) == (80, 0, 1, 2, 3, 4)
+    assert facts.reserved == (0, 1, 2, 3, 4)
+    assert 1 not in tool.encode([corpus.read_text()])[0]
+    with pytest.raises(ValueError, match="outside"):
+        tool.token(80)
+
+
+@pytest.mark.parametrize("lowercase, strip_accents", [(True, True), (True, False), (False, False), (False, True)])
+def test_both_files_open_as_the_same_tokenizer(tmp_path, lowercase, strip_accents):
+    made = wordpiece.train(TEXT, 90, lowercase, strip_accents)
+    made.save(tmp_path)
+    from_json = load(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    from_vocab = load(tmp_path)
+    assert made.vocabulary == from_json.vocabulary == from_vocab.vocabulary
+    text = "The Quick Ångström fox"
+    assert made.encode([text]) == from_json.encode([text]) == from_vocab.encode([text])
+
+
+def test_settings_and_order_change_the_fingerprint(tmp_path):
+    a, b = vocab(tmp_path, ["a", "b"]), vocab(tmp_path / "..", ["b", "a"])
+    prints = {wordpiece.from_vocab(path, lower, strip).vocabulary.fingerprint
+              for path in (a, b) for lower in (True, False) for strip in (True, False)}
+    assert len(prints) == 8
+
+
+def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():  # B19
+    tool = wordpiece.train(TEXT, 90)
+    text = "i go to [MASK] today [SEP] x [CLS] [PAD]"
+    assert not set(tool.encode([text])[0]) & set(range(5))
+    assert tool.decode(tool.encode([text])[0]).replace(" ", "").startswith("igoto[mask]today[sep]x")
+    prompt = tool.encode_prompt("i go to [MASK] today")
+    assert (prompt[0], prompt[-1], prompt.count(4)) == (2, 3, 1)
+    assert prompt[1:prompt.index(4)] == tool.encode(["i go to"])[0] and tool.decode(prompt) == "[CLS] i go to [MASK] today [SEP]"
+
+
+def test_unused_slots_are_reserved(tmp_path):
+    path = vocab(tmp_path, ["a", "[unused7]", "[used]"], ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    facts = wordpiece.from_vocab(path, True, True).vocabulary
+    assert facts.reserved == (0, 1, 2, 3, 4, 5, 7) and (facts.unk, facts.mask, facts.size) == (2, 5, 9)
+
+
+@pytest.mark.parametrize("missing", SPECIALS)
+def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):  # B10
+    path = vocab(tmp_path, ["a"], [piece for piece in SPECIALS if piece != missing])
+    with pytest.raises(UserError, match=f"lacks \\{missing[:-1]}"):
+        wordpiece.from_vocab(path, True, True)
+
+
+@pytest.mark.parametrize("pieces, said", [
+    (["a", "b", "a"], ":8: 'a' is already on line 6"),
+    (["a", "", "b"], ":7: blank line"),
+    (["a", "b "], ":7: 'b ' has white space"),
+    (["a", "  "], ":7: blank line"),
+])
+def test_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):  # B10
+    with pytest.raises(UserError) as caught:
+        wordpiece.from_vocab(vocab(tmp_path, pieces), True, True)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
+    path = vocab(tmp_path, ["a"])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert wordpiece.from_vocab(path, True, True).token(5) == "a"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    with pytest.raises(UserError, match=":1: starts with a byte order mark"):
+        wordpiece.from_vocab(path, True, True)
+    path.write_bytes(b"a\n\xff\n")
+    with pytest.raises(UserError, match=":2: not UTF-8"):
+        wordpiece.from_vocab(path, True, True)
+
+
+@pytest.mark.parametrize("text, lower, strip, pieces", [
+    ("Kantō Ångström İstanbul lǜshi", True, True, "kanto angstrom istanbul lushi"),  # B23
+    ("Kantō Ångström", True, False, "kantō ångström"),
+    ("バで Kantō", False, False, "バで Kantō"),
+    ("shoot\x97 TOO\u200d\ufffd\0!", True, True, "shoot too!"),  # B21: Cc, Cf, U+FFFD and NUL vanish
+    ("ﬁn", True, True, "ﬁn"),
+])
+def test_normalisation_loses_no_letter(text, lower, strip, pieces):
+    tool = wordpiece.train([pieces] * 3, 80, lower, strip)
+    assert tool.decode(tool.encode([text])[0]).replace(" ", "") == pieces.replace(" ", "")
+
+
+def test_emoji_and_texts_without_tokens_encode():  # B20, B17
+    tool = wordpiece.train(["a 🥱 🦾 👍🏽 b 👨‍👩‍👧 🇮🇸"] * 3, 60)
+    ids = tool.encode(["🥱 👍🏽 👨‍👩‍👧 🇮🇸", "📷", "", "   ", "\0", "\u200d"])
+    assert ids[0] and 1 not in ids[0] and ids[1:] == [[1], [], [], [], []]
+
+
+def test_saved_settings_are_those_of_a_bert_of_transformers(tmp_path):
+    wordpiece.train(TEXT, 90, lowercase=False, strip_accents=False).save(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == "BertTokenizer" and config["do_lower_case"] is False and config["strip_accents"] is False
+    assert [config[f"{name}_token"] for name in ("pad", "unk", "cls", "sep", "mask")] == SPECIALS
+
+
+def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
+    with pytest.raises(UserError, match="no tokenizer.json and no vocab.txt"):
+        load(tmp_path)
+    for content, said in (("{", "not JSON"), ("[]", "no JSON object"), ('{"model": {"type": "BPE"}}', "come later")):
+        (tmp_path / "tokenizer.json").write_text(content)
+        with pytest.raises(UserError, match=said):
+            load(tmp_path)
+
+
+@pytest.mark.parametrize("texts, size, said", [([], 100, "no text"), (["  ", "\0"], 100, "no text"), (TEXT, 20, "too small")])
+def test_training_on_nothing_or_for_too_few_pieces(texts, size, said):
+    with pytest.raises(UserError, match=said):
+        wordpiece.train(texts, size)

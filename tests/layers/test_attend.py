@@ -1,0 +1,142 @@
+"""Attention against loops, for every form of the mask, and the choice of the backend."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxenc import rng
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers.attend import Visible, attend, resolve
+from jaxenc.precision import policy
+
+EXACT = Execution(policy("float32"), "xla", "none", False)
+CUDNN = dataclasses.replace(EXACT, attention="cudnn")
+BATCH, LENGTH, HEADS, D = 3, 7, 2, 4
+LENGTHS = np.array([7, 4, 1], np.int32)
+SEGMENTS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 0, 0, 0], [1, 2, 3, 3, 3, 3, 3]], np.int32)
+BIAS = np.random.default_rng(2).normal(size=(BATCH, HEADS, LENGTH, LENGTH)).astype(np.float32)
+
+
+def qkv():
+    return [jnp.asarray(part) for part in np.random.default_rng(0).normal(size=(3, BATCH, LENGTH, HEADS, D)).astype(np.float32)]
+
+
+def loops(q, k, v, seen, bias):
+    """float64; seen(row, query, key) and bias[row, head, query, key]."""
+    out = np.zeros(q.shape)
+    for row, query, head in np.ndindex(BATCH, LENGTH, HEADS):
+        keys = [key for key in range(LENGTH) if seen(row, query, key)]
+        scores = [np.float64(q[row, query, head]) @ k[row, key, head] / math.sqrt(D) + bias[row, head, query, key] for key in keys]
+        weights = np.exp(scores) / np.exp(scores).sum()
+        out[row, query, head] = sum(weight * np.float64(v[row, key, head]) for weight, key in zip(weights, keys, strict=True))
+    return out
+
+
+@pytest.mark.parametrize(
+    "visible, seen, bias",
+    [
+        (Visible.by_lengths(LENGTHS), lambda row, query, key: key < LENGTHS[row], np.zeros_like(BIAS)),
+        (Visible.by_segments(SEGMENTS), lambda row, query, key: SEGMENTS[row, query] == SEGMENTS[row, key], np.zeros_like(BIAS)),
+        (Visible.by_bias(BIAS), lambda row, query, key: True, BIAS),
+    ],
+    ids=["lengths", "segments", "bias"],
+)
+def test_equals_loops(visible, seen, bias):
+    """<= 1e-6, float32 against float64."""
+    q, k, v = qkv()
+    with jax.default_matmul_precision("highest"):
+        out = attend(q, k, v, visible, EXACT, 0.1, None, 0)
+    np.testing.assert_allclose(out, loops(q, k, v, seen, bias), rtol=0, atol=1e-6)
+
+
+def test_lengths_and_segments_of_one_text_agree_on_the_text():
+    q, k, v = qkv()
+    inside = np.arange(LENGTH) < LENGTHS[:, None]
+    one = attend(q, k, v, Visible.by_lengths(LENGTHS), EXACT, 0.0, None, 0)
+    two = attend(q, k, v, Visible.by_segments(inside.astype(np.int32)), EXACT, 0.0, None, 0)
+    np.testing.assert_array_equal(np.asarray(one)[inside], np.asarray(two)[inside])
+
+
+def test_no_visible_key_is_finite():
+    """A row of length 0 averages its values and has finite gradients."""
+    q, k, v = qkv()
+    rule = lambda q, k, v: attend(q, k, v, Visible.by_lengths(jnp.array([0, 0, 3])), EXACT, 0.0, None, 0)  # noqa: E731
+    np.testing.assert_allclose(rule(q, k, v)[0], np.broadcast_to(v[0].mean(axis=0), (LENGTH, HEADS, D)), rtol=0, atol=1e-6)
+    gradients = jax.jit(jax.grad(lambda *args: jnp.square(rule(*args)).sum(), argnums=(0, 1, 2)))(q, k, v)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+def test_dropout_acts_on_the_weights():
+    """With equal keys and v = 1 an output is (kept weights) / (0.5 · length): a multiple of 2 / 7, of mean 1; heads and layers differ."""
+    q, v, noise = jnp.zeros((256, LENGTH, HEADS, D)), jnp.ones((256, LENGTH, HEADS, D)), rng.training(0, jnp.int32(0), 256)
+    visible = Visible.by_lengths(jnp.full((256,), LENGTH))
+    out = np.asarray(attend(q, q, v, visible, EXACT, 0.5, noise, 0))
+    np.testing.assert_allclose(out * LENGTH / 2, np.round(out * LENGTH / 2), rtol=0, atol=1e-5)
+    n = 256 * LENGTH * HEADS
+    assert abs(out[..., 0].mean() - 1) <= 3 / np.sqrt(n * LENGTH)
+    assert not np.array_equal(out[:, :, 0], out[:, :, 1])
+    assert not np.array_equal(out, attend(q, q, v, visible, EXACT, 0.5, noise, 1))
+    np.testing.assert_array_equal(attend(q, q, v, visible, EXACT, 0.5, None, 0), np.ones_like(v))
+
+
+@pytest.mark.parametrize(
+    "backend, platform, compute, rate, answer",
+    [
+        ("auto", "gpu", "bfloat16", 0.0, "cudnn"),
+        ("auto", "cuda", "bfloat16", 0.0, "cudnn"),
+        ("auto", "gpu", "bfloat16", 0.1, "xla"),
+        ("auto", "gpu", "float32", 0.0, "xla"),
+        ("auto", "cpu", "bfloat16", 0.0, "xla"),
+        ("auto", "tpu", "bfloat16", 0.0, "xla"),
+        ("xla", "gpu", "bfloat16", 0.0, "xla"),
+        ("cudnn", "gpu", "bfloat16", 0.0, "cudnn"),
+    ],
+)
+def test_resolve(backend, platform, compute, rate, answer):
+    assert resolve(backend, platform, jnp.dtype(compute), rate) == answer
+
+
+@pytest.mark.parametrize("platform, compute, rate", [("cpu", "bfloat16", 0.0), ("gpu", "float32", 0.0), ("gpu", "bfloat16", 0.1)])
+def test_resolve_refuses_cudnn_where_it_cannot_run(platform, compute, rate):
+    with pytest.raises(UserError, match="train.precision=bfloat16 and attention_dropout=0"):
+        resolve("cudnn", platform, jnp.dtype(compute), rate)
+
+
+def test_resolve_names_the_backends():
+    with pytest.raises(UserError, match="'flash': use auto, xla or cudnn"):
+        resolve("flash", "gpu", jnp.dtype("bfloat16"), 0.0)
+
+
+def test_cudnn_refuses_dropout_and_other_masks():
+    q, k, v = qkv()
+    with pytest.raises(ValueError, match="set attention_dropout to 0"):
+        attend(q, k, v, Visible.by_lengths(LENGTHS), CUDNN, 0.1, rng.training(0, jnp.int32(0), BATCH), 0)
+    for visible in (Visible.by_segments(SEGMENTS), Visible.by_bias(BIAS)):
+        with pytest.raises(ValueError, match="takes lengths only"):
+            attend(q, k, v, visible, CUDNN, 0.0, None, 0)
+
+
+def test_cudnn_gets_key_lengths_of_at_least_one(monkeypatch):
+    """The call that a GPU would run, replayed on the xla implementation: equal to our xla backend, and finite for an empty row."""
+    q, k, v = qkv()
+    call = jax.nn.dot_product_attention
+    seen = {}
+
+    def replay(*args, implementation, **options):
+        seen.update(options, implementation=implementation)
+        return call(*args, implementation="xla", **options)
+
+    monkeypatch.setattr(jax.nn, "dot_product_attention", replay)
+    out = attend(q, k, v, Visible.by_lengths(jnp.array([7, 4, 0])), CUDNN, 0.1, None, 0)
+    assert seen["implementation"] == "cudnn" and seen["key_value_seq_lengths"].tolist() == [7, 4, 1]
+    np.testing.assert_allclose(out, attend(q, k, v, Visible.by_lengths(LENGTHS), EXACT, 0.0, None, 0), rtol=0, atol=1e-6)
+
+
+def test_unknown_backend():
+    with pytest.raises(ValueError, match="'auto' is not xla or cudnn"):
+        attend(*qkv(), Visible.by_lengths(LENGTHS), dataclasses.replace(EXACT, attention="auto"), 0.0, None, 0)
