@@ -55,6 +55,9 @@ def _nearest(key: str, names: Mapping[str, Any]) -> str:
 
 def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any:
     table = field.metadata.get("kinds")
+    if (table is not None or dataclasses.is_dataclass(hint)) and not isinstance(value, Mapping):
+        fields = ["kind"] if table is not None else [f.name for f in dataclasses.fields(hint)]
+        raise UserError(f"{where} is {value!r}: it holds the fields {', '.join(fields)}{' and those of its kind' if table else ''}")
     if table is not None:
         rest = dict(value)
         kind = rest.pop("kind", "")
@@ -62,8 +65,6 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any
             raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), table)}")
         return from_dict(table[kind], rest, where)
     if dataclasses.is_dataclass(hint):
-        if not isinstance(value, Mapping):
-            raise UserError(f"{where} is {value!r}: it holds the fields {', '.join(f.name for f in dataclasses.fields(hint))}")
         return from_dict(hint, value, where)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, (tuple, list)):
@@ -78,7 +79,7 @@ def _scalar(hint: type, value: Any, where: str) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if hint is float and number:
         return float(value)
-    if hint is int and number and value == int(value):
+    if hint is int and number and float(value).is_integer():
         return int(value)
     if hint in (bool, str) and isinstance(value, hint):
         return value

@@ -9,11 +9,12 @@ PRESETS = {"dp": ("data",), "fsdp": ("data", "fsdp"), "fsdp_tp": AXES}
 
 # `embed` is the model's width in a matrix, `norm` the same width in a vector that stays whole (LayerNorm, output biases).
 # `table_embed` is the width of an embedding table: the table is split over its rows, because a table split over its width makes
-# the compiler gather it whole around every look-up.
+# the compiler gather it whole around every look-up; `tensor` is the outer axis, so that a device's rows are contiguous once the table
+# is gathered over `fsdp`, and the gather needs no exchange before it.
 TABLE = {
     "batch": ("data", "fsdp"),
     "length": (),
-    "vocab": ("fsdp", "tensor"),
+    "vocab": ("tensor", "fsdp"),
     "table_embed": (),
     "embed": ("fsdp",),
     "mlp": ("tensor",),

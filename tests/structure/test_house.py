@@ -1,0 +1,199 @@
+"""The house rules that can be read off the source: who imports whom, how long things are, what is never written."""
+
+import ast
+import dataclasses
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import jaxenc
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "jaxenc"
+FILES = sorted(PACKAGE.rglob("*.py"))
+CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
+
+# Each storey imports only from its own and from those before it.
+STOREYS = (
+    ("errors", "config", "precision", "execution", "rng", "tree", "metrics"),
+    ("sharding",), ("data",), ("layers",), ("models",), ("objectives",), ("optim",), ("checkpoint",), ("train",), ("run",),
+    ("load",), ("bench",), ("cli",),
+)  # fmt: skip
+HEIGHT = {part: height for height, storey in enumerate(STOREYS) for part in storey}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), str(path))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every dotted module that a file imports, wherever in it; `if TYPE_CHECKING:` is for readers and is left out."""
+    waiting: list[ast.AST] = [parsed(path)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        waiting += ast.iter_child_nodes(node)
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def show(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_every_part_has_a_storey() -> None:
+    assert {part_of(path) for path in FILES} - {"__init__"} <= set(HEIGHT)
+
+
+def test_imports_run_down_the_house() -> None:
+    wrong = []
+    for path in FILES:
+        own = HEIGHT.get(part_of(path), len(STOREYS))
+        for module in imports(path):
+            target = module.split(".")[1] if module.startswith("jaxenc.") else ""
+            if target in HEIGHT and HEIGHT[target] > own:
+                wrong.append(f"{show(path)} imports {module}")
+    assert wrong == []
+
+
+def test_the_ground_floor_stands_alone() -> None:
+    """config, precision and the like import nothing of ours but errors and precision."""
+    allowed = ("jaxenc.errors", "jaxenc.precision")
+    wrong = [
+        f"{show(path)} imports {module}"
+        for path in FILES
+        if part_of(path) in STOREYS[0]
+        for module in imports(path)
+        if module.startswith("jaxenc") and not module.startswith(allowed)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "library, places",
+    [
+        ("flax", ("layers/", "models/", "train/state.py")),
+        ("ml_collections", ("cli/",)),
+        ("absl", ("cli/",)),
+        ("orbax", ("checkpoint/",)),
+        ("tokenizers", ("data/",)),
+        ("optax", ("optim/", "train/")),
+    ],
+)
+def test_a_library_is_imported_in_its_places_only(library: str, places: tuple[str, ...]) -> None:
+    users = {str(path.relative_to(PACKAGE)) for path in FILES if any(module.split(".")[0] == library for module in imports(path))}
+    assert {user for user in users if not user.startswith(places)} == set()
+
+
+def test_data_is_numpy_only() -> None:
+    found = {module.split(".")[0] for path in FILES if part_of(path) == "data" for module in imports(path)}
+    assert not found & {"jax", "jaxlib", "flax", "optax", "absl", "ml_collections", "torch", "tensorflow"}
+
+
+def test_the_trainer_names_no_model_and_no_objective() -> None:
+    """Whole words outside comments and docstrings, which may name a source."""
+    names = re.compile(r"\b(bert|roberta|electra|xlnet|elmo|mlm|nsp|rtd|plm|Bert\w*|Mlm\w*|Pair\w*)\b")
+    wrong = []
+    for path in FILES:
+        if part_of(path) in ("train", "optim", "sharding", "checkpoint"):
+            tree = parsed(path)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                    node.value.value = ""
+            wrong += [f"{show(path)}: {name}" for name in names.findall(ast.unparse(tree))]
+    assert wrong == []
+
+
+def test_no_file_is_a_drawer() -> None:
+    names = {path.stem for path in (*FILES, *CONFIGS, *(ROOT / "tests").rglob("*.py"))}
+    assert not names & {"utils", "util", "helpers", "helper", "common", "misc"}
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def test_files_and_functions_and_lines_are_short() -> None:
+    """Files <= 400 lines, functions <= 60, lines <= 140."""
+    wrong = []
+    for path in (*FILES, *CONFIGS, *(ROOT / "tests").rglob("*.py")):
+        lines = path.read_text().splitlines()
+        wrong += [f"{show(path)}: {len(lines)} lines"] * (len(lines) > 400)
+        wrong += [f"{show(path)}:{number}: {len(line)} characters" for number, line in enumerate(lines, 1) if len(line) > 140]
+        wrong += [f"{show(path)}: {f.name}" for f in functions(parsed(path)) if f.end_lineno - f.lineno >= 60]
+    assert wrong == []
+
+
+# What a class's methods are for is said by the contract that they fill, or by Python.
+CONTRACT = {"init", "carry", "corrupt", "weights", "terms", "flops", "summary", "build", "setup", "run", "add_arguments", "get_config"}
+
+
+def test_what_is_public_has_a_docstring() -> None:
+    wrong = []
+    for path in FILES:
+        tree = parsed(path)
+        if path.stat().st_size and not ast.get_docstring(tree):
+            wrong.append(f"{show(path)}: the file")
+        nodes = [(node, "") for node in tree.body] + [(n, c.name) for c in tree.body if isinstance(c, ast.ClassDef) for n in c.body]
+        for node, owner in nodes:
+            if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith("_") or owner.startswith("_"):
+                continue
+            if not ast.get_docstring(node) and node.name not in CONTRACT:
+                wrong.append(f"{show(path)}: {owner}{'.' * bool(owner)}{node.name}")
+    assert wrong == []
+
+
+def test_nothing_read_is_ever_run() -> None:
+    """No pickle, no eval, no exec, no yaml.load, nothing that trusts remote code."""
+    forbidden = {"eval", "exec", "allow_pickle", "trust_remote_code", "compile"}
+    wrong = []
+    for path in FILES:
+        wrong += [f"{show(path)}: {m}" for m in imports(path) if m.split(".")[0] in ("pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml")]
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in forbidden:
+                wrong.append(f"{show(path)}:{node.lineno}: {node.func.id}")
+            if isinstance(node, ast.keyword) and node.arg in forbidden:
+                wrong.append(f"{show(path)}: {node.arg}=")
+    assert wrong == []
+
+
+def settings() -> Iterator[type]:
+    """Every config dataclass of the package."""
+    for module in pkgutil.walk_packages(jaxenc.__path__, "jaxenc."):
+        if module.name.endswith((".config", ".run")) or ".models." in module.name or ".objectives." in module.name or "sources" in module.name:
+            for value in vars(importlib.import_module(module.name)).values():
+                if dataclasses.is_dataclass(value) and isinstance(value, type) and (value.__name__.endswith("Config") or value.__name__ == "Run"):
+                    yield value
+
+
+def test_no_setting_defaults_to_none_or_is_an_open_dict() -> None:
+    classes = set(settings())
+    assert len(classes) >= 8
+    wrong = []
+    for cls in classes:
+        for field in dataclasses.fields(cls):
+            value = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+            if value is None or isinstance(value, (dict, list, set)):
+                wrong.append(f"{cls.__name__}.{field.name}")
+    assert wrong == []
+
+
+def test_the_project_names_no_machine() -> None:
+    wrong = []
+    for path in (*FILES, *CONFIGS, *(ROOT / "tests").rglob("*.py"), *ROOT.glob("*.md"), *(ROOT / "launch").rglob("*.sh")):
+        if path != Path(__file__):
+            wrong += [f"{show(path)}: {m}" for m in re.findall(r"/work/\w*|/tmp/v1[12]", path.read_text())]
+    assert wrong == []

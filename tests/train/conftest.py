@@ -1,0 +1,33 @@
+"""Small data folders for whole runs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxenc.data.build import build
+from jaxenc.data.tokenizers import wordpiece
+
+SYLLABLES = ("ba", "de", "ki", "lo", "mu", "sa", "te", "ro", "ni", "pa")
+
+
+def make_data(folder: Path, seed: int) -> Path:
+    """A data folder of 80 documents of made-up words, a fifth of them held out, with one vocabulary whatever the seed."""
+    random = np.random.default_rng(seed)
+    words = [a + b for a in SYLLABLES for b in SYLLABLES]
+    line = lambda: " ".join(random.choice(words, random.integers(3, 12))) + "."  # noqa: E731
+    folder.mkdir()
+    (folder / "text.txt").write_text("\n\n".join("\n".join(line() for _ in range(random.integers(2, 8))) for _ in range(80)))
+    wordpiece.train([" ".join(words)] * 3, 150).save(folder / "tokenizer")
+    build([str(folder / "text.txt")], folder / "tokenizer", folder / "data", held_out=0.2)
+    return folder / "data"
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("runs") / "first", 1)
+
+
+@pytest.fixture(scope="session")
+def other_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("runs") / "second", 2)

@@ -1,0 +1,118 @@
+"""Held-out numbers: every example once, masks that never change, no dropout."""
+
+import dataclasses
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+from jaxenc.data.batch import Batch
+from jaxenc.data.pipeline import evaluation_batches
+from jaxenc.optim.config import OptimConfig
+from jaxenc.train.evaluate import compile_evaluation, evaluate, padded_batch
+from jaxenc.train.state import layout
+from tests import tiny
+
+N, LENGTH = 103, 24
+MODEL = dataclasses.replace(tiny.MODEL, layers=1, positions=LENGTH)
+LENGTHS = np.random.default_rng(2).integers(3, LENGTH + 1, N)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """103 rows of unequal lengths; the first labels are the rarer ones, so that a lost tail changes every number."""
+
+    fingerprint: str = "rows"
+    length: int = LENGTH
+    fields: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return N
+
+    def rows(self, epoch: int, indices: np.ndarray) -> Batch:
+        everything = tiny.batch(LENGTHS.tolist(), LENGTH, seed=4)
+        everything["index"] = np.arange(N, dtype=np.uint32)
+        return tiny.reads({name: array[indices] for name, array in everything.items()}, tiny.objective())
+
+
+@functools.cache
+def ready(devices: int, dropout: float, preset: str = "dp"):
+    where = tiny.mesh(preset, devices)
+    objective = tiny.objective(model=dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), length=LENGTH)
+    with jax.set_mesh(where):
+        place = layout(objective, OptimConfig(), 8, 0, where, preset)
+        return where, objective, place.create(), compile_evaluation(objective, 0, place, where)
+
+
+def numbers(batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp") -> dict[str, float]:
+    where, objective, state, step = ready(devices, dropout, preset)
+    with jax.set_mesh(where):
+        rows = evaluation_batches(Rows(), padded_batch(batch, where))
+        return evaluate(objective, step, state.params, state.frozen, rows, where)
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, float]:
+    return numbers(N)
+
+
+@pytest.mark.parametrize("batch, devices, preset", [(1, 1, "dp"), (7, 1, "dp"), (16, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")])
+def test_the_batch_and_the_devices_change_no_number(batch: int, devices: int, preset: str, expected: dict[str, float]) -> None:
+    """inputs.md B92: <= 1e-6 relative, not bitwise, because a batch's float32 sum runs over other rows in another order. Counts, and so
+    accuracies and rates, are exact."""
+    got = numbers(batch, devices, preset=preset)
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        exact = name.endswith(("accuracy", "rate")) or name == "padding"
+        assert abs(got[name] - value) <= (0 if exact else 1e-6 * value), name
+
+
+def test_every_row_counts_once(expected: dict[str, float]) -> None:
+    """The rates by hand: of 103 rows, real positions of all of their positions; 15 % of each row's tokens, at least one, rounded."""
+    masks = sum(min(4, max(1, round(int(n) * 0.15))) for n in LENGTHS)
+    assert expected["mask_rate"] == masks / LENGTHS.sum()
+    assert abs(expected["padding"] - (1 - LENGTHS.sum() / (N * LENGTH))) < 1e-12
+
+
+def test_twice_is_the_same_bitwise(expected: dict[str, float]) -> None:
+    assert numbers(N) == expected
+
+
+def test_dropout_is_off() -> None:
+    """A model with half of everything dropped evaluates as one without dropout, bitwise, and the same twice."""
+    assert numbers(64, dropout=0.5) == numbers(64, dropout=0.0) == numbers(64, dropout=0.5)
+
+
+def test_masks_come_from_the_seed_and_the_index_alone() -> None:
+    """A row is masked as itself wherever it stands: rows in reverse give the same numbers within rounding."""
+    where, objective, state, step = ready(1, 0.1)
+    with jax.set_mesh(where):
+        rows = Rows().rows(0, np.arange(64))
+        backwards = {name: array[::-1] for name, array in rows.items()}
+        one, other = (evaluate(objective, step, state.params, state.frozen, [batch], where) for batch in (rows, backwards))
+    for name, value in one.items():
+        assert abs(other[name] - value) <= 1e-6 * max(value, 1e-9), name
+
+
+def test_pairs_are_scored_by_their_labels() -> None:
+    """Against NumPy on the model's own logits: label 1 is column 1, and the accuracy counts the larger column (<= 1e-5)."""
+    import jax.numpy as jnp
+
+    from jaxenc import rng
+    from jaxenc.train.step import corrupt
+
+    where, objective, state, step = ready(1, 0.1)
+    rows = Rows().rows(0, np.arange(N))
+    with jax.set_mesh(where):
+        params = jax.tree.map(jnp.array, state.params)
+        params["next_sentence"]["dense"]["bias"] = jnp.array([0.7, -0.4])
+        got = evaluate(objective, step, params, state.frozen, [rows], where)
+        example = corrupt(objective, rng.evaluation(0, jnp.asarray(rows["index"]), jnp.int32(0)), rows, where)
+        hidden = objective.mlm.hidden(params, example, None)
+    w = jax.device_get(params)
+    pooled = np.tanh(np.float64(hidden[:, 0]) @ w["pooler"]["dense"]["kernel"] + w["pooler"]["dense"]["bias"])
+    logits = pooled @ w["next_sentence"]["dense"]["kernel"] + w["next_sentence"]["dense"]["bias"]
+    losses = np.log(np.exp(logits).sum(1)) - np.where(rows["is_random"] == 1, logits[:, 1], logits[:, 0])
+    assert abs(got["next_sentence_loss"] - losses.mean()) <= 1e-5
+    assert got["next_sentence_accuracy"] == ((logits[:, 1] > logits[:, 0]) == (rows["is_random"] == 1)).mean()

@@ -1,0 +1,201 @@
+"""Whole runs: one that is stopped and resumed is the one that never stopped, bit for bit."""
+
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import jax
+import pytest
+
+from jaxenc import config
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.cli import jobs
+from jaxenc.cli.main import main
+from jaxenc.cli.pretrain import pretrain
+from jaxenc.data.sources import DataConfig
+from jaxenc.errors import UserError
+from jaxenc.models.bert import BertConfig
+from jaxenc.optim.config import OptimConfig
+from jaxenc.run import Run
+from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.train import begin, loop
+from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+from jaxenc.train.log import Log
+from jaxenc.train.phases import Phases
+
+CLOCKS = ("seconds", "tokens_per_second", "mfu")
+
+
+def recipe(data: Path, **parts: Any) -> Run:
+    """A nano BERT, float32 and dropout 0.1, every step logged."""
+    run = Run(
+        model=BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24),
+        data=DataConfig(path=str(data), length=24),
+        train=TrainConfig(steps=20, batch=8, precision="float32"),
+        optim=OptimConfig(lr=1e-2, warmup=4),
+        checkpoint=CheckpointConfig(every=10, keep=100),
+        eval=EvalConfig(every=10, batch=16),
+        log=LogConfig(every=1, examples=True, tensorboard=False),
+    )
+    return dataclasses.replace(run, **parts)
+
+
+def run_until(step: int, run: Run, workdir: Path) -> int:
+    """Trains until a SIGTERM that comes once batch `step` has been dispatched; the step it stopped at."""
+
+    class Interrupted(Log):
+        def push(self, now: int, *rest: Any) -> None:
+            super().push(now, *rest)
+            if now == step:
+                signal.raise_signal(signal.SIGTERM)
+
+    with mock.patch.object(loop, "Log", Interrupted):
+        outcome = pretrain(run, workdir)
+    assert outcome.preempted
+    return outcome.step
+
+
+def command(workdir: Path, recipe_file: Path) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "jaxenc.cli.main", "pretrain", "--config", str(recipe_file), "--workdir", str(workdir)],
+        stderr=subprocess.PIPE, text=True, env=os.environ, cwd=workdir.parent,
+    )  # fmt: skip
+
+
+def write_recipe(run: Run, path: Path) -> Path:
+    path.write_text(json.dumps(config.to_dict(run)))
+    return path
+
+
+def saved(run: Run, workdir: Path, step: int) -> Any:
+    """The state of a checkpoint, on the host."""
+    job = jobs.prepare(run, workdir)
+    with jax.set_mesh(job.mesh):
+        start = begin.Start("resume", workdir / "checkpoints" / str(step), step)
+        return jax.device_get(begin.begin(start, job.run.plan, job.layout))
+
+
+def rows(workdir: Path, skip: int = 0) -> list[dict[str, Any]]:
+    """metrics.jsonl without clocks, and without the evaluation of step `skip`."""
+    lines = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+    kept = [line for line in lines if (line["step"], line["split"]) != (skip, "held_out")]
+    return [{name: value for name, value in line.items() if name not in CLOCKS} for line in kept]
+
+
+def assert_same_run(run: Run, stopped: Path, whole: Path, step: int, border: int = 0) -> None:
+    """Parameters, moments, carry and counts bitwise; every logged number; every row id of every step. A run that stops at a step whose
+    evaluation is due leaves it out, so as to be gone in time: `border`."""
+    from tests import tiny
+
+    tiny.assert_bitwise(saved(run, stopped, step), saved(run, whole, step))
+    assert rows(stopped, border) == rows(whole, border)
+    assert (stopped / "examples.log").read_text() == (whole / "examples.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 20 steps that nothing stopped."""
+    workdir = tmp_path_factory.mktemp("whole") / "run"
+    assert pretrain(recipe(data), workdir).step == 20
+    return workdir
+
+
+@pytest.mark.slow
+def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path, tmp_path: Path) -> None:
+    assert run_until(10, recipe(data), tmp_path / "run") == 10
+    with command(tmp_path / "run", tmp_path / "run" / "config.json") as process:
+        _, text = process.communicate(timeout=120)
+    assert process.returncode == 0, text
+    assert_same_run(recipe(data), tmp_path / "run", whole, 20, border=10)
+    assert [line.split("\t")[0] for line in (whole / "examples.log").read_text().splitlines()] == [str(n) for n in range(1, 21)]
+
+
+@pytest.mark.slow
+def test_a_terminated_process_exits_with_75_and_goes_on(data: Path, whole: Path, tmp_path: Path) -> None:
+    """SIGTERM arrives while the first step compiles; the process takes that step, saves, and says to be run again."""
+    with command(tmp_path / "run", write_recipe(recipe(data), tmp_path / "recipe.json")) as process:
+        text = ""
+        while "from scratch" not in text:
+            line = process.stderr.readline()
+            assert line, text
+            text += line
+        process.send_signal(signal.SIGTERM)
+        text += process.communicate(timeout=120)[1]
+    assert process.returncode == 75, text
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["1"]
+    assert pretrain(recipe(data), tmp_path / "run").step == 20
+    assert_same_run(recipe(data), tmp_path / "run", whole, 20)
+
+
+PHASES = Phases(steps=(4, 4), length=(16, 24), batch=(8, 16), lr=(1e-2, 5e-3), warmup=(1, 2))
+
+
+def in_phases(data: Path) -> Run:
+    return recipe(data, phases=PHASES, eval=EvalConfig(every=0, batch=16), checkpoint=CheckpointConfig(every=100))
+
+
+@pytest.fixture(scope="module")
+def whole_in_phases(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workdir = tmp_path_factory.mktemp("phases") / "run"
+    assert pretrain(in_phases(data), workdir).step == 8
+    return workdir
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [3, 4, 5])
+def test_a_stop_before_on_and_behind_a_phase_border(stop: int, data: Path, whole_in_phases: Path, tmp_path: Path) -> None:
+    """Another length, batch, rate and warm-up behind the border."""
+    assert run_until(stop, in_phases(data), tmp_path) == stop
+    assert pretrain(in_phases(data), tmp_path).step == 8
+    assert_same_run(in_phases(data), tmp_path, whole_in_phases, 8)
+
+
+def test_the_log_of_rows_follows_the_batch_of_each_phase(whole_in_phases: Path) -> None:
+    """Each phase counts its own rows from epoch 0, and no row comes twice within an epoch."""
+    lines = [line.split("\t")[1].split() for line in (whole_in_phases / "examples.log").read_text().splitlines()]
+    assert [len(line) for line in lines] == [8] * 4 + [16] * 4
+    for phase in (lines[:4], lines[4:]):
+        assert phase[0][0].startswith("0:") and len(set(sum(phase, []))) == len(sum(phase, []))
+
+
+def test_an_evaluation_of_the_checkpoint_is_the_one_of_the_run(whole: Path, capsys: pytest.CaptureFixture) -> None:
+    """After a restore, with batches of another size: <= 1e-6 relative; with the run's own, bitwise."""
+    for step in (10, 20):
+        logged = next(line for line in rows(whole) if (line["step"], line["split"]) == (step, "held_out"))
+        for batch in (16, 5):
+            assert main(["evaluate", "--workdir", str(whole), "--step", str(step), "--batch", str(batch)]) == 0
+            got = json.loads(capsys.readouterr().out)
+            for name in got:
+                assert abs(got[name] - logged[name]) <= (0 if batch == 16 else 1e-6 * abs(logged[name])), name
+
+
+@pytest.mark.parametrize("field", ["model.layers", "train.batch", "train.seed", "data.fingerprint"])
+def test_the_directory_of_another_run_is_refused(field: str, data: Path, other_data: Path, whole: Path) -> None:
+    """One line that names the field; nothing in the directory changes."""
+    run = recipe(data)
+    changed = {
+        "model.layers": dataclasses.replace(run, model=dataclasses.replace(run.model, layers=2)),
+        "train.batch": dataclasses.replace(run, train=dataclasses.replace(run.train, batch=16)),
+        "train.seed": dataclasses.replace(run, train=dataclasses.replace(run.train, seed=1)),
+        "data.fingerprint": dataclasses.replace(run, data=dataclasses.replace(run.data, path=str(other_data))),
+    }[field]
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+    with pytest.raises(UserError, match=re.escape(field)) as error:
+        pretrain(changed, whole)
+    assert "\n" not in str(error.value)
+    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
+
+
+def test_a_finished_run_may_be_opened_on_another_mesh_and_in_other_parts(data: Path, whole: Path) -> None:
+    """`mesh.*`, `train.microbatches`, `eval.*`, `log.*` and `checkpoint.*` say nothing about what is computed."""
+    run = recipe(data, mesh=MeshConfig("fsdp"), eval=EvalConfig(every=3, batch=4), checkpoint=CheckpointConfig(every=7))
+    run = dataclasses.replace(run, train=dataclasses.replace(run.train, microbatches=2))
+    outcome = pretrain(run, whole)
+    assert outcome.step == 20 and not outcome.preempted

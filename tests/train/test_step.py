@@ -1,0 +1,136 @@
+"""One training step: the same numbers on any number of devices, in any number of parts, with or without recomputation."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.optim.config import OptimConfig
+from jaxenc.train.config import TrainConfig
+from tests import tiny
+
+BATCH = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective())
+
+
+def seen(report: dict) -> dict[str, np.ndarray]:
+    """The corrupted batch that the step trained on."""
+    return {name: total for name, (total, _) in report["metrics"].items() if name.startswith("seen_")}
+
+
+@pytest.fixture(scope="module")
+def one() -> tuple:
+    """State and report after the first step on one device, in one part."""
+    return tiny.compiled("dp", 1).run(BATCH)
+
+
+def test_the_compiled_step_trains_on_the_masks_of_its_slots(one: tuple) -> None:
+    """Row s of step t is corrupted with the key of (seed, t, s): computed here without the step."""
+    from jaxenc import rng
+
+    objective = tiny.objective()
+    keys = rng.training(0, jnp.int32(0), tiny.ROWS).per_row("corrupt", "mask")
+    for slot in (0, 1, 31):
+        row = {name: jnp.asarray(array[slot]) for name, array in BATCH.items()}
+        for name, leaf in objective.corrupt(keys[slot], row, jnp.int32(0)).items():
+            np.testing.assert_array_equal(seen(one[1])[f"seen_{name}"][slot], leaf, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["dp", "fsdp", "fsdp_tp"])
+def test_eight_devices_equal_one(preset: str, one: tuple) -> None:
+    """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on."""
+    state, report = tiny.compiled(preset, 8).run(BATCH)
+    tiny.assert_bitwise(seen(report), seen(one[1]))
+    assert abs(report["loss"] - one[1]["loss"]) <= 1e-5 * one[1]["loss"]
+    tiny.assert_close(tiny.gradient(state), tiny.gradient(one[0]), 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [2, 4, 8])
+def test_microbatches_add_up_to_the_batch(parts: int, one: tuple) -> None:
+    """inputs.md B59: rows of 1, 3, 10, 40 tokens, dropout on. Masks bitwise; gradient <= 1e-6 over the whole tree, loss too."""
+    state, report = tiny.compiled("dp", 1, parts).run(BATCH)
+    tiny.assert_bitwise(seen(report), seen(one[1]))
+    assert abs(report["loss"] - one[1]["loss"]) <= 1e-6 * one[1]["loss"]
+    got, want = (np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tiny.gradient(s))]) for s in (state, one[0]))
+    assert np.linalg.norm(got - want) <= 1e-6 * np.linalg.norm(want)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remat, scan", [("block", False), ("attention", False), ("none", True), ("block", True), ("attention", True)])
+def test_recomputing_and_scanning_change_no_number(remat: str, scan: bool, one: tuple) -> None:
+    """Through the whole step, dropout on: gradient <= 1e-6 over the tree and <= 1e-5 in each leaf."""
+    state, report = tiny.compiled("dp", 1, 1, remat, scan).run(BATCH)
+    assert abs(report["loss"] - one[1]["loss"]) <= 1e-6 * one[1]["loss"]
+    tiny.assert_close(tiny.gradient(state), tiny.gradient(one[0]), 1e-5)
+
+
+def test_the_first_loss_is_that_of_a_uniform_guess(one: tuple) -> None:
+    """ln V over the true vocabulary, and ln 2 for the pair, within 0.1 each."""
+    means = {name: total / weight for name, (total, weight) in one[1]["metrics"].items() if name.endswith("_loss")}
+    assert abs(means["mlm_loss"] - np.log(tiny.VOCABULARY.size)) <= 0.1
+    assert abs(means["next_sentence_loss"] - np.log(2)) <= 0.1
+    assert abs(one[1]["loss"] - sum(means.values())) <= 1e-5
+
+
+def test_dropout_draws_anew_at_every_step_and_row(one: tuple) -> None:
+    """From the same parameters, another step number gives another loss on the same rows; the same number gives the same bits."""
+    ready = tiny.compiled("dp", 1)
+    fresh = lambda step: jax.tree.map(lambda x: x, ready.layout.create()).__class__(  # noqa: E731
+        jnp.int32(step), *[getattr(ready.layout.create(), f) for f in ("skipped", "params", "frozen", "moments", "carry")]
+    )
+    again = ready.run(BATCH, fresh(0))
+    other = ready.run(BATCH, fresh(1))
+    tiny.assert_bitwise(again, one)
+    assert other[1]["loss"] != one[1]["loss"]
+
+
+@pytest.fixture(scope="module")
+def plain() -> tiny.Compiled:
+    """Masked tokens only, one layer, one device, three parts to stay clear of the other steps."""
+    return tiny.compile_for(tiny.objective(MlmConfig()), OptimConfig(), TrainConfig(batch=8, precision="float32"), tiny.phase(8), tiny.mesh("dp", 1))
+
+
+def test_a_batch_of_padding_has_loss_and_gradient_zero(plain: tiny.Compiled) -> None:
+    """No prediction anywhere: the loss is 0, not 0 / 0, and the step is a good one."""
+    rows = {name: np.zeros_like(array[:8]) for name, array in tiny.batch(tiny.RAGGED).items() if name in tiny.objective(MlmConfig()).reads}
+    state, report = plain.run(rows)
+    assert report["loss"] == 0 and report["gradient_norm"] == 0 and report["bad"] == 0 and report["skipped"] == 0
+    assert not any(leaf.any() for leaf in jax.tree.leaves(state.moments[0].mu))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_a_step_that_is_not_finite_changes_only_the_counts(value: float, plain: tiny.Compiled) -> None:
+    """Parameters, moments and the optimizer's count bitwise as they were; `step` and `skipped` advance; the next step goes on."""
+    import dataclasses
+
+    rows = {name: array[:8] for name, array in BATCH.items() if name != "is_random"}
+    with jax.set_mesh(plain.mesh):
+        before, _ = plain.run(rows)
+        params = jax.tree.map(jnp.array, before.params)
+        params["mlm"]["bias"] = params["mlm"]["bias"].at[7].set(value)
+        broken = dataclasses.replace(jax.tree.map(jnp.array, before), params=params)
+        held = jax.device_get(broken)
+        after, report = plain.run(rows, broken)
+    assert report["bad"] == 1 and report["skipped"] == 1 and not np.isfinite(report["loss"])
+    assert (after.step, after.skipped) == (held.step + 1, held.skipped + 1)
+    assert after.moments[0].count == 1
+    tiny.assert_bitwise((after.params, after.moments, after.carry), (held.params, held.moments, held.carry))
+    with jax.set_mesh(plain.mesh):
+        mended, report = plain.run(rows, dataclasses.replace(jax.tree.map(jnp.array, after), params=jax.tree.map(jnp.array, before.params)))
+    assert report["bad"] == 0 and mended.skipped == 1 and mended.moments[0].count == 2
+
+
+def test_frozen_parameters_never_move_and_have_no_moments() -> None:
+    optim = OptimConfig(lr=1e-2, freeze=("embeddings/.*", "encoder/layer_00/.*"))
+    ready = tiny.compile_for(tiny.objective(MlmConfig()), optim, TrainConfig(batch=8, precision="float32"), tiny.phase(8, lr=1e-2), tiny.mesh("dp", 1))
+    rows = {name: array[:8] for name, array in BATCH.items() if name != "is_random"}
+    with jax.set_mesh(ready.mesh):
+        first = jax.device_get(ready.layout.create())
+    assert set(first.frozen) == {"embeddings", "encoder"} and set(first.params["encoder"]) == {"layer_01"}
+    assert jax.tree.structure(first.moments[0].mu) == jax.tree.structure(first.params)
+    state, _ = ready.run(rows)
+    tiny.assert_bitwise(state.frozen, first.frozen)
+    moved = jax.tree.map(lambda a, b: bool((a != b).any()), state.params, first.params)
+    assert all(jax.tree.leaves(moved["encoder"]["layer_01"]["feed_forward"])), "what is trained moves, the weights behind frozen ones too"
