@@ -98,4 +98,8 @@ def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array
         raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for segments or a bias")
     # A softmax over no key at all is undefined in the kernel; a padding row looks at its first token instead and weighs nothing.
     lengths = jnp.maximum(visible.lengths, 1)
-    return jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, implementation="cudnn")
+    # The kernel's backward pass takes even lengths only: one more place at the end, which no query sees.
+    odd = q.shape[1] % 2
+    q, k, v = (jnp.pad(x, ((0, 0), (0, odd), (0, 0), (0, 0))) for x in (q, k, v))
+    out = jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, implementation="cudnn")
+    return out[:, : out.shape[1] - odd]
