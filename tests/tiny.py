@@ -85,7 +85,7 @@ class Probe(Objective):
         return self.inner.coef
 
     @property
-    def reads(self) -> tuple[str, ...]:
+    def reads(self) -> Mapping[str, int]:
         return self.inner.reads
 
     def init(self, rng: Array) -> Any:

@@ -9,7 +9,8 @@ import pytest
 from tests import tiny
 
 # `%name = SHAPE all-gather(`, the shape an array or a tuple of arrays.
-MOVES = re.compile(r"= (\(?[a-z0-9]+\[[^=]*?) (all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all)(?:-start)?\(")
+NAMES = "all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all"
+MOVES = re.compile(rf"= (\(?[a-z0-9]+\[[^=]*?) ({NAMES})(?:-start)?\(")
 ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
 
 

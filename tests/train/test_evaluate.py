@@ -4,14 +4,17 @@ import dataclasses
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxenc import rng
 from jaxenc.data.batch import Batch
 from jaxenc.data.pipeline import evaluation_batches
 from jaxenc.optim.config import OptimConfig
 from jaxenc.train.evaluate import compile_evaluation, evaluate, padded_batch
 from jaxenc.train.state import layout
+from jaxenc.train.step import corrupt
 from tests import tiny
 
 N, LENGTH = 103, 24
@@ -57,7 +60,9 @@ def expected() -> dict[str, float]:
     return numbers(N)
 
 
-@pytest.mark.parametrize("batch, devices, preset", [(1, 1, "dp"), (7, 1, "dp"), (16, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")])
+@pytest.mark.parametrize(
+    "batch, devices, preset", [(1, 1, "dp"), (7, 1, "dp"), (16, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")]
+)
 def test_the_batch_and_the_devices_change_no_number(batch: int, devices: int, preset: str, expected: dict[str, float]) -> None:
     """inputs.md B92: <= 1e-6 relative, not bitwise, because a batch's float32 sum runs over other rows in another order. Counts, and so
     accuracies and rates, are exact."""
@@ -97,11 +102,6 @@ def test_masks_come_from_the_seed_and_the_index_alone() -> None:
 
 def test_pairs_are_scored_by_their_labels() -> None:
     """Against NumPy on the model's own logits: label 1 is column 1, and the accuracy counts the larger column (<= 1e-5)."""
-    import jax.numpy as jnp
-
-    from jaxenc import rng
-    from jaxenc.train.step import corrupt
-
     where, objective, state, step = ready(1, 0.1)
     rows = Rows().rows(0, np.arange(N))
     with jax.set_mesh(where):
