@@ -40,10 +40,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(inputs: Sequence[str]) -> Iterator[str]:
-    """The lines of all documents, with the characters read so far on stderr now and then."""
-    done, step = 0, 50_000_000
-    for document in readers.documents(inputs, readers.Counts()):
+    for document in readers.watched(readers.documents(inputs, readers.Counts()), "tokenizer"):
         yield from document.lines
-        before, done = done, done + sum(map(len, document.lines))
-        if done // step > before // step:
-            print(f"tokenizer: {done / 1e6:,.0f} M characters read", file=sys.stderr)

@@ -32,13 +32,13 @@ def count_baselines(path: str) -> dict[str, float]:
 
     unigram: counts + ADD. left: a mixture of the unigram and of the frequencies behind the token on the left. left_right: a mixture of
     those two and of the frequencies in front of the token on the right. The weights of a mixture are numbers fitted by EM on training
-    tokens that are not counted. At most TRAIN_TOKENS training and HELD_OUT_TOKENS held-out tokens are used, from the front of each
-    split, which bounds the memory (1.6 GB at most); neighbours may belong to another document.
+    tokens that are not counted: a tenth of those used, FIT_TOKENS at most. From the front of each split TRAIN_TOKENS and
+    HELD_OUT_TOKENS are used at most, which bounds the memory (0.8 GB measured); neighbours may belong to another document.
     Raises UserError when a split is too short.
     """
     train, held_out = open_split(path, "train"), open_split(path, "held_out")
     size = train.manifest.tokenizer.size
-    tokens, test = _front(train, TRAIN_TOKENS + FIT_TOKENS), _front(held_out, HELD_OUT_TOKENS)
+    tokens, test = _front(train, TRAIN_TOKENS), _front(held_out, HELD_OUT_TOKENS)
     fitted = min(FIT_TOKENS, len(tokens) // 10)
     if fitted < 3 or len(test) < 3:
         raise UserError(f"{path}: count baselines need 30 training and 3 held-out tokens; build with more text or a higher --held-out")

@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -10,10 +11,10 @@ import multiprocessing
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from jaxenc.errors import UserError
 GROUP_CHARACTERS = 1 << 19
 SHARD_TOKENS = 1 << 26
 UNKNOWN_LIMIT = 0.05
+SUFFIXES = ("tokens", "sentences", "documents")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +64,7 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
                        {}, "uint16" if tool.vocabulary.size <= 1 << 16 else "uint32", {}, {})
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         return _kept(out, request)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary = out.resolve().with_name(f".{out.resolve().name}.{os.getpid()}")
     try:
         with user_errors(out, "free some space or choose another --out"):
             temporary.mkdir(parents=True)
@@ -96,18 +98,14 @@ def _kept(out: Path, request: Manifest) -> Manifest:
 
 
 def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: str, workers: int, inputs: Sequence[str]) -> Manifest:
-    writers = {split: _Writer(folder, split, request.dtype) for split in SPLITS}
-    groups = _groups(readers.documents(inputs, counts))
     work = functools.partial(_tokenise, tokenizer=tokenizer, held_out=request.held_out, dtype=request.dtype)
-    done, started, told = 0, time.monotonic(), time.monotonic()
-    for size, pieces in _in_order(work, groups, workers):
-        for split, piece in zip(SPLITS, pieces):
-            writers[split].add(piece)
-        done += size
-        if time.monotonic() - told > 5:
-            told = time.monotonic()
-            print(f"data: {done / 1e6:,.0f} M characters, {done / 1e6 / (told - started):.1f} M a second", file=sys.stderr)
-    splits = {split: writer.close() for split, writer in writers.items()}
+    groups = _groups(readers.watched(readers.documents(inputs, counts), "data"))
+    with contextlib.ExitStack() as stack:
+        writers = [stack.enter_context(contextlib.closing(_Writer(folder, split, request.dtype))) for split in SPLITS]
+        for pieces in _in_order(work, groups, workers):
+            for writer, piece in zip(writers, pieces):
+                writer.add(piece)
+    splits = {split: writer.total for split, writer in zip(SPLITS, writers)}
     total, unknown = (sum(getattr(split, name) for split in splits.values()) for name in ("tokens", "unknown"))
     if not total:
         raise UserError(f"{', '.join(inputs)}: no token came out of {sum(s.empty_documents for s in splits.values())} documents; "
@@ -134,20 +132,18 @@ def _groups(found: Iterable[Document]) -> Iterator[list[tuple[str, ...]]]:
         yield group
 
 
-def _in_order(work, groups: Iterable[list], workers: int) -> Iterator[tuple[int, tuple[Piece, Piece]]]:
+def _in_order(work, groups: Iterable[list], workers: int) -> Iterator[tuple[Piece, Piece]]:
     """Results of `work` in the order of the groups; at most three groups a worker are under way, so memory stays flat."""
     context = multiprocessing.get_context("spawn")
     waiting: collections.deque = collections.deque()
     with concurrent.futures.ProcessPoolExecutor(workers, context, _one_thread) as pool:
         try:
             for group in groups:
-                waiting.append((sum(map(len, (line for lines in group for line in lines))), pool.submit(work, group)))
+                waiting.append(pool.submit(work, group))
                 if len(waiting) >= 3 * workers:
-                    size, future = waiting.popleft()
-                    yield size, future.result()
+                    yield waiting.popleft().result()
             while waiting:
-                size, future = waiting.popleft()
-                yield size, future.result()
+                yield waiting.popleft().result()
         except BrokenProcessPool as error:
             raise UserError("data: a worker process died, most likely for want of memory; use fewer --workers") from error
         finally:
@@ -190,24 +186,25 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
 
 
 class _Writer:
-    """Appends pieces to the numbered shards of one split; a shard ends with the piece that fills it."""
+    """Appends pieces to the numbered shards of one split; a shard ends with the piece that fills it. total: what was added."""
 
     def __init__(self, folder: Path, split: str, dtype: str):
         self._folder, self._split, self._dtype = folder, split, dtype
-        self._total, self._shards = Split(), []
-        self._files: list = []
+        self._stack = contextlib.ExitStack()
+        self._files: list[IO[bytes]] = []
         self._open = Shard("", 0, 0, 0, 0)
+        self.total = Split()
 
     def add(self, piece: Piece) -> None:
         counts = {name: getattr(piece, name) for name in ("unknown", "empty_sentences", "empty_documents")}
         counts |= {name: len(getattr(piece, name)) for name in ("tokens", "sentences", "documents")}
-        self._total = dataclasses.replace(self._total, **{name: getattr(self._total, name) + n for name, n in counts.items()})
+        self.total = dataclasses.replace(self.total, **{name: getattr(self.total, name) + n for name, n in counts.items()})
         if not len(piece.tokens):
             return
         if not self._files:
-            name = f"{self._split}-{len(self._shards):05d}"
+            name = f"{self._split}-{len(self.total.shards):05d}"
             self._open = Shard(name, 0, 0, 0, 0)
-            self._files = [open(self._folder / f"{name}.{suffix}", "wb") for suffix in ("tokens", "sentences", "documents")]
+            self._files = [self._stack.enter_context(open(self._folder / f"{name}.{suffix}", "wb")) for suffix in SUFFIXES]
         held = self._open
         starts = held.tokens + np.cumsum(piece.sentences) - piece.sentences
         firsts = held.sentences + np.cumsum(piece.documents) - piece.documents
@@ -216,15 +213,11 @@ class _Writer:
         self._open = Shard(held.name, held.documents + len(firsts), held.sentences + len(starts), held.tokens + len(piece.tokens),
                            max(held.highest, int(piece.tokens.max())))
         if self._open.tokens >= SHARD_TOKENS:
-            self._end()
+            self.close()
 
-    def _end(self) -> None:
-        for file in self._files:
-            file.close()
+    def close(self) -> None:
+        """Ends the open shard, if there is one."""
+        self._stack.close()
         if self._files:
-            self._shards.append(self._open)
+            self.total = dataclasses.replace(self.total, shards=(*self.total.shards, self._open))
         self._files = []
-
-    def close(self) -> Split:
-        self._end()
-        return dataclasses.replace(self._total, shards=tuple(self._shards))

@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import re
 import sysconfig
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,8 @@ RULES = 1  # raise by one whenever other text is kept, so that a store built by 
 TOPICS = "pydoc_data/topics.py"
 MIN_PARAGRAPHS = 2
 
-_SKIP = re.compile(r"(^|/)(tests?|testing|_?tests?_.*|.*_tests?\.py|conftest\.py|site-packages|dist-packages|_vendor|idlelib|turtledemo)(/|$)")
+_SKIP = re.compile(
+    r"(^|/)(tests?|testing|_?tests?_.*|.*_tests?\.py|conftest\.py|site-packages|dist-packages|_vendor|idlelib|turtledemo)(/|$)")
 _MARKUP = (
     (re.compile(r"``([^`]*)``"), r"\1"),
     (re.compile(r":[\w:+-]+:`[~.!]*([^`<]*?)(?:\s*<[^`>]*>)?`"), r"\1"),
@@ -35,7 +37,8 @@ _MARKUP = (
     (re.compile(r"::$"), ":"),
 )
 _BULLET = re.compile(r"^(?:[-*+•]|\d+[.)]|\(\w\)|#\.)\s+")
-_TABLE = re.compile(r"^[\w.]+:\s|>>>|\.\. |^:\w+|[-=~+|_*#^]{4,}|[{}\\<>|@]|==|->|__|\w\(\w*=|https?:|copyright|licen[cs]e|\bTODO\b|:math:", re.I | re.M)
+_TABLE = re.compile(
+    r"^[\w.]+:\s|>>>|\.\. |^:\w+|[-=~+|_*#^]{4,}|[{}\\<>|@]|==|->|__|\w\(\w*=|https?:|copyright|licen[cs]e|\bTODO\b|:math:", re.I | re.M)
 _WORDS = frozenset("the a an of to is in and that for it be this are with as on by or not which if from when can will at has".split())
 _SECTION = re.compile(
     r"^(args?|arguments|parameters|other parameters|returns?|yields?|raises?|warns?|attributes|examples?|usage|references?|see also|keyword"
@@ -95,7 +98,8 @@ def modules() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _paragraphs_of(path: Path) -> list[str]:
     try:
-        tree = ast.parse(path.read_bytes())
+        with warnings.catch_warnings(action="ignore"):  # invalid escapes in other people's strings
+            tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, OSError, RecursionError):
         return []  # a template or a file of another Python version: not a source of prose
     texts = _strings(tree) if path.as_posix().endswith(TOPICS) else _docstrings(tree)

@@ -51,9 +51,9 @@ def below(words: np.ndarray, bound: np.ndarray | int) -> np.ndarray:
 def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]:
     """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch). n >= 1.
 
-    A Feistel network of eight rounds on the smallest number of bits that holds n, at least six (on fewer, eight rounds are visibly
-    not uniform), walked along its cycle until the value is below n: for n > 32 fewer than two evaluations on average. An odd number of bits is cut in unequal halves that change places with every round. No
-    table: memory is that of the indices.
+    A Feistel network of eight rounds on the smallest number of bits that holds n, walked along its cycle until the value is below n:
+    for n > 32 fewer than two evaluations on average. At least six bits, for on three eight rounds are visibly not uniform. An odd
+    number of bits is cut in unequal halves that change places with every round. No table: memory is that of the indices.
     """
     if n < 1:
         raise ValueError(f"a permutation of {n} rows")

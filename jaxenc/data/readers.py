@@ -5,6 +5,8 @@ import gzip
 import itertools
 import json
 import lzma
+import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -34,7 +36,7 @@ class Counts:
 
     nul: NUL characters removed. invalid: byte sequences that are no UTF-8, and lone surrogates of JSON, each read as U+FFFD.
     split_lines: cuts made in lines longer than LINE_BYTES, at white space where there is some. split_documents: cuts made in
-    documents longer than DOCUMENT_CHARACTERS, between two lines. empty_documents: documents without any text, dropped.
+    documents longer than DOCUMENT_CHARACTERS, between two lines: each part is a document of its own. empty_documents: documents without any text, dropped.
     """
 
     nul: int = 0
@@ -63,6 +65,17 @@ def documents(inputs: Sequence[str], counts: Counts) -> Iterator[Document]:
             yield document
     if not found:
         raise UserError(f"{', '.join(inputs)}: no document found; name files with at least one line of text")
+
+
+def watched(found: Iterable[Document], what: str) -> Iterator[Document]:
+    """`found` as it is; every five seconds a line on stderr tells how much of it has been read."""
+    done, started, told = 0, time.monotonic(), time.monotonic()
+    for document in found:
+        yield document
+        done += sum(map(len, document.lines))
+        if time.monotonic() - told > 5:
+            told = time.monotonic()
+            print(f"{what}: {done / 1e6:,.1f} M characters read, {done / 1e6 / (told - started):,.1f} M a second", file=sys.stderr)
 
 
 def _documents_of(name: str, counts: Counts) -> Iterator[Document]:
@@ -141,11 +154,14 @@ def _text_documents(name: str, counts: Counts) -> Iterator[Document]:
 
 
 def _text_lines(name: str, counts: Counts) -> Iterator[tuple[int, str]]:
+    """(number, text) of each line or part of a line; a blank part is left out, since a blank line would end the document."""
     whole = True
     for number, raw in _raw_lines(name, LINE_BYTES):
-        counts.split_lines += not whole
-        whole = raw.endswith(b"\n")
-        yield number, _clean(raw.removesuffix(b"\n").removesuffix(b"\r") if whole else raw, counts)
+        starts, whole = whole, raw.endswith(b"\n")
+        text = _clean(raw.removesuffix(b"\n").removesuffix(b"\r") if whole else raw, counts)
+        if starts or text.strip():
+            counts.split_lines += not starts
+            yield number, text
 
 
 def _bounded(name: str, lines: Iterable[tuple[int, str]], counts: Counts) -> Iterator[Document]:

@@ -5,8 +5,8 @@ import re
 _END = re.compile(r"[.!?][.!?]*[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W\d_a-z])|[。！？]+[」』”’）]*")
 _WORD_BEFORE = re.compile(r"([^\W\d_](?:[\w.]*\w)?)\.$")
 _ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof rev hon st sr jr gen col capt lt sgt gov sen rep messrs mme mlle vs etc fig figs eq no nos vol vols ch sec p pp ed eds"
-    " cf viz al e.g i.e eg ie inc ltd co corp dept approx ca jan feb mar apr jun jul aug sep sept oct nov dec".split()
+    "mr mrs ms dr prof rev hon st sr jr gen col capt lt sgt gov sen rep messrs mme mlle vs etc fig figs eq no nos vol vols ch sec p pp ed"
+    " eds cf viz al e.g i.e eg ie inc ltd co corp dept approx ca jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
 
 

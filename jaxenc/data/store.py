@@ -38,7 +38,7 @@ class Concatenation:
         return out
 
     def search(self, values: np.ndarray, side: str) -> np.ndarray:
-        """Where `values` (int64 [n], not negative) would go, as numpy.searchsorted says: for sorted contents whose bases rise with the parts.
+        """Where `values` (int64 [n], not negative) would go, as numpy.searchsorted says; for sorted items and rising bases.
 
         Each part is searched in its own dtype: another one would make NumPy convert the whole memory-mapped array.
         """
@@ -104,20 +104,20 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     firsts = _mapped(folder, [s.name for s in shards], "sentences", [s.sentences for s in shards], "uint32")
     documents = _mapped(folder, [s.name for s in shards], "documents", [s.documents for s in shards], "uint32")
     zero = np.zeros(1, np.uint32)
-    token_bases, sentence_bases = (np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)]) for parts in (tokens, firsts))
-    return Shards(folder, split, facts, Concatenation(tokens, [0] * len(tokens)),
-                  Concatenation([*firsts, zero], token_bases), Concatenation([*documents, zero], sentence_bases))
+    flat = Concatenation(tokens, [0] * len(tokens))
+    sentences = Concatenation([*firsts, zero], flat.starts)
+    return Shards(folder, split, facts, flat, sentences, Concatenation([*documents, zero], sentences.starts[:-1]))
 
 
 def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
     for name, file in facts.files.items():
         path = folder / name
         if not path.is_file():
-            raise UserError(f"{path}: missing; copy it again or build the data again")
+            raise UserError(f"{path}: missing; copy it or build the data again")
         if path.stat().st_size != file.size:
-            raise UserError(f"{path}: {path.stat().st_size} bytes, and the manifest says {file.size}; copy it again or build the data again")
+            raise UserError(f"{path}: has {path.stat().st_size} bytes, not the {file.size} of the manifest; copy it or build the data again")
         if verify and sha256(path) != file.sha256:
-            raise UserError(f"{path}: its content changed since the manifest was written; copy it again or build the data again")
+            raise UserError(f"{path}: its content changed since the manifest was written; copy it or build the data again")
 
 
 def _mapped(folder: Path, names: Sequence[str], suffix: str, counts: Sequence[int], dtype: str) -> list[np.ndarray]:

@@ -9,6 +9,7 @@ from jax import Array
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.dropout import dropout
+from jaxenc.layers.product import wide_product
 from jaxenc.rng import Keys
 
 # Added in place of a score: finite, so that a row without any visible key has an average of values for its output, not NaN.
@@ -73,7 +74,7 @@ def attend(
 
 
 def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
-    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k, preferred_element_type=jnp.float32) * q.shape[-1] ** -0.5
+    scores = wide_product("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5
     weights = jax.nn.softmax(_hide(scores, visible), axis=-1)
     weights = dropout(weights, rate, noise, "attention_weights", layer).astype(v.dtype)
     return jnp.einsum("bhqk,bkhd->bqhd", weights, v)

@@ -9,6 +9,7 @@ from jaxenc.layers import initializers
 from jaxenc.layers.activation import activate
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.norm import LayerNorm
+from jaxenc.layers.product import wide_product
 
 # The logit of a row that only pads the table: finite, so that no loss or gradient meets infinity minus infinity.
 NEVER = -1e30
@@ -49,7 +50,7 @@ class MlmHead(nn.Module):
         hidden = Dense(self.width, ("embed", "norm"), init, self.execution, name="dense")(hidden)
         hidden = LayerNorm(self.norm_epsilon, self.execution, name="norm")(activate(self.activation, hidden))
         bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
-        logits = jnp.einsum("...w,vw->...v", hidden, table.astype(policy.compute), preferred_element_type=policy.logits)
+        logits = wide_product("...w,vw->...v", hidden, table.astype(policy.compute)).astype(policy.logits)
         return jnp.where(jnp.arange(len(table)) < self.vocab_size, logits + bias, NEVER)
 
 

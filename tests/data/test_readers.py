@@ -74,6 +74,12 @@ def test_a_document_beyond_the_limit_is_cut_between_lines(tmp_path, monkeypatch)
     assert found == [("aaaa", "bbbb"), ("cccc",), ("dddddddddddd",), ("e",)] and counts.split_documents == 2
 
 
+def test_a_cut_just_before_the_line_end_does_not_end_the_document(tmp_path):
+    line = b"x" * (readers.LINE_BYTES - 1) + b" "
+    found, counts = read(tmp_path, line + b"\nnext\n")
+    assert found == [(line.decode(), "next")] and counts.split_lines == 0
+
+
 @pytest.mark.parametrize("name, content, said", [
     ("a.txt", b"", "a.txt: is empty"),
     ("a.txt", b"\n \n\n", "no document found"),

@@ -11,8 +11,8 @@ from flax import linen as nn
 from jaxenc import rng
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import BlockSpec
-from jaxenc.layers.stack import Stack
+from jaxenc.layers.block import Block, BlockSpec
+from jaxenc.layers.stack import Stack, layer_name
 from jaxenc.precision import policy
 
 PLAIN = Execution(policy("float32"), "xla", "none", False)
@@ -52,6 +52,17 @@ def test_scan_and_remat_change_nothing(plain, scan, remat):
     np.testing.assert_allclose(others, states, rtol=0, atol=1e-6)
     largest = max(np.abs(leaf).max() for leaf in jax.tree.leaves(gradient))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-6 * largest), slope, gradient)
+
+
+def test_each_layer_is_its_block_with_its_own_number(plain):
+    """Within 1e-6; the second block with the first one's number drops other elements."""
+    params, states, _ = plain
+    block = jax.jit(Block(SPEC, PLAIN).apply)
+    for layer in range(LAYERS):
+        out = block({"params": params[layer_name(layer)]}, states[layer], VISIBLE, NOISE, layer)
+        np.testing.assert_allclose(out, states[layer + 1], rtol=0, atol=1e-6)
+    other = block({"params": params[layer_name(1)]}, states[1], VISIBLE, NOISE, 0)
+    assert np.abs(other - states[2]).max() > 0.1
 
 
 def primitives(execution, params):

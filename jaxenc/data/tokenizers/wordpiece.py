@@ -43,7 +43,8 @@ def train(
     Raises UserError when no text holds a character, or when vocab_size leaves no room beside the specials and the alphabet.
     """
     normalizer, splitter = _normalizer(lowercase, strip_accents), pre_tokenizers.BertPreTokenizer()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as spool:
+    with (user_errors(tempfile.gettempdir(), "free some space there, or set TMPDIR to a folder with more"),
+          tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as spool):
         letters = _alphabet(_spooled(texts, spool), normalizer, alphabet)
         continuations = ["##" + c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
         first = [*SPECIALS, *continuations]

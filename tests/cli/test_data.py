@@ -1,0 +1,37 @@
+import argparse
+
+import numpy as np
+import pytest
+
+from jaxenc.cli import data
+from jaxenc.data.store import open_split
+from jaxenc.data.tokenizers import load, wordpiece
+from jaxenc.errors import UserError
+
+
+def run(*arguments):
+    parser = argparse.ArgumentParser()
+    data.add_arguments(parser)
+    return data.run(parser.parse_args([str(argument) for argument in arguments]))
+
+
+def test_text_to_shards(tmp_path, capsys):
+    text = "\n\n".join(f"Ångström number {i} is here. It is not there." for i in range(60))
+    (tmp_path / "a.txt").write_text(text)
+    wordpiece.train(text.split("\n"), 70).save(tmp_path / "tok")
+    assert run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--held-out", 0.2) == 0
+    said = capsys.readouterr().out
+    shards = {split: open_split(tmp_path / "data", split) for split in ("train", "held_out")}
+    assert sum(len(s.documents) - 1 for s in shards.values()) == 60
+    assert f"train: {len(shards['train'].documents) - 1} documents" in said and "changed while reading: nothing" in said
+    tool = load(tmp_path / "data" / "tokenizer")
+    assert tool.decode(shards["train"].tokens.take(np.arange(len(shards["train"].tokens)))).startswith("angstrom number")
+
+
+def test_what_comes_later_and_what_is_missing(tmp_path):
+    (tmp_path / "a.txt").write_text("A.")
+    with pytest.raises(UserError, match="comes later"):
+        run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path, "--out", tmp_path / "data", "--runner", "beam")
+    with pytest.raises(UserError, match="no tokenizer.json"):
+        run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "none", "--out", tmp_path / "data")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

@@ -1,0 +1,46 @@
+import argparse
+
+import pytest
+
+from jaxenc.cli import tokenizer
+from jaxenc.data.tokenizers import load
+from jaxenc.errors import UserError
+
+
+def run(*arguments):
+    parser = argparse.ArgumentParser()
+    tokenizer.add_arguments(parser)
+    return tokenizer.run(parser.parse_args([str(argument) for argument in arguments]))
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("\n\n".join(f"Ångström number {i} is here. It is not there." for i in range(60)))
+    return path
+
+
+@pytest.mark.parametrize("flags, decoded", [
+    ([], "angstrom"), (["--no-strip-accents"], "ångström"), (["--no-lowercase"], "Ångström"),
+    (["--no-lowercase", "--strip-accents"], "Angstrom"),
+])
+def test_case_and_accents(text, tmp_path, flags, decoded):
+    run("--input", text, "--vocab-size", 80, "--out", tmp_path / "tok", *flags)
+    tool = load(tmp_path / "tok")
+    assert tool.decode(tool.encode(["Ångström"])[0]) == decoded
+
+
+def test_the_size_is_told_and_so_is_a_text_that_gives_less(text, tmp_path, capsys):
+    assert run("--input", text, "--vocab-size", 60, "--out", tmp_path / "small") == 0
+    assert capsys.readouterr() == (f"{tmp_path / 'small'}: 60 pieces\n", "")
+    run("--input", text, "--vocab-size", 5000, "--out", tmp_path / "large")
+    assert "fewer pieces than --vocab-size 5,000" in capsys.readouterr().err
+
+
+def test_what_comes_later_and_what_is_in_the_way(text, tmp_path):
+    for kind in ("bpe", "unigram", "characters"):
+        with pytest.raises(UserError, match="comes later"):
+            run("--input", text, "--type", kind, "--out", tmp_path / "tok")
+    with pytest.raises(UserError, match="exists already"):
+        run("--input", text, "--out", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
