@@ -17,5 +17,6 @@ from jaxenc.models.sizes import BERT_SMALL, bert
 def get_config(argument: str = "") -> ConfigDict:
     sizes = {f"{layers}x{width}": (layers, width) for layers, width in BERT_SMALL}
     if argument not in sizes:
-        raise UserError(f"--config bert/sizes takes a size after the colon, such as bert/sizes:4x512; {argument!r} is none of {' '.join(sizes)}")
+        known = " ".join(sizes)
+        raise UserError(f"--config bert/sizes takes a size after the colon, such as bert/sizes:4x512; {argument!r} is none of {known}")
     return recipe(published(bert(*sizes[argument])))

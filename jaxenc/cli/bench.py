@@ -19,5 +19,6 @@ def run(args: argparse.Namespace) -> int:
     """Prints one JSON line: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory."""
     recipe = cli_config.resolve(args.config, args.overrides)
     timing = time_step(recipe, published_bert(recipe.model.vocab_size), args.steps)
-    print(json.dumps({"config": args.config, **{k: round(v, 4) if isinstance(v, float) else v for k, v in dataclasses.asdict(timing).items()}}))
+    numbers = {name: round(value, 4) if isinstance(value, float) else value for name, value in dataclasses.asdict(timing).items()}
+    print(json.dumps({"config": args.config, **numbers}))
     return 0

@@ -20,7 +20,8 @@ SENTENCES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", default="bert/tiny", help="what to train; small enough for this machine")
-    parser.add_argument("--workdir", default=pathlib.Path("runs/demo"), type=pathlib.Path, help="where everything goes; run again, it continues")
+    where = "where everything goes; run again, it continues"
+    parser.add_argument("--workdir", default=pathlib.Path("runs/demo"), type=pathlib.Path, help=where)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,4 +51,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def say(line: str) -> None:
+    """A line of progress on stderr."""
     print(line, file=sys.stderr, flush=True)

@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     job = jobs.prepare(changed, args.workdir)
     saved = restore.read_json(path, jobs.MANIFEST)["tokenizer"]["fingerprint"]
     if saved != job.vocabulary.fingerprint:
-        raise UserError(f"--data {changed.data.path}: it was made with another tokenizer than the checkpoint's: build it with {path / 'tokenizer'}")
+        mend = f"build it with {path / 'tokenizer'}"
+        raise UserError(f"--data {changed.data.path}: it was made with another tokenizer than the checkpoint's: {mend}")
     step, plan = int(path.name), job.run.plan
     phase = plan[phases.locate(plan, max(step - 1, 0))[0]]
     with jax.set_mesh(job.mesh):

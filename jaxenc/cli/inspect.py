@@ -87,7 +87,8 @@ def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, 
     return [
         "state: " + ", ".join(f"{part} {size / 1e6:,.1f} MB" for part, size in total.items()),
         f"a checkpoint: about {sum(total.values()) / 1e6:,.1f} MB",
-        f"on each of {devices} devices ({' x '.join(f'{axis} {size}' for axis, size in mesh.items())}): {per_device / 1e6:,.1f} MB of state",
+        f"on each of {devices} devices ({' x '.join(f'{axis} {size}' for axis, size in mesh.items())}): "
+        f"{per_device / 1e6:,.1f} MB of state",
     ]
 
 

@@ -54,7 +54,9 @@ def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
 
 
 def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:
-    facts = lambda manifest: {"data": {"fingerprint": manifest["fingerprint"]}, "tokenizer": manifest["tokenizer"]["fingerprint"]}  # noqa: E731
+    def facts(manifest: dict) -> dict:
+        return {"data": {"fingerprint": manifest["fingerprint"]}, "tokenizer": manifest["tokenizer"]["fingerprint"]}
+
     refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if job.run.optim.schedule == "constant" else []))
     refusals.refuse(saved_config, config.to_dict(job.run), free)

@@ -23,7 +23,13 @@ COMMANDS = {
 }
 
 BAD_INPUT, FAILED = 2, 1
-DISK = {errno.ENOSPC: "free some space", errno.EDQUOT: "free some space", errno.EACCES: "check the permissions", errno.EROFS: "choose another place", errno.EPERM: "check the permissions"}
+DISK = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EACCES: "check the permissions",
+    errno.EPERM: "check the permissions",
+    errno.EROFS: "choose another place",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,7 +62,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("jaxenc", description="Pretrain encoder language models in JAX.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
-        sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".", epilog="--debug shows the traceback of an error.")
+        description = summary[0].upper() + summary[1:] + "."
+        sub = commands.add_parser(name, help=summary, description=description, epilog="--debug shows the traceback of an error.")
         if name in argv:
             _module(name).add_arguments(sub)
     return parser

@@ -22,7 +22,8 @@ PREEMPTED = 75
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help="a recipe such as bert/base, a FILE.py of your own, or a run's config.json")
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory; a run that stopped goes on from its newest checkpoint")
+    where = "the run's directory; a run that stopped goes on from its newest checkpoint"
+    parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
     parser.add_argument("--continue-from", default="", metavar="DIR", help="start from another run's whole state")
     parser.add_argument("--init-from", default="", metavar="DIR", help="start from another run's parameters only, at step 0")
 

@@ -57,4 +57,5 @@ def check_ranges(batch: Mapping[str, np.ndarray], bounds: Mapping[str, int]) -> 
         if bound and batch[name].size:
             low, high = int(batch[name].min()), int(batch[name].max())
             if low < 0 or high >= bound:
-                raise UserError(f"the rows hold {name} from {low} to {high}, and the model takes 0 to {bound - 1}: use data made for this model")
+                held = f"the rows hold {name} from {low} to {high}"
+                raise UserError(f"{held}, and the model takes 0 to {bound - 1}: use data made for this model")

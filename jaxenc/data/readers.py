@@ -36,7 +36,8 @@ class Counts:
 
     nul: NUL characters removed. invalid: byte sequences that are no UTF-8, and lone surrogates of JSON, each read as U+FFFD.
     split_lines: cuts made in lines longer than LINE_BYTES, at white space where there is some. split_documents: cuts made in
-    documents longer than DOCUMENT_CHARACTERS, between two lines: each part is a document of its own. empty_documents: documents without any text, dropped.
+    documents longer than DOCUMENT_CHARACTERS, between two lines: each part is a document of its own. empty_documents: documents without
+    any text, dropped.
     """
 
     nul: int = 0

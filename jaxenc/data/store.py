@@ -114,8 +114,9 @@ def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
         path = folder / name
         if not path.is_file():
             raise UserError(f"{path}: missing; copy it or build the data again")
-        if path.stat().st_size != file.size:
-            raise UserError(f"{path}: has {path.stat().st_size} bytes, not the {file.size} of the manifest; copy it or build the data again")
+        size = path.stat().st_size
+        if size != file.size:
+            raise UserError(f"{path}: has {size} bytes, not the {file.size} of the manifest; copy it or build the data again")
         if verify and sha256(path) != file.sha256:
             raise UserError(f"{path}: its content changed since the manifest was written; copy it or build the data again")
 

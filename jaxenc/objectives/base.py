@@ -46,7 +46,9 @@ class Objective(abc.ABC):
         """{term: i32 scalar}, how many predictions each term averages over in these rows."""
 
     @abc.abstractmethod
-    def terms(self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[dict[str, Array], Sums, Tree]:
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
         """({term: float32 sum}, {metric: (sum, weight)}, next carry) of these rows; dropout acts only when `train`."""
 
     @abc.abstractmethod

@@ -99,7 +99,9 @@ class Mlm(Objective):
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         return {"mlm": jnp.sum(example["masked"])}
 
-    def terms(self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[dict[str, Array], Sums, Tree]:
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
         hidden = self.hidden(params, example, keys if train else None)
         loss, metrics = self.predict(params, hidden, example)
         return {"mlm": loss}, metrics, carry

@@ -57,7 +57,9 @@ class Pair(Objective):
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         return {**self.mlm.weights(example), "next_sentence": jnp.sum(_real_rows(example))}
 
-    def terms(self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[dict[str, Array], Sums, Tree]:
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
         hidden = self.mlm.hidden(params, example, keys if train else None)
         mlm, metrics = self.mlm.predict(params, hidden, example)
         pooled = self.pooler.apply({"params": params["pooler"]}, hidden)

@@ -28,7 +28,9 @@ def compile_evaluation(objective: Objective, seed: int, layout: Layout, mesh: Me
     return jax.jit(evaluate_batch, out_shardings=(partition.replicated(mesh), partition.batch_sharding(mesh)))
 
 
-def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, frozen: Tree, batches: Iterable[Batch], mesh: Mesh) -> dict[str, float]:
+def evaluate(
+    objective: Objective, step: Callable[..., Any], params: Tree, frozen: Tree, batches: Iterable[Batch], mesh: Mesh
+) -> dict[str, float]:
     """{name: number} over all batches, which have one shape; padding rows weigh nothing.
 
     The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a batch and float64 over batches, so the

@@ -54,7 +54,8 @@ class Log:
         self._recorder.rows_of_step(step, batch["index"], batch["epoch"])
         self._bad_in_a_row = self._bad_in_a_row + 1 if report["bad"] else 0
         if self._bad_in_a_row >= self._stop_after_bad:
-            raise Diverged(f"{self._bad_in_a_row} non-finite steps in a row up to step {step}: lower optim.lr and continue from a checkpoint")
+            count = f"{self._bad_in_a_row} non-finite steps in a row up to step {step}"
+            raise Diverged(f"{count}: lower optim.lr and continue from a checkpoint")
         now = time.monotonic()
         started, first = self._clock = self._clock or (now, step)
         if step not in (1, self._steps) and step % self._config.every:

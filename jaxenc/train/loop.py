@@ -45,9 +45,11 @@ class Job:
     files: Mapping[str, bytes | pathlib.Path]
 
     def objective(self, phase: Phase) -> Objective:
+        """The objective at a phase's length, computed as this mesh's platform wants it."""
         return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform)
 
     def layout(self, phase: Phase) -> Layout:
+        """The shapes and shardings of the state in a phase."""
         return layout(self.objective(phase), self.run.optim, phase.batch, self.run.train.seed, self.mesh, self.run.mesh.preset)
 
 

@@ -42,6 +42,7 @@ class Phase:
 
     @property
     def end(self) -> int:
+        """The run's step at which the next phase begins."""
         return self.start + self.steps
 
 

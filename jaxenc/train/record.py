@@ -61,6 +61,7 @@ class Recorder:
             print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
+        """Closes the files; what was written is on the disk already, line by line."""
         for file in (self._metrics, self._examples, self._board):
             if file is not None:
                 file.close()

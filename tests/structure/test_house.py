@@ -66,7 +66,7 @@ def test_imports_run_down_the_house() -> None:
             target = module.split(".")[1] if module.startswith("jaxenc.") else ""
             if target in HEIGHT and HEIGHT[target] > own:
                 wrong.append(f"{show(path)} imports {module}")
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_the_ground_floor_stands_alone() -> None:
@@ -79,7 +79,7 @@ def test_the_ground_floor_stands_alone() -> None:
         for module in imports(path)
         if module.startswith("jaxenc") and not module.startswith(allowed)
     ]
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_ground_floor_stands_alone() -> None:
     [
         ("flax", ("layers/", "models/", "train/state.py")),
         ("ml_collections", ("cli/",)),
-        ("absl", ("cli/",)),
+        ("absl", ("cli/", "checkpoint/arrays.py")),
         ("orbax", ("checkpoint/",)),
         ("tokenizers", ("data/",)),
         ("optax", ("optim/", "train/")),
@@ -114,7 +114,7 @@ def test_the_trainer_names_no_model_and_no_objective() -> None:
                 if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                     node.value.value = ""
             wrong += [f"{show(path)}: {name}" for name in names.findall(ast.unparse(tree))]
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_no_file_is_a_drawer() -> None:
@@ -134,11 +134,11 @@ def test_files_and_functions_and_lines_are_short() -> None:
         wrong += [f"{show(path)}: {len(lines)} lines"] * (len(lines) > 400)
         wrong += [f"{show(path)}:{number}: {len(line)} characters" for number, line in enumerate(lines, 1) if len(line) > 140]
         wrong += [f"{show(path)}: {f.name}" for f in functions(parsed(path)) if f.end_lineno - f.lineno >= 60]
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 # What a class's methods are for is said by the contract that they fill, or by Python.
-CONTRACT = {"init", "carry", "corrupt", "weights", "terms", "flops", "summary", "build", "setup", "run", "add_arguments", "get_config"}
+CONTRACT = {"reads", "fingerprint", "init", "carry", "corrupt", "weights", "terms", "flops", "summary", "build", "run", "add_arguments"}
 
 
 def test_what_is_public_has_a_docstring() -> None:
@@ -153,29 +153,31 @@ def test_what_is_public_has_a_docstring() -> None:
                 continue
             if not ast.get_docstring(node) and node.name not in CONTRACT:
                 wrong.append(f"{show(path)}: {owner}{'.' * bool(owner)}{node.name}")
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_nothing_read_is_ever_run() -> None:
     """No pickle, no eval, no exec, no yaml.load, nothing that trusts remote code."""
-    forbidden = {"eval", "exec", "allow_pickle", "trust_remote_code", "compile"}
+    modules = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml"}
+    calls, arguments = {"eval", "exec", "compile"}, {"allow_pickle", "trust_remote_code"}
     wrong = []
     for path in FILES:
-        wrong += [f"{show(path)}: {m}" for m in imports(path) if m.split(".")[0] in ("pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml")]
+        wrong += [f"{show(path)}: {module}" for module in imports(path) if module.split(".")[0] in modules]
         for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in forbidden:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls:
                 wrong.append(f"{show(path)}:{node.lineno}: {node.func.id}")
-            if isinstance(node, ast.keyword) and node.arg in forbidden:
+            if isinstance(node, ast.keyword) and node.arg in arguments:
                 wrong.append(f"{show(path)}: {node.arg}=")
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def settings() -> Iterator[type]:
     """Every config dataclass of the package."""
-    for module in pkgutil.walk_packages(jaxenc.__path__, "jaxenc."):
-        if module.name.endswith((".config", ".run")) or ".models." in module.name or ".objectives." in module.name or "sources" in module.name:
-            for value in vars(importlib.import_module(module.name)).values():
-                if dataclasses.is_dataclass(value) and isinstance(value, type) and (value.__name__.endswith("Config") or value.__name__ == "Run"):
+    names = [module.name for module in pkgutil.walk_packages(jaxenc.__path__, "jaxenc.")]
+    for name in names:
+        if not name.startswith(("jaxenc.cli", "jaxenc.configs", "jaxenc.bench")):
+            for value in vars(importlib.import_module(name)).values():
+                if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__name__.endswith(("Config", "Phases", "Run")):
                     yield value
 
 
@@ -188,7 +190,7 @@ def test_no_setting_defaults_to_none_or_is_an_open_dict() -> None:
             value = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
             if value is None or isinstance(value, (dict, list, set)):
                 wrong.append(f"{cls.__name__}.{field.name}")
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_the_project_names_no_machine() -> None:
@@ -196,4 +198,4 @@ def test_the_project_names_no_machine() -> None:
     for path in (*FILES, *CONFIGS, *(ROOT / "tests").rglob("*.py"), *ROOT.glob("*.md"), *(ROOT / "launch").rglob("*.sh")):
         if path != Path(__file__):
             wrong += [f"{show(path)}: {m}" for m in re.findall(r"/work/\w*|/tmp/v1[12]", path.read_text())]
-    assert wrong == []
+    assert not wrong, "\n" + "\n".join(wrong)

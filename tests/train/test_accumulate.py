@@ -27,12 +27,15 @@ class Toy(Objective):
     """
 
     width: int = 2
-    reads: tuple[str, ...] = ("tokens", "segments")
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"near": 1.0, "far": 3.0})
 
+    @property
+    def reads(self) -> Mapping[str, int]:
+        return {"tokens": tiny.VOCABULARY.size, "segments": 0}
+
     def init(self, key: Any) -> Any:
-        w = nn.LogicallyPartitioned(jnp.arange(1.0, 1 + self.width), ("norm",))
-        return {"dense": {"w": w, "bias": nn.LogicallyPartitioned(jnp.ones(1), ("norm",))}, "norm": {"scale": nn.LogicallyPartitioned(jnp.ones(1), ("norm",))}}
+        box = lambda leaf: nn.LogicallyPartitioned(leaf, ("norm",))  # noqa: E731
+        return {"dense": {"w": box(jnp.arange(1.0, 1 + self.width)), "bias": box(jnp.ones(1))}, "norm": {"scale": box(jnp.ones(1))}}
 
     def carry(self, batch: int) -> Any:
         return {"memory": jnp.zeros((batch, self.width), jnp.float32)}

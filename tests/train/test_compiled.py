@@ -9,7 +9,8 @@ import pytest
 from tests import tiny
 
 # `%name = SHAPE all-gather(`, the shape an array or a tuple of arrays.
-MOVES = re.compile(r"= (\(?[a-z0-9]+\[[^=]*?) (all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all)(?:-start)?\(")
+NAMES = "all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all"
+MOVES = re.compile(rf"= (\(?[a-z0-9]+\[[^=]*?) ({NAMES})(?:-start)?\(")
 ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
 
 
@@ -34,7 +35,7 @@ def test_the_reader_of_the_compiled_text() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset, parts", [("dp", 1), ("fsdp", 1), ("fsdp_tp", 1), ("dp", 2), ("fsdp_tp", 2)])
+@pytest.mark.parametrize("preset, parts", tiny.MESHES)
 def test_only_split_parameters_move(preset: str, parts: int) -> None:
     """Under dp nothing does. Elsewhere every array that moves is a float32 parameter which `fsdp` splits, gathered over `fsdp` alone,
     each once; no integer moves at all, so no token, mask, segment or label. The compiler has no resharding to complain of."""

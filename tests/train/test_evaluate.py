@@ -4,14 +4,19 @@ import dataclasses
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxenc import rng
 from jaxenc.data.batch import Batch
 from jaxenc.data.pipeline import evaluation_batches
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.train.evaluate import compile_evaluation, evaluate, padded_batch
 from jaxenc.train.state import layout
+from jaxenc.train.step import corrupt
 from tests import tiny
 
 N, LENGTH = 103, 24
@@ -33,20 +38,22 @@ class Rows:
     def rows(self, epoch: int, indices: np.ndarray) -> Batch:
         everything = tiny.batch(LENGTHS.tolist(), LENGTH, seed=4)
         everything["index"] = np.arange(N, dtype=np.uint32)
-        return tiny.reads({name: array[indices] for name, array in everything.items()}, tiny.objective())
+        return {name: array[indices] for name, array in everything.items()}
 
 
 @functools.cache
-def ready(devices: int, dropout: float, preset: str = "dp"):
+def ready(devices: int, dropout: float, preset: str = "dp", kind: type[MlmConfig] = PairConfig):
     where = tiny.mesh(preset, devices)
-    objective = tiny.objective(model=dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), length=LENGTH)
+    objective = tiny.objective(kind(), model=dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), length=LENGTH)
     with jax.set_mesh(where):
         place = layout(objective, OptimConfig(), 8, 0, where, preset)
         return where, objective, place.create(), compile_evaluation(objective, 0, place, where)
 
 
-def numbers(batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp") -> dict[str, float]:
-    where, objective, state, step = ready(devices, dropout, preset)
+def numbers(
+    batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp", kind: type[MlmConfig] = PairConfig
+) -> dict[str, float]:
+    where, objective, state, step = ready(devices, dropout, preset, kind)
     with jax.set_mesh(where):
         rows = evaluation_batches(Rows(), padded_batch(batch, where))
         return evaluate(objective, step, state.params, state.frozen, rows, where)
@@ -57,7 +64,9 @@ def expected() -> dict[str, float]:
     return numbers(N)
 
 
-@pytest.mark.parametrize("batch, devices, preset", [(1, 1, "dp"), (7, 1, "dp"), (16, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")])
+@pytest.mark.parametrize(
+    "batch, devices, preset", [(1, 1, "dp"), (7, 1, "dp"), (16, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")]
+)
 def test_the_batch_and_the_devices_change_no_number(batch: int, devices: int, preset: str, expected: dict[str, float]) -> None:
     """inputs.md B92: <= 1e-6 relative, not bitwise, because a batch's float32 sum runs over other rows in another order. Counts, and so
     accuracies and rates, are exact."""
@@ -68,20 +77,23 @@ def test_the_batch_and_the_devices_change_no_number(batch: int, devices: int, pr
         assert abs(got[name] - value) <= (0 if exact else 1e-6 * value), name
 
 
-def test_every_row_counts_once(expected: dict[str, float]) -> None:
+def test_every_row_counts_once() -> None:
     """The rates by hand: of 103 rows, real positions of all of their positions; 15 % of each row's tokens, at least one, rounded."""
+    got = numbers(16)
     masks = sum(min(4, max(1, round(int(n) * 0.15))) for n in LENGTHS)
-    assert expected["mask_rate"] == masks / LENGTHS.sum()
-    assert abs(expected["padding"] - (1 - LENGTHS.sum() / (N * LENGTH))) < 1e-12
+    assert got["mask_rate"] == masks / LENGTHS.sum()
+    assert abs(got["padding"] - (1 - LENGTHS.sum() / (N * LENGTH))) < 1e-12
 
 
 def test_twice_is_the_same_bitwise(expected: dict[str, float]) -> None:
     assert numbers(N) == expected
 
 
-def test_dropout_is_off() -> None:
+@pytest.mark.parametrize("kind", [MlmConfig, PairConfig])
+def test_dropout_is_off(kind: type[MlmConfig]) -> None:
     """A model with half of everything dropped evaluates as one without dropout, bitwise, and the same twice."""
-    assert numbers(64, dropout=0.5) == numbers(64, dropout=0.0) == numbers(64, dropout=0.5)
+    dropped, kept, again = (numbers(64, dropout=rate, kind=kind) for rate in (0.5, 0.0, 0.5))
+    assert dropped == kept == again
 
 
 def test_masks_come_from_the_seed_and_the_index_alone() -> None:
@@ -97,11 +109,6 @@ def test_masks_come_from_the_seed_and_the_index_alone() -> None:
 
 def test_pairs_are_scored_by_their_labels() -> None:
     """Against NumPy on the model's own logits: label 1 is column 1, and the accuracy counts the larger column (<= 1e-5)."""
-    import jax.numpy as jnp
-
-    from jaxenc import rng
-    from jaxenc.train.step import corrupt
-
     where, objective, state, step = ready(1, 0.1)
     rows = Rows().rows(0, np.arange(N))
     with jax.set_mesh(where):

@@ -1,5 +1,7 @@
 """The state of a run: where its parts lie, what it starts from."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -12,11 +14,13 @@ from jaxenc.sharding.mesh import MeshConfig, make
 from jaxenc.train.state import Layout, layout
 from tests import tiny
 
+MODEL = dataclasses.replace(tiny.MODEL, layers=1)
+
 
 def lay_out(preset: str, devices: int, optim: OptimConfig = OptimConfig()) -> Layout:
     where = tiny.mesh(preset, devices)
     with jax.set_mesh(where):
-        return layout(tiny.objective(), optim, tiny.ROWS, 0, where, preset)
+        return layout(tiny.objective(model=MODEL), optim, tiny.ROWS, 0, where, preset)
 
 
 @pytest.mark.parametrize(
@@ -32,9 +36,9 @@ def test_parameters_and_their_moments_lie_where_the_preset_says(preset: str, tab
     for branch in (shardings.params, shardings.moments[0].mu, shardings.moments[0].nu):
         leaves = dict(tree.leaves(branch))
         assert leaves["embeddings/token/table"].spec == table
-        assert leaves["encoder/layer_01/attention/query/kernel"].spec == kernel
-        assert leaves["encoder/layer_01/feed_forward/up/kernel"].spec == kernel
-        assert leaves["encoder/layer_01/attention/output/kernel"].spec == output
+        assert leaves["encoder/layer_00/attention/query/kernel"].spec == kernel
+        assert leaves["encoder/layer_00/feed_forward/up/kernel"].spec == kernel
+        assert leaves["encoder/layer_00/attention/output/kernel"].spec == output
         assert leaves["encoder/layer_00/attention/norm/scale"].spec == P(None)
     assert shardings.step.spec == shardings.skipped.spec == shardings.moments[0].count.spec == P()
 
@@ -70,7 +74,7 @@ def test_under_fsdp_each_device_holds_its_share() -> None:
 def test_another_seed_gives_other_parameters_and_the_same_shapes() -> None:
     where = tiny.mesh("dp", 1)
     with jax.set_mesh(where):
-        first, second = (layout(tiny.objective(), OptimConfig(), 4, seed, where, "dp").create() for seed in (0, 1))
+        first, second = (layout(tiny.objective(model=MODEL), OptimConfig(), 4, seed, where, "dp").create() for seed in (0, 1))
     tables = [state.params["embeddings"]["token"]["table"] for state in (first, second)]
     assert tables[0].shape == tables[1].shape and (tables[0][:200] != tables[1][:200]).mean() > 0.99
 
