@@ -70,7 +70,7 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
     config = from_dict(restore.read_json(where, "config.json"))
     vocabulary = manifests.read(where).tokenizer
     objective = config.build(vocabulary, config.plan[-1], jax.devices()[0].platform)
-    _, shapes, _ = parameters(objective, config.train.seed)
+    shapes, _ = parameters(objective)
     wanted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), tree.map_with_path(lambda _, leaf: leaf, shapes))
     return Model(config, restore.restore_params(where, wanted), tokenizers.load(where / "tokenizer"), vocabulary)
 

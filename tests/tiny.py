@@ -14,6 +14,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
+from jaxenc import rng
 from jaxenc.data.batch import Batch
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
@@ -120,7 +121,7 @@ class Compiled:
     def run(self, rows: Batch, state: State | None = None) -> tuple[State, dict[str, Any]]:
         """The state after one step from `state` (fresh if None) and the report, both on the host."""
         with jax.set_mesh(self.mesh):
-            state = self.layout.create() if state is None else state
+            state = self.layout.create(rng.init_key(0)) if state is None else state
             return jax.device_get(self.step(state, partition.place(rows, self.mesh)))
 
 
@@ -137,7 +138,7 @@ def compiled(
 
 def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one: Phase, where: Mesh, preset: str = "dp") -> Compiled:
     with jax.set_mesh(where):
-        place = layout(chosen, optim, one.batch, config.seed, where, preset)
+        place = layout(chosen, optim, one.batch, where, preset)
         step = compile_step(chosen, config, optim, one, place, where)
         rows = {name: array for name, array in batch([1] * one.batch, one.length).items() if name in chosen.reads}
         shapes = {n: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=partition.batch_sharding(where)) for n, a in rows.items()}

@@ -1,8 +1,8 @@
 """BERT (Devlin et al. 2018) as google-research/bert trained it: what the recipes of this folder share."""
 
+from jaxenc.data.sources import DataConfig
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.data.sources import DataConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.run import Run
 from jaxenc.train.config import TrainConfig

@@ -5,10 +5,10 @@
 Takes about three minutes on 2 cores. The README has the numbers it reaches.
 """
 
+from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
 from jaxenc.checkpoint.config import CheckpointConfig
-from jaxenc.configs import recipe
 from jaxenc.data.sources import DataConfig
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -20,9 +20,7 @@ from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
 def get_config(argument: str = "") -> ConfigDict:
     run = Run(
         objective=MlmConfig(),
-        model=BertConfig(
-            vocab_size=4096, width=128, layers=2, heads=2, feed_forward=512, positions=64, dropout=0.0, attention_dropout=0.0
-        ),
+        model=BertConfig(vocab_size=4096, width=128, layers=2, heads=2, feed_forward=512, positions=64, dropout=0.0, attention_dropout=0.0),
         data=DataConfig(length=64),
         train=TrainConfig(steps=1200, batch=32, precision="float32"),
         optim=OptimConfig(lr=2e-3, warmup=100),

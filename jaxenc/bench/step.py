@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from jaxenc import rng
 from jaxenc.data.batch import FIELDS, Batch, empty
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.run import Run
@@ -38,10 +39,10 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     """Times the first phase's step on full rows of random text: `steps` steps, each waited for, after three to warm up."""
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform)
-    place = layout(objective, run.optim, phase.batch, run.train.seed, mesh, run.mesh.preset)
+    place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
     batch = partition.place(random_rows(objective.reads, phase.batch, phase.length, vocabulary), mesh)
     with jax.set_mesh(mesh):
-        state = place.create()
+        state = place.create(rng.init_key(run.train.seed))
         began = time.monotonic()
         step = compile_step(objective, run.train, run.optim, phase, place, mesh).lower(state, batch).compile()
         compile_s = time.monotonic() - began

@@ -22,8 +22,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--runner {args.runner}: comes later; use --runner local with --workers")
     result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers)
     for name, split in result.splits.items():
-        print(f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
-              f"{split.unknown / max(split.tokens, 1):.2%} unknown, {split.empty_sentences + split.empty_documents:,} dropped as empty")
+        print(
+            f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
+            f"{split.unknown / max(split.tokens, 1):.2%} unknown, {split.empty_sentences + split.empty_documents:,} dropped as empty"
+        )
     changed = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.reader.items() if count)
     print(f"{args.out}: changed while reading: {changed or 'nothing'}")
     return 0

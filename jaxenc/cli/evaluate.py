@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     step, plan = int(path.name), job.run.plan
     phase = plan[phases.locate(plan, max(step - 1, 0))[0]]
     with jax.set_mesh(job.mesh):
-        state = begin(restore.Start("resume", path, step), plan, job.layout)
+        state = begin(restore.Start("resume", path, step), plan, job.run.train.seed, job.layout)
         numbers = evaluation(job, phase, job.objective(phase))(state)
     print(json.dumps({"step": step, **dict(flatten(numbers))}))
     return 0

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(config.to_dict(recipe), indent=1))
         return 0
     objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform)
-    _, shapes, names = parameters(objective, recipe.train.seed)
+    shapes, names = parameters(objective)
     lines = by_part(shapes, vocabulary.size)
     if args.parameters:
         lines += listing(shapes, names, recipe.mesh.preset, vocabulary.size)
@@ -76,7 +76,7 @@ def by_phase(recipe: Run, vocabulary: Vocabulary) -> list[str]:
 def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, Any], devices: int) -> list[str]:
     """Bytes of parameters, moments and carry in all (what a checkpoint holds) and on each of `devices` devices."""
     one = meshes.make(meshes.MeshConfig(), jax.devices()[:1])
-    state = layout(objective, recipe.optim, recipe.plan[0].batch, recipe.train.seed, one, "dp").shapes
+    state = layout(objective, recipe.optim, recipe.plan[0].batch, one, "dp").shapes
     total = {part: _bytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
     mesh = dict(zip(rules.AXES, meshes.sizes(recipe.mesh, devices), strict=True))
     axes = dict(tree.leaves(names))

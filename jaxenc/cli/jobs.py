@@ -71,7 +71,7 @@ def write_facts(job: Job, workdir: pathlib.Path) -> None:
 
 def describe(job: Job, start: Start) -> str:
     """One line that says what is about to run, where from and on what."""
-    _, shapes, _ = parameters(job.objective(job.run.plan[0]), job.run.train.seed)
+    shapes, _ = parameters(job.objective(job.run.plan[0]))
     count = parameter_count(shapes, job.vocabulary.size)
     device = job.mesh.devices.flat[0].device_kind
     origin = {"fresh": "from scratch", "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")

@@ -44,7 +44,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
         jobs.refuse_other_state(job, start.path)
     jobs.write_facts(job, workdir)
     with jax.set_mesh(job.mesh), Stop() as stop, Manager(directory, job.run.checkpoint) as checkpoints:
-        state = begin(start, job.run.plan, job.layout)
+        state = begin(start, job.run.plan, job.run.train.seed, job.layout)
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a parameter is not a finite number: start from an older step")
         recorder = Recorder(workdir, int(state.step), job.run.log.examples, job.run.log.tensorboard)

@@ -18,8 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", choices=KINDS, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="number of pieces, specials included (default: 30000)")
     parser.add_argument("--lowercase", action=argparse.BooleanOptionalAction, default=True, help="lower-case the text (default: on)")
-    parser.add_argument("--strip-accents", action=argparse.BooleanOptionalAction, default=None,
-                        help="remove accents (default: as --lowercase)")
+    parser.add_argument(
+        "--strip-accents", action=argparse.BooleanOptionalAction, default=None, help="remove accents (default: as --lowercase)"
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
 
 

@@ -60,8 +60,16 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
     tool, out = tokenizers.load(tokenizer), Path(out)
-    request = Manifest(manifest.VERSION, tuple(_input(name) for name in inputs), held_out, tool.vocabulary,
-                       {}, "uint16" if tool.vocabulary.size <= 1 << 16 else "uint32", {}, {})
+    request = Manifest(
+        manifest.VERSION,
+        tuple(_input(name) for name in inputs),
+        held_out,
+        tool.vocabulary,
+        {},
+        "uint16" if tool.vocabulary.size <= 1 << 16 else "uint32",
+        {},
+        {},
+    )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         return _kept(out, request)
     temporary = out.resolve().with_name(f".{out.resolve().name}.{os.getpid()}")
@@ -108,13 +116,19 @@ def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: st
     splits = {split: writer.total for split, writer in zip(SPLITS, writers)}
     total, unknown = (sum(getattr(split, name) for split in splits.values()) for name in ("tokens", "unknown"))
     if not total:
-        raise UserError(f"{', '.join(inputs)}: no token came out of {sum(s.empty_documents for s in splits.values())} documents; "
-                        "check the text and the tokenizer")
+        raise UserError(
+            f"{', '.join(inputs)}: no token came out of {sum(s.empty_documents for s in splits.values())} documents; "
+            "check the text and the tokenizer"
+        )
     if unknown > UNKNOWN_LIMIT * total:
-        print(f"data: warning: {unknown / total:.1%} of the tokens are [UNK]; check that the tokenizer fits the text "
-              "(lower case, accents, script)", file=sys.stderr)
-    files = {path.relative_to(folder).as_posix(): File(path.stat().st_size, sha256(path))
-             for path in sorted(folder.rglob("*")) if path.is_file()}
+        print(
+            f"data: warning: {unknown / total:.1%} of the tokens are [UNK]; check that the tokenizer fits the text "
+            "(lower case, accents, script)",
+            file=sys.stderr,
+        )
+    files = {
+        path.relative_to(folder).as_posix(): File(path.stat().st_size, sha256(path)) for path in sorted(folder.rglob("*")) if path.is_file()
+    }
     return dataclasses.replace(request, reader=dataclasses.asdict(counts), splits=splits, files=files)
 
 
@@ -181,8 +195,14 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
     kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
     counts = np.diff(kept)
     tokens = np.fromiter(itertools.chain.from_iterable(ids), dtype, int(lengths.sum()))
-    return Piece(tokens, lengths[lengths > 0], counts[counts > 0], int((tokens == tool.vocabulary.unk).sum()),
-                 int((lengths == 0).sum()), int((counts == 0).sum()))
+    return Piece(
+        tokens,
+        lengths[lengths > 0],
+        counts[counts > 0],
+        int((tokens == tool.vocabulary.unk).sum()),
+        int((lengths == 0).sum()),
+        int((counts == 0).sum()),
+    )
 
 
 class _Writer:
@@ -210,8 +230,13 @@ class _Writer:
         firsts = held.sentences + np.cumsum(piece.documents) - piece.documents
         for file, array, dtype in zip(self._files, (piece.tokens, starts, firsts), (self._dtype, "uint32", "uint32")):
             file.write(array.astype(np.dtype(dtype).newbyteorder("<")).tobytes())
-        self._open = Shard(held.name, held.documents + len(firsts), held.sentences + len(starts), held.tokens + len(piece.tokens),
-                           max(held.highest, int(piece.tokens.max())))
+        self._open = Shard(
+            held.name,
+            held.documents + len(firsts),
+            held.sentences + len(starts),
+            held.tokens + len(piece.tokens),
+            max(held.highest, int(piece.tokens.max())),
+        )
         if self._open.tokens >= SHARD_TOKENS:
             self.close()
 

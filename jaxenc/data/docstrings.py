@@ -25,7 +25,8 @@ TOPICS = "pydoc_data/topics.py"
 MIN_PARAGRAPHS = 2
 
 _SKIP = re.compile(
-    r"(^|/)(tests?|testing|_?tests?_.*|.*_tests?\.py|conftest\.py|site-packages|dist-packages|_vendor|idlelib|turtledemo)(/|$)")
+    r"(^|/)(tests?|testing|_?tests?_.*|.*_tests?\.py|conftest\.py|site-packages|dist-packages|_vendor|idlelib|turtledemo)(/|$)"
+)
 _MARKUP = (
     (re.compile(r"``([^`]*)``"), r"\1"),
     (re.compile(r":[\w:+-]+:`[~.!]*([^`<]*?)(?:\s*<[^`>]*>)?`"), r"\1"),
@@ -38,11 +39,14 @@ _MARKUP = (
 )
 _BULLET = re.compile(r"^(?:[-*+•]|\d+[.)]|\(\w\)|#\.)\s+")
 _TABLE = re.compile(
-    r"^[\w.]+:\s|>>>|\.\. |^:\w+|[-=~+|_*#^]{4,}|[{}\\<>|@]|==|->|__|\w\(\w*=|https?:|copyright|licen[cs]e|\bTODO\b|:math:", re.I | re.M)
+    r"^[\w.]+:\s|>>>|\.\. |^:\w+|[-=~+|_*#^]{4,}|[{}\\<>|@]|==|->|__|\w\(\w*=|https?:|copyright|licen[cs]e|\bTODO\b|:math:", re.I | re.M
+)
 _WORDS = frozenset("the a an of to is in and that for it be this are with as on by or not which if from when can will at has".split())
 _SECTION = re.compile(
     r"^(args?|arguments|parameters|other parameters|returns?|yields?|raises?|warns?|attributes|examples?|usage|references?|see also|keyword"
-    r" arguments|keyword args|todo|methods|call signatures?):?$", re.I)
+    r" arguments|keyword args|todo|methods|call signatures?):?$",
+    re.I,
+)
 
 
 @functools.cache
@@ -137,7 +141,7 @@ def prose(text: str) -> list[str]:
         if body and not _SECTION.match(body):
             bullet = _BULLET.match(body)
             depth = indent + (bullet.end() if bullet else 0)
-            held.append(body[bullet.end():] if bullet else body)
+            held.append(body[bullet.end() :] if bullet else body)
     return [clean for paragraph in out if (clean := _unmarked(paragraph)) and _reads_as_prose(clean)]
 
 

@@ -20,9 +20,9 @@ def split(line: str) -> list[str]:
     """
     out, start = [], 0
     for match in _END.finditer(line):
-        if line[match.start()] == "." and _is_abbreviation(line[max(start, match.start() - 24):match.start() + 1]):
+        if line[match.start()] == "." and _is_abbreviation(line[max(start, match.start() - 24) : match.start() + 1]):
             continue
-        out.append(line[start:match.end()].strip())
+        out.append(line[start : match.end()].strip())
         start = match.end()
     out.append(line[start:].strip())
     return [sentence for sentence in out if sentence]

@@ -98,8 +98,10 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     shards = facts.splits[split].shards
     for shard in shards:
         if shard.highest >= facts.tokenizer.size:
-            raise UserError(f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.size}; "
-                            "build the data again")
+            raise UserError(
+                f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.size}; "
+                "build the data again"
+            )
     tokens = _mapped(folder, [s.name for s in shards], "tokens", [s.tokens for s in shards], facts.dtype)
     firsts = _mapped(folder, [s.name for s in shards], "sentences", [s.sentences for s in shards], "uint32")
     documents = _mapped(folder, [s.name for s in shards], "documents", [s.documents for s in shards], "uint32")

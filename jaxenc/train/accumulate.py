@@ -29,8 +29,14 @@ def join(leaf: Array) -> Array:
 
 
 def gradients(
-    objective: Objective, parts: int, whole: Callable[[Tree, Tree], Tree], params: Tree, frozen: Tree, carry: Tree,
-    example: Mapping[str, Array], keys: Keys,
+    objective: Objective,
+    parts: int,
+    whole: Callable[[Tree, Tree], Tree],
+    params: Tree,
+    frozen: Tree,
+    carry: Tree,
+    example: Mapping[str, Array],
+    keys: Keys,
 ) -> tuple[Tree, dict[str, Array], dict[str, Array], Sums, Tree]:
     """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import jax
 
-from jaxenc import tree
+from jaxenc import rng, tree
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.train import phases
@@ -13,7 +13,7 @@ from jaxenc.train.phases import Phase
 from jaxenc.train.state import Layout, State
 
 
-def begin(start: Start, plan: tuple[Phase, ...], layout: Callable[[Phase], Layout]) -> State:
+def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout]) -> State:
     """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
 
     A checkpoint holds the carry of the phase that consumed its last batch, so that phase's layout reads it. Raises UserError where the
@@ -22,7 +22,7 @@ def begin(start: Start, plan: tuple[Phase, ...], layout: Callable[[Phase], Layou
     place = layout(plan[phases.locate(plan, max(start.step - 1, 0))[0]])
     if start.kind in ("resume", "continue"):
         return restore.restore_state(start.path, place.abstract)
-    state = place.create()
+    state = place.create(rng.init_key(seed))
     if start.kind == "fresh":
         return state
     wanted = tree.merge(place.abstract.params, place.abstract.frozen)

@@ -50,7 +50,7 @@ class Job:
 
     def layout(self, phase: Phase) -> Layout:
         """The shapes and shardings of the state in a phase."""
-        return layout(self.objective(phase), self.run.optim, phase.batch, self.run.train.seed, self.mesh, self.run.mesh.preset)
+        return layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,16 +33,20 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """A state without its numbers. shapes: a State of ShapeDtypeStruct; shardings: a State of NamedSharding."""
+    """A state without its numbers.
+
+    shapes: a State of ShapeDtypeStruct; shardings: a State of NamedSharding; create: makes the state at step 0 from `rng.init_key`.
+    The key is an argument because XLA works out whatever follows from a constant while it compiles: minutes for a large table.
+    """
 
     shapes: State
     shardings: State
-    create: Callable[[], State]
+    create: Callable[[Array], State]
 
     @property
     def abstract(self) -> State:
         """A State of ShapeDtypeStruct with shardings, to restore into."""
-        place = lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)  # noqa: E731
+        place = lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
         return jax.tree.map(place, self.shapes, self.shardings)
 
     def whole(self, params: Tree, frozen: Tree) -> Tree:
@@ -51,29 +55,28 @@ class Layout:
         return partition.gather(tree.merge(params, frozen), stored)
 
 
-def parameters(objective: Objective, seed: int) -> tuple[Callable[[], Tree], Tree, Tree]:
-    """(function that makes the initial parameters, their shapes, their logical axis names by leaf), as plain dict trees."""
-    boxed = jax.eval_shape(lambda: objective.init(rng.init_key(seed)))
-    is_box = lambda leaf: isinstance(leaf, meta.AxisMetadata)  # noqa: E731
-    names = jax.tree.map(lambda leaf: tuple(leaf.names), boxed, is_leaf=is_box)
-    return lambda: meta.unbox(objective.init(rng.init_key(seed))), meta.unbox(boxed), names
+def parameters(objective: Objective) -> tuple[Tree, Tree]:
+    """(shapes of the parameters, their logical axis names by leaf), as plain dict trees."""
+    boxed = jax.eval_shape(objective.init, rng.init_key(0))
+    is_box = lambda leaf: isinstance(leaf, meta.AxisMetadata)
+    return meta.unbox(boxed), jax.tree.map(lambda leaf: tuple(leaf.names), boxed, is_leaf=is_box)
 
 
-def layout(objective: Objective, config: OptimConfig, batch: int, seed: int, mesh: Mesh, preset: str) -> Layout:
+def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, preset: str) -> Layout:
     """Shapes and shardings of the state of `objective` on `mesh`, and the function that creates it there, sharded from the start.
 
     Raises UserError where a parameter does not divide over its mesh axes.
     """
-    make, shapes, names = parameters(objective, seed)
+    shapes, names = parameters(objective)
     is_frozen = masks.frozen(config)
     optimizer = build.build(config, shapes)
 
-    def create() -> State:
-        frozen, params = tree.split(make(), is_frozen)
+    def create(key: Array) -> State:
+        frozen, params = tree.split(meta.unbox(objective.init(key)), is_frozen)
         zero = jnp.int32(0)
         return State(zero, zero, params, frozen, optimizer.init(params), objective.carry(batch))
 
-    state = jax.eval_shape(create)
+    state = jax.eval_shape(create, rng.init_key(0))
     frozen_names, param_names = tree.split(names, is_frozen)
     whole, by_row = partition.replicated(mesh), partition.batch_sharding(mesh)
     moment_names = build.moment_names(optimizer, state.params, param_names)
@@ -90,7 +93,7 @@ def layout(objective: Objective, config: OptimConfig, batch: int, seed: int, mes
 
 def adopt(state: State, objective: Objective, batch: int, place: Layout) -> State:
     """`state` for a phase of another batch or length: everything stays but a carry of another shape, which starts again from zeros."""
-    shapes = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)  # noqa: E731
+    shapes = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
     if shapes(state.carry) == shapes(place.shapes.carry):
         return state
     return dataclasses.replace(state, carry=jax.jit(lambda: objective.carry(batch), out_shardings=place.shardings.carry)())

@@ -30,7 +30,13 @@ def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array], me
 
 
 def train_step(
-    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout, mesh: Mesh, state: State,
+    objective: Objective,
+    config: TrainConfig,
+    optimizer: OptimConfig,
+    phase: Phase,
+    layout: Layout,
+    mesh: Mesh,
+    state: State,
     batch: Mapping[str, Array],
 ) -> tuple[State, Report]:
     """The state after one more batch, and a report of float32 and i32 scalars.

@@ -20,10 +20,15 @@ def text(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("flags, decoded", [
-    ([], "angstrom"), (["--no-strip-accents"], "ångström"), (["--no-lowercase"], "Ångström"),
-    (["--no-lowercase", "--strip-accents"], "Angstrom"),
-])
+@pytest.mark.parametrize(
+    "flags, decoded",
+    [
+        ([], "angstrom"),
+        (["--no-strip-accents"], "ångström"),
+        (["--no-lowercase"], "Ångström"),
+        (["--no-lowercase", "--strip-accents"], "Angstrom"),
+    ],
+)
 def test_case_and_accents(text, tmp_path, flags, decoded):
     run("--input", text, "--vocab-size", 80, "--out", tmp_path / "tok", *flags)
     tool = load(tmp_path / "tok")

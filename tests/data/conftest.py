@@ -17,7 +17,7 @@ def _write(path: Path, documents: int, seed: int = 0) -> Path:
     texts = []
     for _ in range(documents):
         made = [" ".join(rng.choice(WORDS, rng.integers(1, 31))).capitalize() + "." for _ in range(rng.integers(1, 13))]
-        texts.append("\n".join(" ".join(made[i:i + 3]) for i in range(0, len(made), 3)))
+        texts.append("\n".join(" ".join(made[i : i + 3]) for i in range(0, len(made), 3)))
     path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
     return path
 

@@ -15,8 +15,8 @@ def test_the_three_numbers_equal_a_slow_loop(data):
     """Dictionaries instead of sorted arrays, and EM token by token."""
     train, test = (open_split(data, split).tokens for split in ("train", "held_out"))
     train, test = train.take(np.arange(len(train))).tolist(), test.take(np.arange(len(test))).tolist()
-    fit = train[-(len(train) // 10):]
-    counted = train[:-len(fit)]
+    fit = train[-(len(train) // 10) :]
+    counted = train[: -len(fit)]
     one = collections.Counter(counted)
     left, right = collections.Counter(zip(counted, counted[1:])), collections.Counter(zip(counted[1:], counted))
     uni = lambda w: (one[w] + 0.1) / (len(counted) + 0.1 * 60)  # noqa: E731

@@ -20,8 +20,10 @@ def contents(folder):
 def test_every_document_is_kept_with_its_sentences(corpus, tokenizer, data):
     """Against a slow loop over the file: the documents of both splits together, their sentences and their ids."""
     tool = load(tokenizer)
-    expected = sorted(tuple(tuple(ids) for ids in tool.encode([s for line in text.split("\n") for s in sentences.split(line)]))
-                      for text in corpus.read_text().strip().split("\n\n"))
+    expected = sorted(
+        tuple(tuple(ids) for ids in tool.encode([s for line in text.split("\n") for s in sentences.split(line)]))
+        for text in corpus.read_text().strip().split("\n\n")
+    )
     found = []
     for split in ("train", "held_out"):
         shards = open_split(data, split, verify=True)
@@ -29,7 +31,7 @@ def test_every_document_is_kept_with_its_sentences(corpus, tokenizer, data):
         starts = shards.sentences.take(np.arange(len(shards.sentences)))
         firsts = shards.documents.take(np.arange(len(shards.documents)))
         for a, b in zip(firsts[:-1], firsts[1:]):
-            found.append(tuple(tuple(tokens[starts[s]:starts[s + 1]].tolist()) for s in range(a, b)))
+            found.append(tuple(tuple(tokens[starts[s] : starts[s + 1]].tolist()) for s in range(a, b)))
         assert shards.manifest.splits[split].documents == len(firsts) - 1
     assert sorted(found) == expected and 10 < len(expected)
 

@@ -3,7 +3,7 @@ import pytest
 from jaxenc.data import docstrings
 from jaxenc.data.docstrings import modules, prose
 
-NUMPY_STYLE = '''
+NUMPY_STYLE = """
     Return the sum of the array elements over a given axis, which may be negative.
 
     The ``dtype`` of the result is that of `~package.array`, or of :func:`other <module.other>` when it is given. It
@@ -31,7 +31,7 @@ NUMPY_STYLE = '''
 
     .. note:: This is a directive and the text is left out because it is marked up.
     x = compute(a=1, b=2)[0] + value->field
-'''
+"""
 
 
 def test_sentences_are_kept_and_code_tables_and_arguments_are_not():
@@ -45,10 +45,12 @@ def test_sentences_are_kept_and_code_tables_and_arguments_are_not():
 @pytest.fixture
 def source(tmp_path):
     """Writes modules and makes them the whole corpus."""
+
     def write(**texts):
         for name, text in texts.items():
             (tmp_path / f"{name}.py").write_text(text)
         return tuple((f"{name}.py", tmp_path / f"{name}.py") for name in sorted(texts))
+
     return write
 
 

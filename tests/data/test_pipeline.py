@@ -23,8 +23,12 @@ class Numbers:
 
     def rows(self, epoch, indices):
         tokens = np.asarray(indices, np.int32)[:, None]
-        return {"tokens": tokens, "segments": np.ones_like(tokens), "index": np.asarray(indices, np.uint32),
-                "epoch": np.full(len(indices), epoch, np.uint32)}
+        return {
+            "tokens": tokens,
+            "segments": np.ones_like(tokens),
+            "index": np.asarray(indices, np.uint32),
+            "epoch": np.full(len(indices), epoch, np.uint32),
+        }
 
 
 @pytest.mark.parametrize("size, batch", [(10, 4), (3, 7), (1, 2), (12, 4)])
@@ -34,7 +38,7 @@ def test_batches_are_the_epochs_one_after_another(size, batch):
     batches = [order.batch_at(step) for step in range(steps)]
     rows = [(int(e), int(i)) for b in batches for e, i in zip(b["epoch"], b["index"])]
     expected = [(e, int(i)) for e in range(6) for i in feistel(size, 5, e)(np.arange(size))]
-    assert rows == expected[:steps * batch]
+    assert rows == expected[: steps * batch]
     for epoch in range(4):
         assert sorted(i for e, i in rows if e == epoch) == list(range(size))
     assert all(np.array_equal(b["tokens"][:, 0], b["index"]) for b in batches)

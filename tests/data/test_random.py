@@ -6,11 +6,14 @@ from jaxenc.data.random import below, draws, feistel, philox, unit
 ONES = (1 << 32) - 1
 
 
-@pytest.mark.parametrize("counter, seed, words", [
-    ((0, 0, 0, 0), 0, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
-    ((ONES, ONES, ONES, ONES), (1 << 64) - 1, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
-    ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), 0x299F31D0A4093822, (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1)),
-])
+@pytest.mark.parametrize(
+    "counter, seed, words",
+    [
+        ((0, 0, 0, 0), 0, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        ((ONES, ONES, ONES, ONES), (1 << 64) - 1, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+        ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), 0x299F31D0A4093822, (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1)),
+    ],
+)
 def test_philox_gives_the_published_vectors(counter, seed, words):
     """kat_vectors of the Random123 distribution, philox4x32 with 10 rounds."""
     assert tuple(int(w) for w in philox(tuple(np.uint64(c) for c in counter), seed)) == words
@@ -52,7 +55,7 @@ def test_feistel_holds_far_beyond_memory_and_does_not_depend_on_the_company():
     asked = np.array([0, 1, n - 1, 12345678901])
     out = feistel(n, 9, 0)(asked)
     assert len(set(out.tolist())) == 4 and out.min() >= 0 and out.max() < n
-    assert [int(feistel(n, 9, 0)(asked[i:i + 1])[0]) for i in range(4)] == out.tolist()
+    assert [int(feistel(n, 9, 0)(asked[i : i + 1])[0]) for i in range(4)] == out.tolist()
 
 
 @pytest.mark.parametrize("n", [5, 8, 24])

@@ -80,17 +80,20 @@ def test_a_cut_just_before_the_line_end_does_not_end_the_document(tmp_path):
     assert found == [(line.decode(), "next")] and counts.split_lines == 0
 
 
-@pytest.mark.parametrize("name, content, said", [
-    ("a.txt", b"", "a.txt: is empty"),
-    ("a.txt", b"\n \n\n", "no document found"),
-    ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}\n', 'a.jsonl:2: needs {"text"'),
-    ("a.jsonl", b'{"text": "a"}\n\n[1]\n', "a.jsonl:3: needs"),
-    ("a.jsonl", b'{"words": ["a", 1]}\n', "a.jsonl:1: needs"),
-    ("a.jsonl", b'{"text": "a"}\n{"text": \n', "a.jsonl:2: not a JSON object"),
-    ("a.txt.gz", b"not gzip", "a.txt.gz"),
-    ("a.txt.xz", lzma.compress(b"hello\n" * 1000)[:60], ": the compressed data is damaged"),
-    ("a.txt.gz", gzip.compress(bytes(range(256)) * 99)[:60], ": the compressed data is damaged"),
-])
+@pytest.mark.parametrize(
+    "name, content, said",
+    [
+        ("a.txt", b"", "a.txt: is empty"),
+        ("a.txt", b"\n \n\n", "no document found"),
+        ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}\n', 'a.jsonl:2: needs {"text"'),
+        ("a.jsonl", b'{"text": "a"}\n\n[1]\n', "a.jsonl:3: needs"),
+        ("a.jsonl", b'{"words": ["a", 1]}\n', "a.jsonl:1: needs"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": \n', "a.jsonl:2: not a JSON object"),
+        ("a.txt.gz", b"not gzip", "a.txt.gz"),
+        ("a.txt.xz", lzma.compress(b"hello\n" * 1000)[:60], ": the compressed data is damaged"),
+        ("a.txt.gz", gzip.compress(bytes(range(256)) * 99)[:60], ": the compressed data is damaged"),
+    ],
+)
 def test_bad_files_are_one_line_that_names_them(tmp_path, name, content, said):
     with pytest.raises(UserError) as caught:
         read(tmp_path, content, name)

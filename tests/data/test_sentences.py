@@ -3,17 +3,20 @@ import pytest
 from jaxenc.data.sentences import split
 
 
-@pytest.mark.parametrize("line, expected", [
-    ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
-    ('"Where?" she asked. (It was late.) He left.', ['"Where?" she asked.', "(It was late.)", "He left."]),
-    ("Mr. Smith met J. R. Hill in the U.S. Army, e.g. Bob.", ["Mr. Smith met J. R. Hill in the U.S. Army, e.g. Bob."]),
-    ("It cost 3.5 m. of rope. So I did as I. Then we went.", ["It cost 3.5 m. of rope.", "So I did as I.", "Then we went."]),
-    ("Wait... Stop!! “Why?” “So.”", ["Wait...", "Stop!!", "“Why?”", "“So.”"]),
-    ("Москва. Это город.", ["Москва.", "Это город."]),
-    ("你好。世界！再见", ["你好。", "世界！", "再见"]),
-    ("no end at all", ["no end at all"]),
-    ("   ", []),
-])
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ('"Where?" she asked. (It was late.) He left.', ['"Where?" she asked.', "(It was late.)", "He left."]),
+        ("Mr. Smith met J. R. Hill in the U.S. Army, e.g. Bob.", ["Mr. Smith met J. R. Hill in the U.S. Army, e.g. Bob."]),
+        ("It cost 3.5 m. of rope. So I did as I. Then we went.", ["It cost 3.5 m. of rope.", "So I did as I.", "Then we went."]),
+        ("Wait... Stop!! “Why?” “So.”", ["Wait...", "Stop!!", "“Why?”", "“So.”"]),
+        ("Москва. Это город.", ["Москва.", "Это город."]),
+        ("你好。世界！再见", ["你好。", "世界！", "再见"]),
+        ("no end at all", ["no end at all"]),
+        ("   ", []),
+    ],
+)
 def test_the_rule(line, expected):
     assert split(line) == expected
 

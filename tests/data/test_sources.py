@@ -71,7 +71,7 @@ def test_an_epoch_of_text_holds_every_token_once_and_specials_only_at_the_ends(s
         assert collections.Counter(t for row in rows for t in body(row)) == collections.Counter(tokens)
         for row in rows:
             used = int(row["segments"].sum())
-            expected = [CLS, *tokens[row["index"] * (length - 2):(row["index"] + 1) * (length - 2)], SEP]
+            expected = [CLS, *tokens[row["index"] * (length - 2) : (row["index"] + 1) * (length - 2)], SEP]
             assert row["tokens"].tolist() == expected + [PAD] * (length - used) and used == len(expected)
             assert row["segments"].tolist() == [1] * used + [0] * (length - used)
             assert row["positions"].tolist() == [*range(used), *[0] * (length - used)] and not row["types"].any()
@@ -119,7 +119,7 @@ def slow_pair(tables, chunks, length, index, words, coins):
     """(A, B, random) of one pair from the same draws, by plain loops over lists."""
     tokens, starts, documents = tables
     full = length - 3
-    sentence = lambda s: tokens[starts[s]:starts[s + 1]]  # noqa: E731
+    sentence = lambda s: tokens[starts[s] : starts[s + 1]]  # noqa: E731
     target = 2 + int(random.below(words[1:2], full - 1)[0]) if random.unit(words[0]) < 0.1 else full
     current, size = [], 0
     for s in range(chunks[index], chunks[index + 1]):
@@ -250,13 +250,16 @@ def test_one_document_gives_its_own_text_as_random(tokenizer, tmp_path):
     assert batch["is_random"].all() and (batch["segments"] == 1).all()
 
 
-@pytest.mark.parametrize("config, said", [
-    (DataConfig(), "data.path is not set"),
-    (DataConfig("x", rows="lines"), "data.rows is 'lines'"),
-    (DataConfig("x", length=2), "data.length is 2"),
-    (DataConfig("x", length=4, rows="pairs"), "data.length is 4"),
-    (DataConfig("/no/such/place"), "made by `jaxenc data`"),
-])
+@pytest.mark.parametrize(
+    "config, said",
+    [
+        (DataConfig(), "data.path is not set"),
+        (DataConfig("x", rows="lines"), "data.rows is 'lines'"),
+        (DataConfig("x", length=2), "data.length is 2"),
+        (DataConfig("x", length=4, rows="pairs"), "data.length is 4"),
+        (DataConfig("/no/such/place"), "made by `jaxenc data`"),
+    ],
+)
 def test_impossible_settings(config, said):
     with pytest.raises(UserError, match=said):
         open_source(config, "train", 0, False)
@@ -270,8 +273,15 @@ def test_a_split_without_documents_is_named(corpus, tokenizer, tmp_path, rows):
 
 
 def test_fingerprints_tell_data_and_settings_apart(shards, data):
-    prints = [open_source(DataConfig(str(path), length, rows, p), split, seed, False).fingerprint
-              for path, length, rows, p, split, seed in [
-                  (shards, 32, "text", 0.1, "train", 0), (shards, 33, "text", 0.1, "train", 0), (shards, 32, "pairs", 0.1, "train", 0),
-                  (shards, 32, "pairs", 0.2, "train", 0), (shards, 32, "pairs", 0.1, "train", 1), (shards, 32, "text", 0.1, "held_out", 0)]]
+    prints = [
+        open_source(DataConfig(str(path), length, rows, p), split, seed, False).fingerprint
+        for path, length, rows, p, split, seed in [
+            (shards, 32, "text", 0.1, "train", 0),
+            (shards, 33, "text", 0.1, "train", 0),
+            (shards, 32, "pairs", 0.1, "train", 0),
+            (shards, 32, "pairs", 0.2, "train", 0),
+            (shards, 32, "pairs", 0.1, "train", 1),
+            (shards, 32, "text", 0.1, "held_out", 0),
+        ]
+    ]
     assert len(set(prints)) == 6

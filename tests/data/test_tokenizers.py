@@ -48,8 +48,12 @@ def test_both_files_open_as_the_same_tokenizer(tmp_path, lowercase, strip_accent
 
 def test_settings_and_order_change_the_fingerprint(tmp_path):
     a, b = vocab(tmp_path, ["a", "b"]), vocab(tmp_path / "..", ["b", "a"])
-    prints = {wordpiece.from_vocab(path, lower, strip).vocabulary.fingerprint
-              for path in (a, b) for lower in (True, False) for strip in (True, False)}
+    prints = {
+        wordpiece.from_vocab(path, lower, strip).vocabulary.fingerprint
+        for path in (a, b)
+        for lower in (True, False)
+        for strip in (True, False)
+    }
     assert len(prints) == 8
 
 
@@ -60,7 +64,7 @@ def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():  # B19
     assert tool.decode(tool.encode([text])[0]).replace(" ", "").startswith("igoto[mask]today[sep]x")
     prompt = tool.encode_prompt("i go to [MASK] today")
     assert (prompt[0], prompt[-1], prompt.count(4)) == (2, 3, 1)
-    assert prompt[1:prompt.index(4)] == tool.encode(["i go to"])[0] and tool.decode(prompt) == "[CLS] i go to [MASK] today [SEP]"
+    assert prompt[1 : prompt.index(4)] == tool.encode(["i go to"])[0] and tool.decode(prompt) == "[CLS] i go to [MASK] today [SEP]"
 
 
 def test_unused_slots_are_reserved(tmp_path):
@@ -76,12 +80,15 @@ def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):  
         wordpiece.from_vocab(path, True, True)
 
 
-@pytest.mark.parametrize("pieces, said", [
-    (["a", "b", "a"], ":8: 'a' is already on line 6"),
-    (["a", "", "b"], ":7: blank line"),
-    (["a", "b "], ":7: 'b ' has white space"),
-    (["a", "  "], ":7: blank line"),
-])
+@pytest.mark.parametrize(
+    "pieces, said",
+    [
+        (["a", "b", "a"], ":8: 'a' is already on line 6"),
+        (["a", "", "b"], ":7: blank line"),
+        (["a", "b "], ":7: 'b ' has white space"),
+        (["a", "  "], ":7: blank line"),
+    ],
+)
 def test_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):  # B10
     with pytest.raises(UserError) as caught:
         wordpiece.from_vocab(vocab(tmp_path, pieces), True, True)
@@ -100,13 +107,16 @@ def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
         wordpiece.from_vocab(path, True, True)
 
 
-@pytest.mark.parametrize("text, lower, strip, pieces", [
-    ("Kantō Ångström İstanbul lǜshi", True, True, "kanto angstrom istanbul lushi"),  # B23
-    ("Kantō Ångström", True, False, "kantō ångström"),
-    ("バで Kantō", False, False, "バで Kantō"),
-    ("shoot\x97 TOO\u200d\ufffd\0!", True, True, "shoot too!"),  # B21: Cc, Cf, U+FFFD and NUL vanish
-    ("ﬁn", True, True, "ﬁn"),
-])
+@pytest.mark.parametrize(
+    "text, lower, strip, pieces",
+    [
+        ("Kantō Ångström İstanbul lǜshi", True, True, "kanto angstrom istanbul lushi"),  # B23
+        ("Kantō Ångström", True, False, "kantō ångström"),
+        ("バで Kantō", False, False, "バで Kantō"),
+        ("shoot\x97 TOO\u200d\ufffd\0!", True, True, "shoot too!"),  # B21: Cc, Cf, U+FFFD and NUL vanish
+        ("ﬁn", True, True, "ﬁn"),
+    ],
+)
 def test_normalisation_loses_no_letter(text, lower, strip, pieces):
     tool = wordpiece.train([pieces] * 3, 80, lower, strip)
     assert tool.decode(tool.encode([text])[0]).replace(" ", "") == pieces.replace(" ", "")

@@ -23,11 +23,14 @@ def test_the_table_per_preset(names: tuple[str | None, ...], dp: P, fsdp: P, fsd
 @pytest.mark.parametrize("preset", PRESETS)
 def test_only_the_batch_is_split_under_dp_and_the_named_axes_elsewhere(preset: str) -> None:
     split = {name for name in TABLE if spec((name,), preset) != P(None)}
-    assert split == {
-        "dp": {"batch"},
-        "fsdp": {"batch", "embed", "vocab"},
-        "fsdp_tp": {"batch", "embed", "vocab", "mlp", "heads"},
-    }[preset]
+    assert (
+        split
+        == {
+            "dp": {"batch"},
+            "fsdp": {"batch", "embed", "vocab"},
+            "fsdp_tp": {"batch", "embed", "vocab", "mlp", "heads"},
+        }[preset]
+    )
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -68,7 +68,7 @@ def run_toy(steps: int, parts: int, devices: int = 1) -> tuple[Any, list[float]]
     """The state after `steps` steps on batches of 16 rows, another one each, and their losses."""
     ready = tiny.compile_for(Toy(), OPTIM, TrainConfig(batch=16, microbatches=parts), tiny.phase(16, 12), tiny.mesh("dp", devices))
     with jax.set_mesh(ready.mesh):
-        state, losses = ready.layout.create(), []
+        state, losses = ready.layout.create(rng.init_key(0)), []
         for step in range(steps):
             state, report = ready.run(rows_of(step), state)
             losses.append(float(report["loss"]))
@@ -121,7 +121,7 @@ def test_the_carry_flows_from_step_to_step_as_by_hand() -> None:
     """At a rate of 0 three losses and the memory equal the loop (<= 1e-6 relative): the second step reads what the first wrote."""
     ready = tiny.compile_for(Toy(), OPTIM, TrainConfig(batch=16, microbatches=2), tiny.phase(16, 12, lr=0.0), tiny.mesh("dp", 1))
     with jax.set_mesh(ready.mesh):
-        state, losses = ready.layout.create(), []
+        state, losses = ready.layout.create(rng.init_key(0)), []
         for step in range(3):
             state, report = ready.run(rows_of(step), state)
             losses.append(float(report["loss"]))
@@ -159,7 +159,7 @@ def test_a_phase_with_another_batch_starts_the_carry_from_zeros_and_keeps_the_re
     state, _ = run_toy(2, 1)
     where = tiny.mesh("dp", 1)
     with jax.set_mesh(where):
-        same, smaller = (layout(Toy(), OPTIM, rows, 0, where, "dp") for rows in (16, 4))
+        same, smaller = (layout(Toy(), OPTIM, rows, where, "dp") for rows in (16, 4))
         assert adopt(state, Toy(), 16, same) is state
         after = adopt(state, Toy(), 4, smaller)
     assert after.carry["memory"].shape == (4, 2) and not after.carry["memory"].any() and state.carry["memory"].any()

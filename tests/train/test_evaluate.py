@@ -46,13 +46,11 @@ def ready(devices: int, dropout: float, preset: str = "dp", kind: type[MlmConfig
     where = tiny.mesh(preset, devices)
     objective = tiny.objective(kind(), model=dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), length=LENGTH)
     with jax.set_mesh(where):
-        place = layout(objective, OptimConfig(), 8, 0, where, preset)
-        return where, objective, place.create(), compile_evaluation(objective, 0, place, where)
+        place = layout(objective, OptimConfig(), 8, where, preset)
+        return where, objective, place.create(rng.init_key(0)), compile_evaluation(objective, 0, place, where)
 
 
-def numbers(
-    batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp", kind: type[MlmConfig] = PairConfig
-) -> dict[str, float]:
+def numbers(batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp", kind: type[MlmConfig] = PairConfig) -> dict[str, float]:
     where, objective, state, step = ready(devices, dropout, preset, kind)
     with jax.set_mesh(where):
         rows = evaluation_batches(Rows(), padded_batch(batch, where))

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from jaxenc import rng
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.sharding import partition
@@ -27,9 +28,9 @@ def test_thirty_two_sentences_are_learnt_by_heart() -> None:
     rows = tiny.reads(tiny.batch([length] * 32, length), objective)
     optim, phase = OptimConfig(lr=5e-3, weight_decay=0.0), dataclasses.replace(tiny.phase(32, length, STEPS, lr=5e-3), warmup=30)
     with jax.set_mesh(where):
-        place = layout(objective, optim, 32, 0, where, "dp")
+        place = layout(objective, optim, 32, where, "dp")
         step = compile_step(objective, TrainConfig(batch=32, precision="float32"), optim, phase, place, where)
-        state, batch = place.create(), partition.place(rows, where)
+        state, batch = place.create(rng.init_key(0)), partition.place(rows, where)
         for _ in range(STEPS):
             state, report = step(state, batch)
         assess = compile_evaluation(objective, 1, place, where)

@@ -79,7 +79,7 @@ def saved(run: Run, workdir: Path, step: int) -> Any:
     job = jobs.prepare(run, workdir)
     with jax.set_mesh(job.mesh):
         start = begin.Start("resume", workdir / "checkpoints" / str(step), step)
-        return jax.device_get(begin.begin(start, job.run.plan, job.layout))
+        return jax.device_get(begin.begin(start, job.run.plan, job.run.train.seed, job.layout))
 
 
 def rows(workdir: Path, skip: int = 0) -> list[dict[str, Any]]:

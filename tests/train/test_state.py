@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jax.sharding import PartitionSpec as P
 
-from jaxenc import tree
+from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.optim.config import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig, make
@@ -20,7 +20,7 @@ MODEL = dataclasses.replace(tiny.MODEL, layers=1)
 def lay_out(preset: str, devices: int, optim: OptimConfig = OptimConfig()) -> Layout:
     where = tiny.mesh(preset, devices)
     with jax.set_mesh(where):
-        return layout(tiny.objective(model=MODEL), optim, tiny.ROWS, 0, where, preset)
+        return layout(tiny.objective(model=MODEL), optim, tiny.ROWS, where, preset)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_parameters_are_the_same_on_any_mesh_and_plain_dicts() -> None:
 def test_under_fsdp_each_device_holds_its_share() -> None:
     """Bytes of parameters and moments on one of 8 devices: an eighth of what is split, all of what is not."""
     with jax.set_mesh(tiny.mesh("fsdp", 8)):
-        state = lay_out("fsdp", 8).create()
+        state = lay_out("fsdp", 8).create(rng.init_key(0))
     for path, leaf in tree.leaves(state.params):
         split = any(leaf.sharding.spec)
         assert leaf.addressable_shards[3].data.size == leaf.size // (8 if split else 1), path
@@ -74,7 +74,7 @@ def test_under_fsdp_each_device_holds_its_share() -> None:
 def test_another_seed_gives_other_parameters_and_the_same_shapes() -> None:
     where = tiny.mesh("dp", 1)
     with jax.set_mesh(where):
-        first, second = (layout(tiny.objective(model=MODEL), OptimConfig(), 4, seed, where, "dp").create() for seed in (0, 1))
+        first, second = (layout(tiny.objective(model=MODEL), OptimConfig(), 4, where, "dp").create(rng.init_key(seed)) for seed in (0, 1))
     tables = [state.params["embeddings"]["token"]["table"] for state in (first, second)]
     assert tables[0].shape == tables[1].shape and (tables[0][:200] != tables[1][:200]).mean() > 0.99
 
@@ -82,4 +82,4 @@ def test_another_seed_gives_other_parameters_and_the_same_shapes() -> None:
 def test_a_mesh_that_does_not_divide_a_parameter_names_it() -> None:
     where = make(MeshConfig("fsdp"), jax.devices()[:3])
     with jax.set_mesh(where), pytest.raises(UserError, match="embed.*cannot be split in 3|vocab.*cannot be split in 3"):
-        layout(tiny.objective(), OptimConfig(), 3, 0, where, "fsdp")
+        layout(tiny.objective(), OptimConfig(), 3, where, "fsdp")

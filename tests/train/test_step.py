@@ -85,7 +85,9 @@ def test_dropout_draws_anew_at_every_step_and_row(one: tuple) -> None:
     """From the same parameters, another step number gives another loss on the same rows; the same number gives the same bits."""
     ready = tiny.compiled("dp", 1)
     with jax.set_mesh(ready.mesh):
-        again, other = (ready.run(BATCH, dataclasses.replace(ready.layout.create(), step=jnp.int32(step))) for step in (0, 1))
+        again, other = (
+            ready.run(BATCH, dataclasses.replace(ready.layout.create(rng.init_key(0)), step=jnp.int32(step))) for step in (0, 1)
+        )
     tiny.assert_bitwise(again, one)
     assert other[1]["loss"] != one[1]["loss"]
 
@@ -134,7 +136,7 @@ def test_frozen_parameters_never_move_and_have_no_moments() -> None:
     ready = eight_rows(optim, 1e-2)
     rows = {name: array[:8] for name, array in BATCH.items() if name != "is_random"}
     with jax.set_mesh(ready.mesh):
-        first = jax.device_get(ready.layout.create())
+        first = jax.device_get(ready.layout.create(rng.init_key(0)))
     assert set(first.frozen) == {"embeddings", "encoder"} and set(first.params["encoder"]) == {"layer_01"}
     assert jax.tree.structure(first.moments[0].mu) == jax.tree.structure(first.params)
     state, _ = ready.run(rows)

@@ -37,5 +37,5 @@ class Text:
         tokens[:, 0], tokens[:, -1] = vocabulary.cls, vocabulary.sep
         tokens[:, 1:-1] = self.shards.window(starts, width)
         for row in np.flatnonzero(held < width):
-            tokens[row, held[row] + 1], tokens[row, held[row] + 2:] = vocabulary.sep, vocabulary.pad
+            tokens[row, held[row] + 1], tokens[row, held[row] + 2 :] = vocabulary.sep, vocabulary.pad
         return {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, held + 2)}

@@ -43,19 +43,28 @@ def train(
     Raises UserError when no text holds a character, or when vocab_size leaves no room beside the specials and the alphabet.
     """
     normalizer, splitter = _normalizer(lowercase, strip_accents), pre_tokenizers.BertPreTokenizer()
-    with (user_errors(tempfile.gettempdir(), "free some space there, or set TMPDIR to a folder with more"),
-          tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as spool):
+    with (
+        user_errors(tempfile.gettempdir(), "free some space there, or set TMPDIR to a folder with more"),
+        tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as spool,
+    ):
         letters = _alphabet(_spooled(texts, spool), normalizer, alphabet)
         continuations = ["##" + c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
         first = [*SPECIALS, *continuations]
         if not letters:
             raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
         if vocab_size < len(first) + len(letters):
-            raise UserError(f"tokenizer: --vocab-size {vocab_size} is too small; the specials and characters alone take "
-                            f"{len(first) + len(letters)} pieces")
+            raise UserError(
+                f"tokenizer: --vocab-size {vocab_size} is too small; the specials and characters alone take "
+                f"{len(first) + len(letters)} pieces"
+            )
         trainer = trainers.WordPieceTrainer(
-            vocab_size=vocab_size, min_frequency=min_frequency, special_tokens=first, initial_alphabet=letters,
-            limit_alphabet=len(letters), show_progress=False)
+            vocab_size=vocab_size,
+            min_frequency=min_frequency,
+            special_tokens=first,
+            initial_alphabet=letters,
+            limit_alphabet=len(letters),
+            show_progress=False,
+        )
         trained = library.Tokenizer(models.WordPiece(unk_token="[UNK]"))
         trained.normalizer, trained.pre_tokenizer = normalizer, splitter
         spool.seek(0)
@@ -92,7 +101,7 @@ def from_vocab(path: str | Path, lowercase: bool, strip_accents: bool) -> Tokeni
     try:
         lines = content.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}:{content[:error.start].count(10) + 1}: not UTF-8; write the vocabulary in UTF-8") from error
+        raise UserError(f"{path}:{content[: error.start].count(10) + 1}: not UTF-8; write the vocabulary in UTF-8") from error
     lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
     _check(lines, path)
     return _build(lines, lowercase, strip_accents)
@@ -171,14 +180,23 @@ def _build(pieces: Sequence[str], lowercase: bool, strip_accents: bool) -> Token
     literal, framed = model(), model()
     framed.add_special_tokens([library.AddedToken(piece, special=True, normalized=False) for piece in SPECIALS])
     framed.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[(s, ids[s]) for s in ("[CLS]", "[SEP]")])
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[(s, ids[s]) for s in ("[CLS]", "[SEP]")]
+    )
     facts = {"type": "wordpiece", "pieces": list(pieces), "lowercase": lowercase, "strip_accents": strip_accents}
     pad, unk, cls, sep, mask = (ids[piece] for piece in SPECIALS)
     reserved = tuple(index for piece, index in ids.items() if piece in SPECIALS or UNUSED.fullmatch(piece))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, reserved, fingerprint(facts))
-    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "strip_accents": strip_accents,
-              "tokenize_chinese_chars": True, "clean_up_tokenization_spaces": True}
+    config = {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": lowercase,
+        "strip_accents": strip_accents,
+        "tokenize_chinese_chars": True,
+        "clean_up_tokenization_spaces": True,
+    }
     config |= {f"{name[1:-1].lower()}_token": name for name in SPECIALS}
-    files = {"tokenizer.json": framed.to_str(pretty=True), "vocab.txt": "".join(piece + "\n" for piece in pieces),
-             "tokenizer_config.json": json.dumps(config, indent=2) + "\n"}
+    files = {
+        "tokenizer.json": framed.to_str(pretty=True),
+        "vocab.txt": "".join(piece + "\n" for piece in pieces),
+        "tokenizer_config.json": json.dumps(config, indent=2) + "\n",
+    }
     return Tokenizer(literal, framed, vocabulary, files)
