@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -86,11 +87,12 @@ class Mlm(Objective):
         return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0}
 
     def init(self, key: Array) -> Tree:
-        config, row = self.encoder.config, jnp.zeros((1, 2), jnp.int32)
-        encoder = self.encoder.init(rng.part(key, "encoder"), row, row, row, Visible.by_lengths(jnp.array([2])), None)["params"]
-        hidden = jnp.zeros((1, 1, config.width), self.encoder.execution.policy.compute)
-        table = jnp.zeros((padded(config.vocab_size), config.width), jnp.float32)
-        return {**encoder, "mlm": self.head.init(rng.part(key, "mlm"), hidden, table)["params"]}
+        config, row = self.encoder.config, jax.ShapeDtypeStruct((1, 2), jnp.int32)
+        lengths = Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
+        encoder = self.encoder.lazy_init(rng.part(key, "encoder"), row, row, row, lengths, None)["params"]
+        hidden = jax.ShapeDtypeStruct((1, 1, config.width), self.encoder.execution.policy.compute)
+        table = jax.ShapeDtypeStruct((padded(config.vocab_size), config.width), jnp.float32)
+        return {**encoder, "mlm": self.head.lazy_init(rng.part(key, "mlm"), hidden, table)["params"]}
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         drawn = token_masking.draws(key, one["tokens"].shape[0], self.masking.predictions)

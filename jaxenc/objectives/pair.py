@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -46,9 +47,11 @@ class Pair(Objective):
         return {**self.mlm.reads, "is_random": 2}
 
     def init(self, key: Array) -> Tree:
-        hidden = jnp.zeros((1, 1, self.mlm.encoder.config.width), self.mlm.encoder.execution.policy.compute)
-        pooler = self.pooler.init(rng.part(key, "pooler"), hidden)["params"]
-        classifier = self.classifier.init(rng.part(key, "next_sentence"), hidden[:, 0])["params"]
+        encoder = self.mlm.encoder
+        hidden = jax.ShapeDtypeStruct((1, 1, encoder.config.width), encoder.execution.policy.compute)
+        pooled = jax.ShapeDtypeStruct((1, encoder.config.width), encoder.execution.policy.compute)
+        pooler = self.pooler.lazy_init(rng.part(key, "pooler"), hidden)["params"]
+        classifier = self.classifier.lazy_init(rng.part(key, "next_sentence"), pooled)["params"]
         return {**self.mlm.init(key), "pooler": pooler, "next_sentence": classifier}
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:

@@ -20,10 +20,10 @@ def run(x, epsilon, precision="float32"):
 
 @pytest.mark.parametrize("mean", [0, 8, -8])
 def test_error_on_shifted_inputs(mean):
-    """<= 2e-6 where the one-pass variance errs by 3.7e-5."""
+    """<= 4e-6 where the one-pass variance errs by 3.7e-5."""
     x = np.random.default_rng(0).normal(mean, 1, (32, 768)).astype(np.float32)
     out, expected = run(x, 1e-12)
-    np.testing.assert_allclose(out, expected, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=4e-6)
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6])
