@@ -7,10 +7,10 @@ VERSION = "0.1.0"
 setup(
     name="jaxenc",
     version=VERSION,
-    description="Pretrain encoder language models in JAX: masking in the sharded step, checkpoints that survive, models that load anywhere.",
+    description="Encoder language models in JAX: masks drawn in the sharded step, checkpoints that survive, models that open anywhere",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=find_packages(include=["jaxenc", "jaxenc.*"]) + ["jaxenc.configs", "jaxenc.configs.bert"],
+    packages=[*find_packages(include=["jaxenc", "jaxenc.*"]), "jaxenc.configs", "jaxenc.configs.bert"],
     package_dir={"jaxenc.configs": "configs"},
     entry_points={"console_scripts": ["jaxenc = jaxenc.cli.main:main"]},
     install_requires=[

@@ -56,7 +56,7 @@ def listing(shapes: dict[str, Any], names: dict[str, Any], preset: str, vocab_si
     """A line a parameter: path, true shape, logical axes and what the preset makes of them."""
     axes = dict(tree.leaves(names))
     return [
-        f"{path:<48} {str(true_shape(path, leaf.shape, vocab_size)):<16} {str(axes[path]):<28} {rules.spec(axes[path], preset)}"
+        f"{path:<48} {true_shape(path, leaf.shape, vocab_size)!s:<16} {axes[path]!s:<28} {rules.spec(axes[path], preset)}"
         for path, leaf in tree.leaves(shapes)
     ]
 
@@ -80,7 +80,7 @@ def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, 
     total = {part: _bytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
     mesh = dict(zip(rules.AXES, meshes.sizes(recipe.mesh, devices), strict=True))
     axes = dict(tree.leaves(names))
-    split = lambda path: math.prod(mesh[axis] for name in axes[path] for axis in rules.mesh_axes(name, recipe.mesh.preset))  # noqa: E731
+    split = lambda path: math.prod(mesh[axis] for name in axes[path] for axis in rules.mesh_axes(name, recipe.mesh.preset))
     here = sum(_bytes(leaf) / split(path) for path, leaf in tree.leaves(shapes))
     share = here / (total["params"] + total["frozen"])
     per_device = here + total["moments"] * share + total["carry"] / (mesh["data"] * mesh["fsdp"])

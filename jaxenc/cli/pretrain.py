@@ -5,15 +5,14 @@ import pathlib
 
 import jax
 
-from jaxenc.checkpoint import refusals, restore
+from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
-from jaxenc.config import to_dict
 from jaxenc.errors import UserError
 from jaxenc.run import Run
 from jaxenc.train.begin import begin, is_finite
-from jaxenc.train.loop import Job, Outcome, train
+from jaxenc.train.loop import Outcome, train
 from jaxenc.train.record import Recorder
 from jaxenc.train.signals import Stop
 

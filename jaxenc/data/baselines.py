@@ -51,7 +51,7 @@ def count_baselines(path: str) -> dict[str, float]:
         """[n - 2, 3]: the probability of each inner token by the unigram, by its left and by its right neighbour."""
         middle = stream[1:-1]
         columns = [unigram[middle]]
-        for table, around in zip(tables, (stream[:-2], stream[2:])):
+        for table, around in zip(tables, (stream[:-2], stream[2:]), strict=True):
             columns.append(table.at(around * size + middle) / np.maximum(totals[around], 1))
         return np.stack(columns, 1)
 

@@ -39,7 +39,7 @@ def check_fields(names: Iterable[str], needed: Iterable[str]) -> None:
 
 def empty(names: Iterable[str], rows: int, length: int) -> Batch:
     """A batch of padding: zeros everywhere, so segments say that nothing is there."""
-    shape = lambda field: (rows, *(length if axis == "length" else axis for axis in field.shape))  # noqa: E731
+    shape = lambda field: (rows, *(length if axis == "length" else axis for axis in field.shape))
     return {name: np.zeros(shape(FIELDS[name]), FIELDS[name].dtype) for name in names}
 
 

@@ -111,9 +111,9 @@ def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: st
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(contextlib.closing(_Writer(folder, split, request.dtype))) for split in SPLITS]
         for pieces in _in_order(work, groups, workers):
-            for writer, piece in zip(writers, pieces):
+            for writer, piece in zip(writers, pieces, strict=True):
                 writer.add(piece)
-    splits = {split: writer.total for split, writer in zip(SPLITS, writers)}
+    splits = {split: writer.total for split, writer in zip(SPLITS, writers, strict=True)}
     total, unknown = (sum(getattr(split, name) for split in splits.values()) for name in ("tokens", "unknown"))
     if not total:
         raise UserError(
@@ -224,11 +224,12 @@ class _Writer:
         if not self._files:
             name = f"{self._split}-{len(self.total.shards):05d}"
             self._open = Shard(name, 0, 0, 0, 0)
-            self._files = [self._stack.enter_context(open(self._folder / f"{name}.{suffix}", "wb")) for suffix in SUFFIXES]
+            paths = [self._folder / f"{name}.{suffix}" for suffix in SUFFIXES]
+            self._files = [self._stack.enter_context(path.open("wb")) for path in paths]
         held = self._open
         starts = held.tokens + np.cumsum(piece.sentences) - piece.sentences
         firsts = held.sentences + np.cumsum(piece.documents) - piece.documents
-        for file, array, dtype in zip(self._files, (piece.tokens, starts, firsts), (self._dtype, "uint32", "uint32")):
+        for file, array, dtype in zip(self._files, (piece.tokens, starts, firsts), (self._dtype, "uint32", "uint32"), strict=True):
             file.write(array.astype(np.dtype(dtype).newbyteorder("<")).tobytes())
         self._open = Shard(
             held.name,

@@ -89,7 +89,7 @@ def modules() -> Iterator[tuple[str, tuple[str, ...]]]:
     files = _files()
     seen: set[bytes] = set()
     with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1) as pool:
-        for (name, _), paragraphs in zip(files, pool.imap(_paragraphs_of, [path for _, path in files], chunksize=32)):
+        for (name, _), paragraphs in zip(files, pool.imap(_paragraphs_of, [path for _, path in files], chunksize=32), strict=True):
             new = []
             for paragraph in paragraphs:
                 key = hashlib.blake2b(re.sub(r"[^a-z0-9]", "", paragraph.lower()).encode(), digest_size=12).digest()

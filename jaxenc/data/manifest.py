@@ -110,7 +110,7 @@ def read(folder: str | Path) -> Manifest:
 
 
 def _from_json(data: Mapping[str, Any]) -> Manifest:
-    split = lambda item: Split(**item | {"shards": tuple(Shard(**shard) for shard in item["shards"])})  # noqa: E731
+    split = lambda item: Split(**item | {"shards": tuple(Shard(**shard) for shard in item["shards"])})
     return Manifest(
         version=data["version"],
         inputs=tuple(Input(**item) for item in data["inputs"]),

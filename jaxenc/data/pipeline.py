@@ -75,7 +75,7 @@ def prefetch(function: Callable[[int], Any], steps: Iterable[int]) -> Iterator[A
                 if closed.is_set():
                     return
             put(end)
-        except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
+        except BaseException as error:
             put(_Failure(error))
 
     thread = threading.Thread(target=work, name="jaxenc-prefetch", daemon=True)

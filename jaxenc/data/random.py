@@ -19,7 +19,7 @@ def philox(counter: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], seed:
     """Four random words for each counter. counter: four uint64 arrays (values below 2^32) that broadcast; seed: 64 bits, the key."""
     c0, c1, c2, c3 = np.broadcast_arrays(*counter)
     for round_ in range(10):
-        k0, k1 = (np.uint64(((seed >> shift) + round_ * weyl) & 0xFFFFFFFF) for shift, weyl in zip((0, 32), _WEYL))
+        k0, k1 = (np.uint64(((seed >> shift) + round_ * weyl) & 0xFFFFFFFF) for shift, weyl in zip((0, 32), _WEYL, strict=True))
         first, second = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
         c0, c1, c2, c3 = (second >> _HALF) ^ c1 ^ k0, second & _LOW, (first >> _HALF) ^ c3 ^ k1, first & _LOW
     return c0, c1, c2, c3

@@ -125,4 +125,4 @@ def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
 
 def _mapped(folder: Path, names: Sequence[str], suffix: str, counts: Sequence[int], dtype: str) -> list[np.ndarray]:
     kind = np.dtype(dtype).newbyteorder("<")
-    return [np.memmap(folder / f"{name}.{suffix}", kind, "r", shape=(count,)) for name, count in zip(names, counts)]
+    return [np.memmap(folder / f"{name}.{suffix}", kind, "r", shape=(count,)) for name, count in zip(names, counts, strict=True)]

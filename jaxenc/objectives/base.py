@@ -31,7 +31,10 @@ class Objective(abc.ABC):
 
     @abc.abstractmethod
     def init(self, rng: Array) -> Tree:
-        """Parameters in float32, boxed with their logical axis names (`train/state.py` unboxes them). Traceable; draws, computes nothing else."""
+        """Parameters in float32, boxed with their logical axis names (`train/state.py` unboxes them).
+
+        Traceable; it draws and computes nothing else.
+        """
 
     def carry(self, batch: int) -> Tree:
         """What flows from one step to the next beside parameters: {} or a tree with leading axis `batch`, in the compute dtype."""

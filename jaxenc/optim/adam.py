@@ -18,7 +18,7 @@ def scale_by_adam(beta1: float, beta2: float, epsilon: float, bias_correction: b
     """
 
     def init(params: optax.Params) -> optax.ScaleByAdamState:
-        zeros = lambda leaf: jnp.zeros(leaf.shape, jnp.float32)  # noqa: E731
+        zeros = lambda leaf: jnp.zeros(leaf.shape, jnp.float32)
         return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), jax.tree.map(zeros, params), jax.tree.map(zeros, params))
 
     def update(grads: optax.Updates, state: optax.ScaleByAdamState, params: optax.Params | None = None) -> tuple:

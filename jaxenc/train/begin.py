@@ -27,7 +27,7 @@ def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Ph
         return state
     wanted = tree.merge(place.abstract.params, place.abstract.frozen)
     read = restore.restore_params(start.path, wanted)
-    pick = lambda branch: tree.map_with_path(lambda path, _: dict(tree.leaves(read))[path], branch)  # noqa: E731
+    pick = lambda branch: tree.map_with_path(lambda path, _: dict(tree.leaves(read))[path], branch)
     return dataclasses.replace(state, params=pick(state.params), frozen=pick(state.frozen))
 
 

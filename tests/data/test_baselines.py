@@ -1,4 +1,5 @@
 import collections
+import itertools
 import math
 
 import numpy as np
@@ -18,10 +19,10 @@ def test_the_three_numbers_equal_a_slow_loop(data):
     fit = train[-(len(train) // 10) :]
     counted = train[: -len(fit)]
     one = collections.Counter(counted)
-    left, right = collections.Counter(zip(counted, counted[1:])), collections.Counter(zip(counted[1:], counted))
-    uni = lambda w: (one[w] + 0.1) / (len(counted) + 0.1 * 60)  # noqa: E731
-    experts = lambda s: [(uni(w), left[a, w] / one[a], right[b, w] / one[b]) for a, w, b in zip(s, s[1:], s[2:])]  # noqa: E731
-    loss = lambda rows, weights: -sum(math.log(sum(x * y for x, y in zip(r, weights))) for r in rows) / len(rows)  # noqa: E731
+    left, right = collections.Counter(itertools.pairwise(counted)), collections.Counter((b, a) for a, b in itertools.pairwise(counted))
+    uni = lambda w: (one[w] + 0.1) / (len(counted) + 0.1 * 60)
+    experts = lambda s: [(uni(w), left[a, w] / one[a], right[b, w] / one[b]) for a, w, b in zip(s, s[1:], s[2:], strict=False)]
+    loss = lambda rows, weights: -sum(math.log(sum(x * y for x, y in zip(r, weights, strict=False))) for r in rows) / len(rows)
     found = count_baselines(str(data))
     assert found["unigram"] == pytest.approx(-sum(math.log(uni(w)) for w in test) / len(test), abs=1e-9)
     for name, width in (("left", 2), ("left_right", 3)):
@@ -29,8 +30,8 @@ def test_the_three_numbers_equal_a_slow_loop(data):
         for _ in range(baselines.EM_STEPS):
             total = [0.0] * width
             for row in experts(fit):
-                share = [x * y for x, y in zip(row, weights)]
-                total = [t + x / sum(share) for t, x in zip(total, share)]
+                share = [x * y for x, y in zip(row, weights, strict=False)]
+                total = [t + x / sum(share) for t, x in zip(total, share, strict=True)]
             weights = [t / sum(total) for t in total]
         assert found[name] == pytest.approx(loss(experts(test), weights), abs=1e-9)
     assert found["left_right"] < found["left"] < found["unigram"] < math.log(60)

@@ -36,7 +36,7 @@ def test_batches_are_the_epochs_one_after_another(size, batch):
     order = Order(Numbers(size), batch, seed=5)
     steps = -(-4 * size // batch)
     batches = [order.batch_at(step) for step in range(steps)]
-    rows = [(int(e), int(i)) for b in batches for e, i in zip(b["epoch"], b["index"])]
+    rows = [(int(e), int(i)) for b in batches for e, i in zip(b["epoch"], b["index"], strict=True)]
     expected = [(e, int(i)) for e in range(6) for i in feistel(size, 5, e)(np.arange(size))]
     assert rows == expected[: steps * batch]
     for epoch in range(4):
@@ -79,7 +79,7 @@ def test_reading_data_at_any_step_needs_no_history(data, rows):
     ahead = [Order(open_source(config, "train", 3, False), 6, 3).batch_at(step) for step in (40, 2)]
     order = Order(open_source(config, "train", 3, False), 6, 3)
     walked = [order.batch_at(step) for step in range(41)]
-    for one, other in zip(ahead, (walked[40], walked[2])):
+    for one, other in zip(ahead, (walked[40], walked[2]), strict=True):
         assert all(np.array_equal(one[name], other[name]) for name in one)
 
 

@@ -1,4 +1,5 @@
 import collections
+import itertools
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_chunks_are_whole_sentences_of_one_document(shards):
     _, starts, documents = flat(shards)
     for target in (5, 29, 500):
         expected = []
-        for first, end in zip(documents[:-1], documents[1:]):
+        for first, end in itertools.pairwise(documents):
             size = 0
             for sentence in range(first, end):
                 length = starts[sentence + 1] - starts[sentence]
@@ -119,7 +120,7 @@ def slow_pair(tables, chunks, length, index, words, coins):
     """(A, B, random) of one pair from the same draws, by plain loops over lists."""
     tokens, starts, documents = tables
     full = length - 3
-    sentence = lambda s: tokens[starts[s] : starts[s + 1]]  # noqa: E731
+    sentence = lambda s: tokens[starts[s] : starts[s + 1]]
     target = 2 + int(random.below(words[1:2], full - 1)[0]) if random.unit(words[0]) < 0.1 else full
     current, size = [], 0
     for s in range(chunks[index], chunks[index + 1]):
@@ -175,8 +176,8 @@ def test_a_pair_does_not_depend_on_its_company(shards):
 
 
 def test_an_evaluation_of_pairs_is_the_same_in_every_epoch_and_training_is_not(shards):
-    make = lambda seed, evaluation: open_source(DataConfig(str(shards), 32, "pairs"), "held_out", seed, evaluation)  # noqa: E731
-    rows = lambda source, epoch: source.rows(epoch, np.arange(len(source)))["tokens"]  # noqa: E731
+    make = lambda seed, evaluation: open_source(DataConfig(str(shards), 32, "pairs"), "held_out", seed, evaluation)
+    rows = lambda source, epoch: source.rows(epoch, np.arange(len(source)))["tokens"]
     assert np.array_equal(rows(make(1, True), 0), rows(make(1, True), 5))
     assert not np.array_equal(rows(make(1, False), 0), rows(make(1, False), 5))
     assert not np.array_equal(rows(make(1, True), 0), rows(make(2, True), 0))

@@ -65,7 +65,7 @@ def test_lengths_and_segments_of_one_text_agree_on_the_text():
 def test_no_visible_key_is_finite():
     """A row of length 0 averages its values and has finite gradients."""
     q, k, v = qkv()
-    rule = lambda q, k, v: attend(q, k, v, Visible.by_lengths(jnp.array([0, 0, 3])), EXACT, 0.0, None, 0)  # noqa: E731
+    rule = lambda q, k, v: attend(q, k, v, Visible.by_lengths(jnp.array([0, 0, 3])), EXACT, 0.0, None, 0)
     np.testing.assert_allclose(rule(q, k, v)[0], np.broadcast_to(v[0].mean(axis=0), (LENGTH, HEADS, D)), rtol=0, atol=1e-6)
     gradients = jax.jit(jax.grad(lambda *args: jnp.square(rule(*args)).sum(), argnums=(0, 1, 2)))(q, k, v)
     assert all(np.isfinite(gradient).all() for gradient in gradients)

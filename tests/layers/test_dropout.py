@@ -100,9 +100,10 @@ def test_remat_and_scan_draw_the_same():
     plain = np.stack([rule(x, layer) for layer in range(3)])
     slopes = np.stack([jax.grad(lambda x, layer=layer: rule(x, layer).sum())(x) for layer in range(3)])
     np.testing.assert_array_equal(slopes, np.where(plain != 0, np.float32(1 / 0.7), 0))
-    for wrap in (jax.jit, jax.checkpoint):
-        _, scanned = jax.lax.scan(lambda carry, layer: (carry, wrap(rule)(x, layer)), 0, jnp.arange(3))
-        _, slope = jax.lax.scan(lambda carry, layer: (carry, jax.grad(lambda x: wrap(rule)(x, layer).sum())(x)), 0, jnp.arange(3))
+    for same in (jax.jit(rule), jax.checkpoint(rule)):
+        slope_of = jax.grad(lambda x, layer, same=same: same(x, layer).sum())
+        _, scanned = jax.lax.scan(lambda carry, layer, same=same: (carry, same(x, layer)), 0, jnp.arange(3))
+        _, slope = jax.lax.scan(lambda carry, layer, slope_of=slope_of: (carry, slope_of(x, layer)), 0, jnp.arange(3))
         np.testing.assert_array_equal(scanned, plain)
         np.testing.assert_array_equal(slope, slopes)
 

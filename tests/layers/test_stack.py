@@ -67,7 +67,7 @@ def test_each_layer_is_its_block_with_its_own_number(plain):
 
 def primitives(execution, params):
     """Names of the primitives of the forward pass, outermost level and inside."""
-    apply = lambda params: Stack(SPEC, LAYERS, execution).apply({"params": params}, X, VISIBLE, NOISE)  # noqa: E731
+    apply = lambda params: Stack(SPEC, LAYERS, execution).apply({"params": params}, X, VISIBLE, NOISE)
     return str(jax.make_jaxpr(apply)(params))
 
 

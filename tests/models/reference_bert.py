@@ -43,7 +43,7 @@ def attention(x, p, heads, length):
 def encode_row(params, config, tokens, types, positions, length):
     """Hidden states [layers + 1, length, width] of one row."""
     tables = params["embeddings"]
-    x = np.stack([tables["token"]["table"][t] + tables["position"]["table"][p + config.first_position] for t, p in zip(tokens, positions)])
+    x = tables["token"]["table"][np.asarray(tokens)] + tables["position"]["table"][np.asarray(positions) + config.first_position]
     if config.types:
         x = x + np.stack([tables["type"]["table"][t] for t in types])
     x = layer_norm(x, tables["norm"], config.norm_epsilon)
@@ -59,7 +59,7 @@ def encode_row(params, config, tokens, types, positions, length):
 
 def encode(params, config, tokens, types, positions, lengths):
     """Hidden states [layers + 1, batch, length, width]."""
-    return np.stack([encode_row(params, config, *row) for row in zip(tokens, types, positions, lengths)], axis=1)
+    return np.stack([encode_row(params, config, *row) for row in zip(tokens, types, positions, lengths, strict=True)], axis=1)
 
 
 def mlm_logits(head, table, config, hidden):

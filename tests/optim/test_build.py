@@ -50,14 +50,14 @@ IDS = ["bert", "adamw", "adamw_98", "lamb", "lamb_albert"]
 
 def start() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
-    scale = lambda path: 0 if "head" in path else 1  # noqa: E731
+    scale = lambda path: 0 if "head" in path else 1
     return {path: (scale(path) * rng.normal(size=shape)).astype(np.float32) for path, shape in SHAPES.items()}
 
 
 def gradients(step: int) -> dict[str, np.ndarray]:
     """Gradients of 1e-5 to 1e1, so that epsilon and the second moment both matter."""
     rng = np.random.default_rng(100 + step)
-    size = lambda shape: 10.0 ** rng.uniform(-5, 1, size=shape)  # noqa: E731
+    size = lambda shape: 10.0 ** rng.uniform(-5, 1, size=shape)
     out = {path: (size(shape) * rng.choice([-1, 1], size=shape)).astype(np.float32) for path, shape in SHAPES.items()}
     return out | {"head/still": np.zeros(3, np.float32)}
 

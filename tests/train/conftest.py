@@ -15,7 +15,7 @@ def make_data(folder: Path, seed: int) -> Path:
     """A data folder of 80 documents of made-up words, a fifth of them held out, with one vocabulary whatever the seed."""
     random = np.random.default_rng(seed)
     words = [a + b for a in SYLLABLES for b in SYLLABLES]
-    line = lambda: " ".join(random.choice(words, random.integers(3, 12))) + "."  # noqa: E731
+    line = lambda: " ".join(random.choice(words, random.integers(3, 12))) + "."
     folder.mkdir()
     (folder / "text.txt").write_text("\n\n".join("\n".join(line() for _ in range(random.integers(2, 8))) for _ in range(80)))
     wordpiece.train([" ".join(words)] * 3, 150).save(folder / "tokenizer")

@@ -34,7 +34,7 @@ class Toy(Objective):
         return {"tokens": tiny.VOCABULARY.size, "segments": 0}
 
     def init(self, key: Any) -> Any:
-        box = lambda leaf: nn.LogicallyPartitioned(leaf, ("norm",))  # noqa: E731
+        box = lambda leaf: nn.LogicallyPartitioned(leaf, ("norm",))
         return {"dense": {"w": box(jnp.arange(1.0, 1 + self.width)), "bias": box(jnp.ones(1))}, "norm": {"scale": box(jnp.ones(1))}}
 
     def carry(self, batch: int) -> Any:
@@ -148,7 +148,7 @@ def test_the_mean_of_the_parts_means_would_be_another_gradient() -> None:
     grads, *_ = accumulate.gradients(Toy(), 4, tree.merge, params, {}, carry, rows, keys)
     parts = []
     for m in range(4):
-        one = jax.tree.map(lambda leaf: leaf[m::4], (carry, rows))
+        one = jax.tree.map(lambda leaf, m=m: leaf[m::4], (carry, rows))
         parts.append(accumulate.gradients(Toy(), 1, tree.merge, params, {}, *one, rng.training(0, jnp.int32(0), 4))[0])
     mean = jax.tree.map(lambda *leaves: sum(leaves) / 4, *parts)
     assert np.abs(mean["dense"]["w"] / grads["dense"]["w"] - 1).max() > 0.01

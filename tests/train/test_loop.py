@@ -162,7 +162,8 @@ def test_the_log_of_rows_follows_the_batch_of_each_phase(whole_in_phases: Path) 
     lines = [line.split("\t")[1].split() for line in (whole_in_phases / "examples.log").read_text().splitlines()]
     assert [len(line) for line in lines] == [8] * 4 + [16] * 4
     for phase in (lines[:4], lines[4:]):
-        assert phase[0][0].startswith("0:") and len(set(sum(phase, []))) == len(sum(phase, []))
+        rows = [row for line in phase for row in line]
+        assert rows[0].startswith("0:") and len(set(rows)) == len(rows)
 
 
 def test_an_evaluation_of_the_checkpoint_is_the_one_of_the_run(whole: Path, capsys: pytest.CaptureFixture) -> None:

@@ -33,7 +33,7 @@ def chunk_starts(shards: Shards, target: int) -> np.ndarray:
 def _compute(shards: Shards, target: int) -> np.ndarray:
     """One part of the store at a time, so that memory is that of a part and of the result."""
     out = []
-    for p, (offsets, documents) in enumerate(zip(shards.sentences.parts[:-1], shards.documents.parts[:-1])):
+    for p, (offsets, documents) in enumerate(zip(shards.sentences.parts[:-1], shards.documents.parts[:-1], strict=True)):
         total = len(shards.tokens.parts[p])
         bounds = np.append(offsets.astype(np.int64), total)
         document_end = np.repeat(np.append(documents[1:], len(offsets)).astype(np.int64), np.diff(np.append(documents, len(offsets))))

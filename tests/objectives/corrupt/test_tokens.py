@@ -182,7 +182,7 @@ def test_rate_and_shares_over_a_million_tokens(million: tuple) -> None:
 
 def test_positions_and_replacements_are_uniform_over_a_million_tokens(million: tuple) -> None:
     """Chi-squared within 3 sigma of its mean. Positions of one row exclude each other, which narrows their counts by (m - k) / (m - 1)."""
-    rows, got = million
+    _, got = million
     at, now = got["masked_at"][got["masked"] == 1], np.take_along_axis(got["tokens"], got["masked_at"], 1)[got["masked"] == 1]
     counts = np.bincount(at, minlength=128)[1:-1]
     m, k = counts.size, 19
