@@ -139,7 +139,7 @@ def compiled(
 def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one: Phase, where: Mesh, preset: str = "dp") -> Compiled:
     with jax.set_mesh(where):
         place = layout(chosen, optim, one.batch, where, preset)
-        step = compile_step(chosen, config, optim, one, place, where)
+        step = compile_step(chosen, config, optim, one, place)
         rows = {name: array for name, array in batch([1] * one.batch, one.length).items() if name in chosen.reads}
         shapes = {n: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=partition.batch_sharding(where)) for n, a in rows.items()}
         with stderr_of() as read:

@@ -44,7 +44,7 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     with jax.set_mesh(mesh):
         state = place.create(rng.init_key(run.train.seed))
         began = time.monotonic()
-        step = compile_step(objective, run.train, run.optim, phase, place, mesh).lower(state, batch).compile()
+        step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch).compile()
         compile_s = time.monotonic() - began
         times = []
         for _ in range(steps + 3):

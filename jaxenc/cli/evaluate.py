@@ -14,7 +14,6 @@ from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train import phases
-from jaxenc.train.begin import begin
 from jaxenc.train.loop import evaluation
 
 
@@ -36,15 +35,16 @@ def run(args: argparse.Namespace) -> int:
         data=dataclasses.replace(recipe.data, path=args.data or recipe.data.path),
         eval=dataclasses.replace(recipe.eval, batch=args.batch or recipe.eval.batch),
     )
-    job = jobs.prepare(changed, args.workdir)
+    job = jobs.prepare(changed)
     saved = restore.read_json(path, jobs.MANIFEST)["tokenizer"]["fingerprint"]
     if saved != job.vocabulary.fingerprint:
         mend = f"build it with {path / 'tokenizer'}"
         raise UserError(f"--data {changed.data.path}: it was made with another tokenizer than the checkpoint's: {mend}")
-    step, plan = int(path.name), job.run.plan
-    phase = plan[phases.locate(plan, max(step - 1, 0))[0]]
+    step = int(path.name)
+    phase = phases.saved_by(job.run.plan, step)
     with jax.set_mesh(job.mesh):
-        state = begin(restore.Start("resume", path, step), plan, job.run.train.seed, job.layout)
-        numbers = evaluation(job, phase, job.objective(phase))(state)
+        place = job.layout(phase)
+        params = restore.restore_params(path, place.abstract.all_params)
+        numbers = evaluation(job, phase, job.objective(phase), place)(params)
     print(json.dumps({"step": step, **dict(flatten(numbers))}))
     return 0

@@ -10,18 +10,19 @@ from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
 from jaxenc.data import sources
 from jaxenc.data.files import write_bytes
+from jaxenc.data.pipeline import Batches, Order, Pass
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
-from jaxenc.train.loop import Job
+from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 
 
-def prepare(run: Run, workdir: pathlib.Path) -> Job:
+def prepare(run: Run) -> Job:
     """Opens the data that the run names and lays out the mesh. Raises UserError for whatever does not fit together."""
     if not run.data.path:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
@@ -29,16 +30,17 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
     manifest = manifests.read(path)
     run = run.with_vocabulary(manifest.tokenizer)
 
-    def source(split: str, phase: Phase) -> sources.Source:
+    def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
-        return sources.open_source(wanted, split, run.train.seed, evaluation=split != "train")
+        source = sources.open_source(wanted, split, run.train.seed, evaluation=split != "train")
+        return Order(source, rows, run.train.seed) if split == "train" else Pass(source, rows, run.eval.rows)
 
     files = {
         CONFIG: json.dumps(config.to_dict(run), indent=1).encode(),
         MANIFEST: (path / MANIFEST).read_bytes(),
         TOKENIZER: path / TOKENIZER,
     }
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), source, workdir, files)
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, files)
 
 
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:

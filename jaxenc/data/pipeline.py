@@ -1,11 +1,11 @@
-"""From rows to batches: the order of a run, the batches of an evaluation, and reading ahead."""
+"""From rows to batches: the order of a run, one pass of an evaluation, and reading ahead."""
 
 import contextlib
 import dataclasses
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,23 +14,41 @@ from jaxenc.data.random import feistel
 from jaxenc.data.sources.source import Source
 
 
+class Batches(Protocol):
+    """Batches that are asked for by their number, not iterated over: the whole state of the data is the number of the next one.
+
+    fields: names of what a batch holds. len: batches of one pass over the data; training asks for later ones too.
+    """
+
+    fields: tuple[str, ...]
+
+    def __len__(self) -> int: ...
+
+    def batch_at(self, step: int, slots: slice) -> Batch:
+        """The rows of global batch `step` that stand in `slots`, in slot order. Pure: equal arguments give equal rows in any process."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """Which row stands in which slot of which batch. batch: rows of the global batch; shuffle: another order in every epoch.
-
-    The whole state of the data is the number of the next step: batches are asked for, not iterated over.
-    """
+    """The batches of a run: the rows of a source, in another order in every epoch. batch: rows of the global batch."""
 
     source: Source
     batch: int
     seed: int
-    shuffle: bool = True
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those of the source."""
+        return self.source.fields
+
+    def __len__(self) -> int:
+        return -(-len(self.source) // self.batch)
 
     def batch_at(self, step: int, slots: slice = slice(None)) -> Batch:
-        """The rows of global batch `step`, or those in `slots` of it, in slot order.
+        """Slot s of step t is row g = t * batch + s of the run: row g mod N of epoch g div N, shuffled within the epoch.
 
-        Slot s of step t is row g = t * batch + s of the run: row g mod N of epoch g div N, shuffled within the epoch. Epochs follow
-        each other without a gap, so a batch may hold the end of one and the start of the next. Pure.
+        Epochs follow each other without a gap, so a batch may hold the end of one and the start of the next.
         """
         rows = np.arange(self.batch, dtype=np.int64)[slots] + step * self.batch
         epochs, places = np.divmod(rows, len(self.source))
@@ -40,14 +58,35 @@ class Order:
         return parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _indices(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        return feistel(len(self.source), self.seed, epoch)(places) if self.shuffle else places
+        return feistel(len(self.source), self.seed, epoch)(places)
 
 
-def evaluation_batches(source: Source, batch: int, rows: int = 0) -> Iterator[Batch]:
-    """The first `rows` rows of epoch 0 (0 = all) once each, in order, `batch` at a time; padding rows fill the last batch."""
-    end = min(rows, len(source)) if rows else len(source)
-    for start in range(0, end, batch):
-        yield pad_rows(source.rows(0, np.arange(start, min(start + batch, end))), batch)
+@dataclasses.dataclass(frozen=True)
+class Pass:
+    """The batches of an evaluation: the first `rows` rows of epoch 0 (0 = all) once each, in order; padding rows fill the last batch."""
+
+    source: Source
+    batch: int
+    rows: int = 0
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those of the source."""
+        return self.source.fields
+
+    @property
+    def _end(self) -> int:
+        return min(self.rows or len(self.source), len(self.source))
+
+    def __len__(self) -> int:
+        return -(-self._end // self.batch)
+
+    def batch_at(self, step: int, slots: slice = slice(None)) -> Batch:
+        """Slot s of batch t is row t * batch + s; see Batches."""
+        indices = np.arange(self.batch, dtype=np.int64)[slots] + step * self.batch
+        real = np.count_nonzero(indices < self._end)
+        read = self.source.rows(0, np.minimum(indices, self._end - 1))
+        return pad_rows({name: array[:real] for name, array in read.items()}, len(indices))
 
 
 @dataclasses.dataclass(frozen=True)

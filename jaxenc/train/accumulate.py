@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc import tree
 from jaxenc.objectives.base import Objective, Sums, Tree
 from jaxenc.rng import Keys
 
@@ -31,7 +32,7 @@ def join(leaf: Array) -> Array:
 def gradients(
     objective: Objective,
     parts: int,
-    whole: Callable[[Tree, Tree], Tree],
+    whole: Callable[[Tree], Tree],
     params: Tree,
     frozen: Tree,
     carry: Tree,
@@ -40,10 +41,10 @@ def gradients(
 ) -> tuple[Tree, dict[str, Array], dict[str, Array], Sums, Tree]:
     """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch.
 
-    whole(params, frozen): the tree that the objective takes, such as `Layout.whole`.
+    whole: from trained and frozen parameters in one tree to what the objective takes, such as `Layout.whole`.
     """
     weights = objective.weights(example)
-    loss = _loss_of_part(objective, lambda params: whole(params, frozen), weights)
+    loss = _loss_of_part(objective, lambda params: whole(tree.merge(params, frozen)), weights)
     value_and_grad = jax.value_and_grad(loss, has_aux=True)
 
     def part(rows: Any) -> tuple[Tree, dict[str, Array], Sums, Tree]:

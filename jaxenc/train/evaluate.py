@@ -12,37 +12,39 @@ from jaxenc import metrics, rng
 from jaxenc.data.batch import Batch
 from jaxenc.objectives.base import Objective, Sums, Tree
 from jaxenc.sharding import partition
-from jaxenc.train.state import Layout
+from jaxenc.train.state import Layout, zero_carry
 from jaxenc.train.step import corrupt
 
 
-def compile_evaluation(objective: Objective, seed: int, layout: Layout, mesh: Mesh) -> Callable[..., tuple[Sums, Tree]]:
-    """A jitted (params, frozen, carry, batch) -> (metric sums, next carry): no dropout, keys from (seed, row index)."""
+def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Callable[..., tuple[Sums, Tree]]:
+    """A jitted (all parameters, carry, batch) -> (metric sums, next carry): no dropout, keys from (seed, row index)."""
+    mesh = layout.mesh
 
-    def evaluate_batch(params: Tree, frozen: Tree, carry: Tree, batch: Mapping[str, Array]) -> tuple[Sums, Tree]:
+    def evaluate_batch(params: Tree, carry: Tree, batch: Mapping[str, Array]) -> tuple[Sums, Tree]:
         keys = rng.evaluation(seed, batch["index"], step=np.int32(0))
         example = corrupt(objective, keys, batch, mesh)
-        _, sums, new_carry = objective.terms(layout.whole(params, frozen), carry, example, keys, train=False)
+        _, sums, new_carry = objective.terms(layout.whole(params), carry, example, keys, train=False)
         return sums, new_carry
 
     return jax.jit(evaluate_batch, out_shardings=(partition.replicated(mesh), partition.batch_sharding(mesh)))
 
 
-def evaluate(
-    objective: Objective, step: Callable[..., Any], params: Tree, frozen: Tree, batches: Iterable[Batch], mesh: Mesh
-) -> dict[str, float]:
-    """{name: number} over all batches, which have one shape; padding rows weigh nothing.
+def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, batches: Iterable[Batch], mesh: Mesh) -> dict[str, float]:
+    """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing.
 
-    The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a batch and float64 over batches, so the
-    number depends on the batch size and the mesh only by float32 rounding.
+    step: what `compile_evaluation` returns. The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a
+    batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The sums of a batch
+    are read while the next one is computed.
     """
     total: dict[str, Any] = {}
+    pending: Sums = {}
     carry: Tree = None
     for batch in batches:
-        carry = objective.carry(len(batch["index"])) if carry is None else carry
-        sums, carry = step(params, frozen, carry, partition.place(batch, mesh))
-        total = metrics.add(total, jax.device_get(sums))
-    return objective.summary(total)
+        carry = zero_carry(objective, len(batch["index"]) * jax.process_count(), mesh) if carry is None else carry
+        rows = {name: batch[name] for name in objective.reads}
+        sums, carry = step(params, carry, partition.place(rows, mesh))
+        total, pending = metrics.add(total, jax.device_get(pending)), sums
+    return objective.summary(metrics.add(total, jax.device_get(pending)))
 
 
 def padded_batch(batch: int, mesh: Mesh) -> int:

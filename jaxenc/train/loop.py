@@ -1,56 +1,24 @@
 """The training loop."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
-import pathlib
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING
 
 import jax
-from jax.sharding import Mesh
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.data import pipeline
 from jaxenc.data.batch import Batch, check_fields, check_ranges
-from jaxenc.data.sources import Source
-from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.objectives.base import Objective
+from jaxenc.objectives.base import Objective, Tree
 from jaxenc.sharding import multihost, partition
 from jaxenc.train import evaluate, phases
+from jaxenc.train.job import Job
 from jaxenc.train.log import Log
 from jaxenc.train.phases import Phase
 from jaxenc.train.record import Recorder
 from jaxenc.train.signals import Stop
-from jaxenc.train.state import Layout, State, adopt, layout
+from jaxenc.train.state import Layout, State, adopt
 from jaxenc.train.step import compile_step
-
-if TYPE_CHECKING:
-    from jaxenc.run import Run
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """A run together with what it reads and where it writes.
-
-    source(split, phase): the rows of `train` or `held_out` at a phase's length. files: what every checkpoint carries beside the state.
-    """
-
-    run: Run
-    vocabulary: Vocabulary
-    mesh: Mesh
-    source: Callable[[str, Phase], Source]
-    directory: pathlib.Path
-    files: Mapping[str, bytes | pathlib.Path]
-
-    def objective(self, phase: Phase) -> Objective:
-        """The objective at a phase's length, computed as this mesh's platform wants it."""
-        return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform)
-
-    def layout(self, phase: Phase) -> Layout:
-        """The shapes and shardings of the state in a phase."""
-        return layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,11 +40,11 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     plan = run.plan
     log = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad)
     held_out: Mapping[str, float] = {}
-    for phase in plan[phases.locate(plan, step)[0] :]:
+    for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
         state = adopt(state, objective, phase.batch, place)
-        train_step = compile_step(objective, run.train, run.optim, phase, place, job.mesh)
-        assess = evaluation(job, phase, objective)
+        train_step = compile_step(objective, run.train, run.optim, phase, place)
+        assess = evaluation(job, phase, objective, place)
         log.begin(phase, objective.flops(phase.length), job.mesh)
         with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
@@ -93,7 +61,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                     return Outcome(step, True, held_out)
                 if last or is_due(run.eval.every, step):
                     log.flush()
-                    held_out = assess(state)
+                    held_out = assess(state.all_params)
                     log.evaluated(step, held_out)
     checkpoints.wait()
     return Outcome(step, False, held_out)
@@ -109,26 +77,32 @@ def read_ahead(job: Job, phase: Phase, objective: Objective, step: int) -> Gener
 
     Raises ValueError when the source lacks a field that the objective reads, UserError for a value outside the model's tables.
     """
-    source = job.source("train", phase)
-    check_fields(source.fields, objective.reads)
-    order = pipeline.Order(source, phase.batch, job.run.train.seed)
-    slots = multihost.process_slots(phase.batch, jax.process_count(), jax.process_index())
+    batch_at, _ = reader(job, "train", phase, phase.batch, objective)
+    return pipeline.prefetch(lambda step: batch_at(step - phase.start), range(step, phase.end))
 
-    def rows(step: int) -> Batch:
-        batch = order.batch_at(step - phase.start, slots)
+
+def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree], Mapping[str, float]]:
+    """A function from all parameters to the held-out numbers, compiled at its first use. Raises as `read_ahead` does."""
+    compiled = evaluate.compile_evaluation(objective, job.run.train.seed, place)
+    rows = evaluate.padded_batch(job.run.eval.batch, job.mesh)
+    batch_at, count = reader(job, "held_out", phase, rows, objective)
+
+    def assess(params: Tree) -> Mapping[str, float]:
+        with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
+            return evaluate.evaluate(objective, compiled, params, batches, job.mesh)
+
+    return assess
+
+
+def reader(job: Job, split: str, phase: Phase, rows: int, objective: Objective) -> tuple[Callable[[int], Batch], int]:
+    """(this process's rows of batch number n of a split, batches of one pass over it), with fields and values checked."""
+    batches = job.batches(split, phase, rows)
+    check_fields(batches.fields, objective.reads)
+    slots = multihost.process_slots(rows, jax.process_count(), jax.process_index())
+
+    def batch_at(number: int) -> Batch:
+        batch = batches.batch_at(number, slots)
         check_ranges(batch, objective.reads)
         return batch
 
-    return pipeline.prefetch(rows, range(step, phase.end))
-
-
-def evaluation(job: Job, phase: Phase, objective: Objective) -> Callable[[State], Mapping[str, float]]:
-    """A function from a state to its held-out numbers, compiled at its first use."""
-    compiled = evaluate.compile_evaluation(objective, job.run.train.seed, job.layout(phase), job.mesh)
-    rows = evaluate.padded_batch(job.run.eval.batch, job.mesh)
-
-    def assess(state: State) -> Mapping[str, float]:
-        batches = pipeline.evaluation_batches(job.source("held_out", phase), rows, job.run.eval.rows)
-        return evaluate.evaluate(objective, compiled, state.params, state.frozen, batches, job.mesh)
-
-    return assess
+    return batch_at, len(batches)

@@ -65,9 +65,11 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
     return tuple(resolved)
 
 
-def locate(phases: tuple[Phase, ...], step: int) -> tuple[int, int]:
-    """(number of the phase, step within it) of a run's step; the last phase's end belongs to the last phase."""
-    for number, phase in enumerate(phases):
-        if step < phase.end:
-            return number, step - phase.start
-    return len(phases) - 1, step - phases[-1].start
+def locate(phases: tuple[Phase, ...], step: int) -> int:
+    """The number of the phase that takes batch `step` (0-based); the last phase where the run has ended."""
+    return next((number for number, phase in enumerate(phases) if step < phase.end), len(phases) - 1)
+
+
+def saved_by(phases: tuple[Phase, ...], step: int) -> Phase:
+    """The phase that wrote checkpoint `step`: the one that took its last batch, whose carry it holds."""
+    return phases[locate(phases, max(step - 1, 0))]

@@ -31,6 +31,11 @@ class State:
     moments: Any
     carry: Tree
 
+    @property
+    def all_params(self) -> Tree:
+        """Trained and frozen parameters in one tree, as the objective takes them."""
+        return tree.merge(self.params, self.frozen)
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -49,10 +54,14 @@ class Layout:
         place = lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
         return jax.tree.map(place, self.shapes, self.shardings)
 
-    def whole(self, params: Tree, frozen: Tree) -> Tree:
-        """All parameters in one tree, as the objective takes them: see `partition.gather`."""
-        stored = tree.merge(self.shardings.params, self.shardings.frozen)
-        return partition.gather(tree.merge(params, frozen), stored)
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh that the state lies on."""
+        return self.shardings.step.mesh
+
+    def whole(self, params: Tree) -> Tree:
+        """All parameters as a layer multiplies by them: see `partition.gather`."""
+        return partition.gather(params, self.shardings.all_params)
 
 
 def parameters(objective: Objective) -> tuple[Tree, Tree]:
@@ -74,9 +83,9 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
     optimizer = build.build(config, shapes)
 
     frozen, params = tree.split(shapes, is_frozen)
-    begin = lambda params: (optimizer.init(params), objective.carry(batch))
     count = jax.ShapeDtypeStruct((), jnp.int32)
-    state = State(count, count, params, frozen, *jax.eval_shape(begin, params))
+    moments, carry = jax.eval_shape(optimizer.init, params), jax.eval_shape(lambda: objective.carry(batch))
+    state = State(count, count, params, frozen, moments, carry)
     frozen_names, param_names = tree.split(names, is_frozen)
     whole, by_row = partition.replicated(mesh), partition.batch_sharding(mesh)
     moment_names = build.moment_names(optimizer, state.params, param_names)
@@ -92,10 +101,16 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
     def create(key: Array) -> State:
         frozen, params = tree.split(meta.unbox(objective.init(key)), is_frozen)
         frozen, params = jax.device_put(frozen, shardings.frozen), jax.device_put(params, shardings.params)
-        moments, carry = jax.jit(begin, out_shardings=(shardings.moments, shardings.carry))(params)
-        return State(*jax.device_put((np.int32(0), np.int32(0)), whole), params, frozen, moments, carry)
+        moments = jax.jit(optimizer.init, out_shardings=shardings.moments)(params)
+        counts = jax.device_put((np.int32(0), np.int32(0)), whole)
+        return State(*counts, params, frozen, moments, zero_carry(objective, batch, mesh))
 
     return Layout(state, shardings, create)
+
+
+def zero_carry(objective: Objective, batch: int, mesh: Mesh) -> Tree:
+    """What flows into a first step: the objective's carry, split by rows."""
+    return jax.jit(lambda: objective.carry(batch), out_shardings=partition.batch_sharding(mesh))()
 
 
 def adopt(state: State, objective: Objective, batch: int, place: Layout) -> State:
@@ -103,4 +118,4 @@ def adopt(state: State, objective: Objective, batch: int, place: Layout) -> Stat
     shapes = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
     if shapes(state.carry) == shapes(place.shapes.carry):
         return state
-    return dataclasses.replace(state, carry=jax.jit(lambda: objective.carry(batch), out_shardings=place.shardings.carry)())
+    return dataclasses.replace(state, carry=zero_carry(objective, batch, place.mesh))

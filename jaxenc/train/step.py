@@ -9,7 +9,7 @@ import optax
 from jax import Array
 from jax.sharding import Mesh
 
-from jaxenc import rng, tree
+from jaxenc import rng
 from jaxenc.objectives.base import Objective
 from jaxenc.optim import build, clip, schedules
 from jaxenc.optim.config import OptimConfig
@@ -35,7 +35,6 @@ def train_step(
     optimizer: OptimConfig,
     phase: Phase,
     layout: Layout,
-    mesh: Mesh,
     state: State,
     batch: Mapping[str, Array],
 ) -> tuple[State, Report]:
@@ -46,14 +45,14 @@ def train_step(
     finite leaves parameters, moments and carry as they were, and counts as skipped.
     """
     keys = rng.training(config.seed, state.step, phase.batch)
-    example = corrupt(objective, keys, batch, mesh)
+    example = corrupt(objective, keys, batch, layout.mesh)
     grads, terms, weights, metrics, carry = accumulate.gradients(
         objective, config.microbatches, layout.whole, state.params, state.frozen, state.carry, example, keys
     )
     loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
     good = jnp.isfinite(loss) & jnp.isfinite(norm)
 
-    transform = build.build(optimizer, tree.merge(state.params, state.frozen))
+    transform = build.build(optimizer, state.all_params)
     grads = clip.clip_by_global_norm(grads, norm, optimizer.clip)
     direction, moments = transform.update(grads, state.moments, state.params)
     lr = schedules.learning_rate(optimizer, phase.lr, phase.warmup, phase.schedule_steps)(state.step - phase.schedule_start)
@@ -66,16 +65,16 @@ def train_step(
 
 
 def compile_step(
-    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout, mesh: Mesh
+    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout
 ) -> Callable[[State, Mapping[str, Array]], tuple[State, Report]]:
     """`train_step` jitted for one phase: state and batch sharded in and out, the old state donated. Call it under `jax.set_mesh`."""
 
     def step(state: State, batch: Mapping[str, Array]) -> tuple[State, Report]:
-        return train_step(objective, config, optimizer, phase, layout, mesh, state, batch)
+        return train_step(objective, config, optimizer, phase, layout, state, batch)
 
     return jax.jit(
         step,
-        in_shardings=(layout.shardings, partition.batch_sharding(mesh)),
-        out_shardings=(layout.shardings, partition.replicated(mesh)),
+        in_shardings=(layout.shardings, partition.batch_sharding(layout.mesh)),
+        out_shardings=(layout.shardings, partition.replicated(layout.mesh)),
         donate_argnums=0,
     )

@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 
-from jaxenc.data.pipeline import Order, evaluation_batches, prefetch
+from jaxenc.data.pipeline import Order, Pass, prefetch
 from jaxenc.data.random import feistel
 from jaxenc.data.sources import DataConfig, open_source
 
@@ -55,10 +55,6 @@ def test_slots_of_any_split_are_those_of_the_whole_batch():
         order.batch_at(0, slice(8, 9))
 
 
-def test_without_shuffling_rows_come_in_order():
-    assert Order(Numbers(5), 4, 0, shuffle=False).batch_at(1)["index"].tolist() == [4, 0, 1, 2]
-
-
 def test_epochs_and_seeds_give_other_orders():
     first, again = (Order(Numbers(100), 100, seed).batch_at for seed in (1, 1))
     assert first(0)["index"].tolist() == again(0)["index"].tolist() != first(1)["index"].tolist()
@@ -67,10 +63,22 @@ def test_epochs_and_seeds_give_other_orders():
 
 @pytest.mark.parametrize("batch", [1, 7, 10, 64])
 def test_an_evaluation_shows_every_row_once_and_padding_has_no_segment(batch):
-    batches = list(evaluation_batches(Numbers(10), batch))
+    once = Pass(Numbers(10), batch)
+    batches = [once.batch_at(step) for step in range(len(once))]
     assert {len(b["tokens"]) for b in batches} == {batch}
     real = np.concatenate([b["segments"][:, 0] for b in batches]) > 0
     assert np.concatenate([b["index"] for b in batches])[real].tolist() == list(range(10))
+    first, second = slice(0, batch // 2), slice(batch // 2, batch)
+    for step, whole in enumerate(batches):
+        halves = [once.batch_at(step, slots) for slots in (first, second)]
+        assert all(np.array_equal(np.concatenate([half[name] for half in halves]), whole[name]) for name in whole)
+
+
+def test_an_evaluation_of_some_rows_takes_the_first():
+    for rows in (4, 10, 99):
+        once = Pass(Numbers(10), 3, rows)
+        real = [int(b["segments"].any(1).sum()) for b in (once.batch_at(step) for step in range(len(once)))]
+        assert sum(real) == min(rows, 10) and len(real) == -(-min(rows, 10) // 3)
 
 
 @pytest.mark.parametrize("rows", ["text", "pairs"])

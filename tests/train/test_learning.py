@@ -29,11 +29,11 @@ def test_thirty_two_sentences_are_learnt_by_heart() -> None:
     optim, phase = OptimConfig(lr=5e-3, weight_decay=0.0), dataclasses.replace(tiny.phase(32, length, STEPS, lr=5e-3), warmup=30)
     with jax.set_mesh(where):
         place = layout(objective, optim, 32, where, "dp")
-        step = compile_step(objective, TrainConfig(batch=32, precision="float32"), optim, phase, place, where)
+        step = compile_step(objective, TrainConfig(batch=32, precision="float32"), optim, phase, place)
         state, batch = place.create(rng.init_key(0)), partition.place(rows, where)
         for _ in range(STEPS):
             state, report = step(state, batch)
-        assess = compile_evaluation(objective, 1, place, where)
+        assess = compile_evaluation(objective, 1, place)
         shifts = [{**rows, "index": np.arange(32, dtype=np.uint32) + 1000 * k} for k in range(8)]
-        numbers = evaluate(objective, assess, state.params, state.frozen, shifts, where)
+        numbers = evaluate(objective, assess, state.all_params, shifts, where)
     assert np.isfinite(report["loss"]) and numbers["mlm_accuracy"] >= 0.98, numbers

@@ -76,7 +76,7 @@ def write_recipe(run: Run, path: Path) -> Path:
 
 def saved(run: Run, workdir: Path, step: int) -> Any:
     """The state of a checkpoint, on the host."""
-    job = jobs.prepare(run, workdir)
+    job = jobs.prepare(run)
     with jax.set_mesh(job.mesh):
         start = begin.Start("resume", workdir / "checkpoints" / str(step), step)
         return jax.device_get(begin.begin(start, job.run.plan, job.run.train.seed, job.layout))

@@ -6,7 +6,7 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.run import Run
-from jaxenc.train.phases import Phase, Phases, locate, resolve
+from jaxenc.train.phases import Phase, Phases, locate, resolve, saved_by
 
 SINGLE = Phase(0, 100, 128, 256, 20, 1e-4, 10, 0, 100)
 
@@ -35,7 +35,12 @@ def test_a_number_of_values_that_disagrees_names_the_field(name: str) -> None:
 
 def test_every_step_belongs_to_one_phase_and_the_end_to_the_last() -> None:
     plan = resolve(Phases(steps=(3, 1, 2)), SINGLE)
-    assert [locate(plan, step) for step in range(7)] == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1), (2, 2)]
+    assert [locate(plan, step) for step in range(7)] == [0, 0, 0, 1, 2, 2, 2]
+
+
+def test_a_checkpoint_belongs_to_the_phase_that_took_its_last_batch() -> None:
+    plan = resolve(Phases(steps=(3, 1, 2)), SINGLE)
+    assert [plan.index(saved_by(plan, step)) for step in range(7)] == [0, 0, 0, 0, 1, 2, 2]
 
 
 def test_a_run_checks_its_phases() -> None:

@@ -1,0 +1,42 @@
+"""A run together with what it reads and where it computes."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from jax.sharding import Mesh
+
+from jaxenc.data.pipeline import Batches
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.objectives.base import Objective
+from jaxenc.train.phases import Phase
+from jaxenc.train.state import Layout, layout
+
+if TYPE_CHECKING:
+    from jaxenc.run import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What training and evaluation take.
+
+    batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
+    files: what every checkpoint carries beside the state.
+    """
+
+    run: Run
+    vocabulary: Vocabulary
+    mesh: Mesh
+    batches: Callable[[str, Phase, int], Batches]
+    files: Mapping[str, bytes | pathlib.Path]
+
+    def objective(self, phase: Phase) -> Objective:
+        """The objective at a phase's length, computed as this mesh's platform wants it."""
+        return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform)
+
+    def layout(self, phase: Phase) -> Layout:
+        """The shapes and shardings of the state in a phase."""
+        return layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
