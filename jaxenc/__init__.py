@@ -1,0 +1,17 @@
+"""Encoder language models, pretrained in JAX. `jaxenc.load(DIR)` opens one; nothing heavy is imported before it is called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from jaxenc.pretrained import Model
+
+
+def load(path: str | pathlib.Path, step: int | None = None) -> Model:
+    """The model of a run directory or of one checkpoint's folder: see `jaxenc.pretrained.load`."""
+    from jaxenc import pretrained
+
+    return pretrained.load(path, step)

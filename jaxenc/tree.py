@@ -6,6 +6,8 @@ from typing import Any
 
 from jaxenc.errors import UserError
 
+Tree = Any  # nested dicts of arrays, of what stands for arrays (shapes, shardings, names), or a dataclass of such dicts
+
 
 def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """(path, leaf) of a nested dict in sorted order; a path joins the keys with '/', as in `encoder/layer_03/attention/query/kernel`."""

@@ -91,8 +91,8 @@ class Probe(Objective):
     def reads(self) -> Mapping[str, int]:
         return self.inner.reads
 
-    def init(self, rng: Array) -> Any:
-        return self.inner.init(rng)
+    def init(self, key: Array) -> Any:
+        return self.inner.init(key)
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return self.inner.corrupt(key, one, step)

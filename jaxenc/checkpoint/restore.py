@@ -30,7 +30,7 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool) -> 
     """The first that applies: resume the newest valid step in `directory`, continue_from, init_from, fresh. '' means not asked for.
 
     The two paths name a run directory or a step's folder. check: compare every byte with its checksum. Damaged steps of `directory` are
-    set aside; another run's are left where they are. In a run of several processes, process 0 chooses and tells the others.
+    set aside; another run's are left where they are.
     Raises UserError for a missing path or one without a valid step.
     """
     step = newest_valid(directory, check, set_aside=True)

@@ -9,7 +9,7 @@ from jaxenc.cli import fill_mask
 from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import PREEMPTED, pretrain
 from jaxenc.cli.report import report
-from jaxenc.load import load
+from jaxenc.pretrained import load
 
 SENTENCES = (
     "Return the [MASK] of the given object.",

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         data=dataclasses.replace(recipe.data, path=args.data or recipe.data.path),
         eval=dataclasses.replace(recipe.eval, batch=args.batch or recipe.eval.batch),
     )
-    job = jobs.prepare(changed)
+    job = jobs.prepare(changed, args.workdir)
     saved = restore.read_json(path, jobs.MANIFEST)["tokenizer"]["fingerprint"]
     if saved != job.vocabulary.fingerprint:
         mend = f"build it with {path / 'tokenizer'}"

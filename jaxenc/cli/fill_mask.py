@@ -2,7 +2,7 @@
 
 import argparse
 
-from jaxenc.load import Guess, load
+from jaxenc.pretrained import Guess, load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from jaxenc.train.state import parameters
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 
 
-def prepare(run: Run) -> Job:
+def prepare(run: Run, workdir: pathlib.Path) -> Job:
     """Opens the data that the run names and lays out the mesh. Raises UserError for whatever does not fit together."""
     if not run.data.path:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
@@ -40,7 +40,7 @@ def prepare(run: Run) -> Job:
         MANIFEST: (path / MANIFEST).read_bytes(),
         TOKENIZER: path / TOKENIZER,
     }
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, files)
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, workdir, files)
 
 
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_from: str = "") -> Outcome:
     """Trains `recipe` in `workdir`: resumes what is there, or continues, initialises or starts afresh, in this order."""
-    job = jobs.prepare(recipe)
+    job = jobs.prepare(recipe, workdir)
     directory = workdir / "checkpoints"
     jobs.refuse_other_run(job, workdir)
     start = restore.choose(directory, continue_from, init_from, job.run.checkpoint.verify)

@@ -2,14 +2,13 @@
 
 import abc
 from collections.abc import Mapping
-from typing import Any
 
 from jax import Array
 
 from jaxenc import metrics as metric_sums
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
-Tree = Any
 Sums = dict[str, tuple[Array, Array]]
 
 
@@ -30,7 +29,7 @@ class Objective(abc.ABC):
         """The batch fields that `corrupt` takes, each with the bound that its values stay below (rows of a table), 0 for none."""
 
     @abc.abstractmethod
-    def init(self, rng: Array) -> Tree:
+    def init(self, key: Array) -> Tree:
         """Parameters in float32, boxed with their logical axis names (`train/state.py` unboxes them).
 
         Traceable; it draws and computes nothing else.

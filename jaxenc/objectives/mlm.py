@@ -19,10 +19,11 @@ from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import MlmHead
 from jaxenc.models.bert import Bert, BertConfig, forward_flops
 from jaxenc.objectives import losses
-from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import tokens as token_masking
 from jaxenc.objectives.corrupt.tokens import TokenMasking
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,9 +14,10 @@ from jaxenc.execution import Execution
 from jaxenc.layers.heads import Classifier, Pooler
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives import losses
-from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """The optimizer of a configuration, and the logical axes of its state."""
 
-from typing import Any
-
 import jax
 import optax
 
@@ -9,8 +7,7 @@ from jaxenc.errors import UserError
 from jaxenc.optim import masks
 from jaxenc.optim.adam import scale_by_adam
 from jaxenc.optim.config import OptimConfig
-
-Tree = Any
+from jaxenc.tree import Tree
 
 
 def build(config: OptimConfig, params: Tree) -> optax.GradientTransformation:

@@ -1,12 +1,10 @@
 """Clipping by the global norm."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-Tree = Any
+from jaxenc.tree import Tree
 
 
 def clip_by_global_norm(grads: Tree, norm: Array, limit: float) -> Tree:

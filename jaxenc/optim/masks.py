@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from jaxenc import tree
 from jaxenc.errors import UserError
 from jaxenc.optim.config import OptimConfig
-
-Tree = Any
+from jaxenc.tree import Tree
 
 
 def decay_mask(config: OptimConfig, params: Tree) -> Tree:

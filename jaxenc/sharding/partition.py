@@ -10,8 +10,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxenc.errors import UserError
 from jaxenc.sharding import multihost, rules
-
-Tree = Any
+from jaxenc.tree import Tree
 
 
 def shardings(shapes: Tree, names: Tree, mesh: Mesh, preset: str) -> Tree:

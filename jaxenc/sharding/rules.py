@@ -19,11 +19,7 @@ TABLE = {
     "embed": ("fsdp",),
     "mlp": ("tensor",),
     "heads": ("tensor",),
-    "kv": (),
     "norm": (),
-    "layers": (),
-    "relpos": (),
-    "char": (),
 }
 
 

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import tree
-from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.objectives.base import Objective, Sums
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 
 def split(parts: int, leaf: Array) -> Array:

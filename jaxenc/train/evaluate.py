@@ -10,10 +10,11 @@ from jax.sharding import Mesh
 
 from jaxenc import metrics, rng
 from jaxenc.data.batch import Batch
-from jaxenc.objectives.base import Objective, Sums, Tree
+from jaxenc.objectives.base import Objective, Sums
 from jaxenc.sharding import partition
 from jaxenc.train.state import Layout, zero_carry
 from jaxenc.train.step import corrupt
+from jaxenc.tree import Tree
 
 
 def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Callable[..., tuple[Sums, Tree]]:

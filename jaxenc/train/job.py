@@ -1,4 +1,4 @@
-"""A run together with what it reads and where it computes."""
+"""A run together with what it reads, where it computes and where it writes."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Job:
     vocabulary: Vocabulary
     mesh: Mesh
     batches: Callable[[str, Phase, int], Batches]
+    directory: pathlib.Path
     files: Mapping[str, bytes | pathlib.Path]
 
     def objective(self, phase: Phase) -> Objective:

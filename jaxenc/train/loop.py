@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Generator, Mapping
 
 import jax
@@ -9,7 +10,7 @@ import jax
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.data import pipeline
 from jaxenc.data.batch import Batch, check_fields, check_ranges
-from jaxenc.objectives.base import Objective, Tree
+from jaxenc.objectives.base import Objective
 from jaxenc.sharding import multihost, partition
 from jaxenc.train import evaluate, phases
 from jaxenc.train.job import Job
@@ -19,6 +20,7 @@ from jaxenc.train.record import Recorder
 from jaxenc.train.signals import Stop
 from jaxenc.train.state import Layout, State, adopt
 from jaxenc.train.step import compile_step
+from jaxenc.tree import Tree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,12 +84,13 @@ def read_ahead(job: Job, phase: Phase, objective: Objective, step: int) -> Gener
 
 
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree], Mapping[str, float]]:
-    """A function from all parameters to the held-out numbers, compiled at its first use. Raises as `read_ahead` does."""
+    """A function from all parameters to the held-out numbers. Its first use opens the data and compiles; it raises as `read_ahead` does."""
     compiled = evaluate.compile_evaluation(objective, job.run.train.seed, place)
     rows = evaluate.padded_batch(job.run.eval.batch, job.mesh)
-    batch_at, count = reader(job, "held_out", phase, rows, objective)
+    held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
 
     def assess(params: Tree) -> Mapping[str, float]:
+        batch_at, count = held_out()
         with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
             return evaluate.evaluate(objective, compiled, params, batches, job.mesh)
 

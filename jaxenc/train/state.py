@@ -12,10 +12,11 @@ from jax import Array
 from jax.sharding import Mesh
 
 from jaxenc import rng, tree
-from jaxenc.objectives.base import Objective, Tree
+from jaxenc.objectives.base import Objective
 from jaxenc.optim import build, masks
 from jaxenc.optim.config import OptimConfig
 from jaxenc.sharding import partition
+from jaxenc.tree import Tree
 
 
 @jax.tree_util.register_dataclass

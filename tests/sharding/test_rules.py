@@ -10,7 +10,7 @@ from jaxenc.sharding.rules import PRESETS, TABLE, spec
         (("embed", "mlp"), P(None, None), P("fsdp", None), P("fsdp", "tensor")),
         (("heads", "embed"), P(None, None), P(None, "fsdp"), P("tensor", "fsdp")),
         (("vocab", "table_embed"), P(None, None), P("fsdp", None), P(("tensor", "fsdp"), None)),
-        (("layers", "embed", None), P(None, None, None), P(None, "fsdp", None), P(None, "fsdp", None)),
+        (("norm", "embed", None), P(None, None, None), P(None, "fsdp", None), P(None, "fsdp", None)),
         (("batch", "length"), P("data", None), P(("data", "fsdp"), None), P(("data", "fsdp"), None)),
         (("norm",), P(None), P(None), P(None)),
         ((), P(), P(), P()),

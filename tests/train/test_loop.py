@@ -7,12 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import jax
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 from jaxenc import config
 from jaxenc.checkpoint.config import CheckpointConfig
@@ -76,7 +78,7 @@ def write_recipe(run: Run, path: Path) -> Path:
 
 def saved(run: Run, workdir: Path, step: int) -> Any:
     """The state of a checkpoint, on the host."""
-    job = jobs.prepare(run)
+    job = jobs.prepare(run, workdir)
     with jax.set_mesh(job.mesh):
         start = begin.Start("resume", workdir / "checkpoints" / str(step), step)
         return jax.device_get(begin.begin(start, job.run.plan, job.run.train.seed, job.layout))
@@ -97,6 +99,23 @@ def assert_same_run(run: Run, stopped: Path, whole: Path, step: int, border: int
     tiny.assert_bitwise(saved(run, stopped, step), saved(run, whole, step))
     assert rows(stopped, border) == rows(whole, border)
     assert (stopped / "examples.log").read_text() == (whole / "examples.log").read_text()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the runs of this file compile again and again is compiled once; the processes that it starts compile for themselves."""
+    cached = {
+        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in cached}
+    for values in (cached, before):
+        compilation_cache.reset_cache()
+        for name, value in values.items():
+            jax.config.update(name, value)
+        if values is cached:
+            yield
 
 
 @pytest.fixture(scope="module")

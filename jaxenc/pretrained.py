@@ -9,14 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxenc import tree
 from jaxenc.checkpoint import restore
-from jaxenc.data import manifest as manifests
 from jaxenc.data import tokenizers
 from jaxenc.data.batch import Batch
 from jaxenc.data.tokenizers import Tokenizer
-from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+from jaxenc.objectives.base import Objective
 from jaxenc.objectives.mlm import Mlm
 from jaxenc.objectives.pair import Pair
 from jaxenc.run import Run, from_dict
@@ -38,19 +36,16 @@ class Model:
     config: Run
     params: Mapping[str, Any]
     tokenizer: Tokenizer
-    vocabulary: Vocabulary
 
     def mlm(self) -> Mlm:
         """The masked-token part of the objective."""
-        objective = self.config.build(self.vocabulary, self.config.plan[-1], jax.devices()[0].platform)
-        if isinstance(objective, Pair):
-            return objective.mlm
-        return objective
+        objective = _objective(self.config, self.tokenizer)
+        return objective.mlm if isinstance(objective, Pair) else objective
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
         """For each [MASK] of `text`, the `k` likeliest tokens, likeliest first. Raises UserError without [MASK] or with too long a text."""
         ids = self.tokenizer.encode_prompt(text)
-        at = [i for i, token in enumerate(ids) if token == self.vocabulary.mask]
+        at = [i for i, token in enumerate(ids) if token == self.tokenizer.vocabulary.mask]
         if not at:
             raise UserError(f"{text!r} holds no [MASK]: write [MASK] in the place of a word")
         longest = self.config.model.positions
@@ -68,11 +63,14 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
     folder = pathlib.Path(path)
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = from_dict(restore.read_json(where, "config.json"))
-    vocabulary = manifests.read(where).tokenizer
-    objective = config.build(vocabulary, config.plan[-1], jax.devices()[0].platform)
-    shapes, _ = parameters(objective)
-    wanted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), tree.map_with_path(lambda _, leaf: leaf, shapes))
-    return Model(config, restore.restore_params(where, wanted), tokenizers.load(where / "tokenizer"), vocabulary)
+    tokenizer = tokenizers.load(where / "tokenizer")
+    shapes, _ = parameters(_objective(config, tokenizer))
+    return Model(config, restore.restore_params(where, shapes), tokenizer)
+
+
+def _objective(config: Run, tokenizer: Tokenizer) -> Objective:
+    """The objective of the last phase, computed as the first device wants it."""
+    return config.build(tokenizer.vocabulary, config.plan[-1], jax.devices()[0].platform)
 
 
 def _one_row(ids: list[int], at: list[int]) -> Batch:
