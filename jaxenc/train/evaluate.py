@@ -42,7 +42,7 @@ def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, batch
     carry: Tree = None
     for batch in batches:
         carry = zero_carry(objective, len(batch["index"]) * jax.process_count(), mesh) if carry is None else carry
-        rows = {name: batch[name] for name in objective.reads}
+        rows = {name: batch[name] for name in {*objective.reads, "index"}}
         sums, carry = step(params, carry, partition.place(rows, mesh))
         total, pending = metrics.add(total, jax.device_get(pending)), sums
     return objective.summary(metrics.add(total, jax.device_get(pending)))
