@@ -10,7 +10,6 @@ import jax
 from jaxenc.checkpoint import restore
 from jaxenc.cli import jobs
 from jaxenc.config import flatten
-from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train import phases
@@ -37,10 +36,7 @@ def run(args: argparse.Namespace) -> int:
         eval=dataclasses.replace(recipe.eval, batch=args.batch or recipe.eval.batch),
     )
     job = jobs.prepare(changed, args.workdir)
-    saved = restore.read_json(path, jobs.MANIFEST)["tokenizer"]["fingerprint"]
-    if saved != job.vocabulary.fingerprint:
-        mend = f"build it with {path / 'tokenizer'}"
-        raise UserError(f"--data {changed.data.path}: it was made with another tokenizer than the checkpoint's: {mend}")
+    jobs.refuse_other_tokenizer(job, path)
     step, plan = int(path.name), job.run.plan
     phase = plan[phases.locate(plan, max(step - 1, 0))[0]]
     with jax.set_mesh(job.mesh):

@@ -21,7 +21,7 @@ from jaxenc.sharding import multihost, partition
 from jaxenc.train import evaluate, phases
 from jaxenc.train.log import Log
 from jaxenc.train.phases import Phase
-from jaxenc.train.record import Recorder
+from jaxenc.train.record import Recorder, evaluated
 from jaxenc.train.signals import Stop
 from jaxenc.train.state import Layout, State, adopt, layout
 from jaxenc.train.step import compile_step
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 class Job:
     """A run together with what it reads and where it writes.
 
-    source(split, phase): the rows of `train` or `held_out` at a phase's length. files: what every checkpoint carries beside the state.
+    source(split, phase): the rows of `train` or `held_out` at a phase's length. evaluates: whether any document is held out.
+    files: what every checkpoint carries beside the state.
     """
 
     run: Run
     vocabulary: Vocabulary
     mesh: Mesh
     source: Callable[[str, Phase], Source]
+    evaluates: bool
     directory: pathlib.Path
     files: Mapping[str, bytes | pathlib.Path]
 
@@ -66,12 +68,17 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, so a failed evaluation loses nothing. Raises UserError when a save failed, Diverged after too many non-finite steps.
+    evaluation, so a failed evaluation loses nothing, and a run that was stopped in between makes it up. Raises UserError when a save
+    failed, Diverged after too many non-finite steps.
     """
     run, step = job.run, int(state.step)
     plan = run.plan
     log = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad)
     held_out: Mapping[str, float] = {}
+    if lacks_evaluation(job, step):
+        before = plan[phases.locate(plan, step - 1)[0]]
+        held_out = evaluation(job, before, job.objective(before))(state)
+        log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step)[0] :]:
         objective, place = job.objective(phase), job.layout(phase)
         state = adopt(state, objective, phase.batch, place)
@@ -91,7 +98,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 if stop.requested:
                     checkpoints.wait()
                     return Outcome(step, True, held_out)
-                if last or is_due(run.eval.every, step):
+                if evaluation_due(job, step):
                     log.flush()
                     held_out = assess(state)
                     log.evaluated(step, held_out)
@@ -102,6 +109,16 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
 def is_due(every: int, step: int) -> bool:
     """Whether something done every so many steps (0 = never) is done after this one."""
     return every > 0 and step % every == 0
+
+
+def evaluation_due(job: Job, step: int) -> bool:
+    """Whether a run that nothing stops evaluates after this step: every `eval.every` steps and at its end."""
+    return job.evaluates and (step >= job.run.plan[-1].end or is_due(job.run.eval.every, step))
+
+
+def lacks_evaluation(job: Job, step: int) -> bool:
+    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation."""
+    return step > 0 and evaluation_due(job, step) and not evaluated(job.directory, step)
 
 
 def read_ahead(job: Job, phase: Phase, objective: Objective, step: int) -> Generator[Batch]:
