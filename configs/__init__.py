@@ -1,4 +1,7 @@
-"""Recipes: `get_config(argument='') -> ConfigDict`, made from a Run, one file a recipe. `--config bert/base` names bert/base.py here."""
+"""Recipes: `get_config() -> ConfigDict`, made from a Run, one file a recipe. `--config bert/base` names bert/base.py here.
+
+A recipe that takes what stands behind a colon, as in `bert/sizes:4x512`, is `get_config(argument='')`.
+"""
 
 from ml_collections import ConfigDict
 

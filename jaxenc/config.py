@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import math
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -75,15 +76,26 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any
 
 
 def _scalar(hint: type, value: Any, where: str) -> Any:
-    """`value` as an int, float, bool or str; an int is a float too, a bool is never a number."""
+    """`value` as an int, finite float, bool or str; an int is a float too, a bool is never a number."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is float and number:
+    if hint is float and number and math.isfinite(value):
         return float(value)
     if hint is int and number and float(value).is_integer():
         return int(value)
     if hint in (bool, str) and isinstance(value, hint):
         return value
     raise UserError(f"{where} is {value!r}: it takes a value of type {hint.__name__}")
+
+
+def at_least(low: float, part: str, values: Any, *names: str) -> None:
+    """Raises UserError for the first field of the dataclass `values` that is below `low`, each value of a tuple field counted.
+
+    part: what the fields are called before the dot, such as `train`.
+    """
+    for name in names:
+        held = getattr(values, name)
+        if any(value < low for value in (held if isinstance(held, tuple) else (held,))):
+            raise UserError(f"{part}.{name} is {held}: it is at least {low}")
 
 
 def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

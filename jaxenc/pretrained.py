@@ -43,7 +43,12 @@ class Model:
         return objective.mlm if isinstance(objective, Pair) else objective
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
-        """For each [MASK] of `text`, the `k` likeliest tokens, likeliest first. Raises UserError without [MASK] or with too long a text."""
+        """For each [MASK] of `text`, the `k` likeliest tokens, likeliest first.
+
+        Raises UserError without [MASK], with too long a text and for a `k` that the vocabulary does not have.
+        """
+        if not 1 <= k <= self.vocabulary.size:
+            raise UserError(f"{k} candidates are asked for: ask for 1 to {self.vocabulary.size}")
         ids = self.tokenizer.encode_prompt(text)
         at = [i for i, token in enumerate(ids) if token == self.tokenizer.vocabulary.mask]
         if not at:

@@ -13,5 +13,5 @@ from ml_collections import ConfigDict
 from jaxenc.models.sizes import BERT, bert
 
 
-def get_config(argument: str = "") -> ConfigDict:
+def get_config() -> ConfigDict:
     return recipe(published(bert(*BERT["base"])))

@@ -18,7 +18,7 @@ from jaxenc.optim.config import OptimConfig
 from jaxenc.train.phases import Phases
 
 
-def get_config(argument: str = "") -> ConfigDict:
+def get_config() -> ConfigDict:
     phases = Phases(
         steps=(7038, 1563),
         length=(128, 512),

@@ -19,7 +19,7 @@ from jaxenc.run import Run
 from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
 
 
-def get_config(argument: str = "") -> ConfigDict:
+def get_config() -> ConfigDict:
     model: BertConfig = dataclasses.replace(bert(4, 512), dropout=0.0, attention_dropout=0.0)
     run = Run(
         objective=MlmConfig(),

@@ -17,7 +17,7 @@ from jaxenc.run import Run
 from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
 
 
-def get_config(argument: str = "") -> ConfigDict:
+def get_config() -> ConfigDict:
     run = Run(
         objective=MlmConfig(),
         model=BertConfig(vocab_size=4096, width=128, layers=2, heads=2, feed_forward=512, positions=64, dropout=0.0, attention_dropout=0.0),

@@ -2,10 +2,12 @@
 
 import dataclasses
 
+from jaxenc.config import at_least
+
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointConfig:
-    """every: steps between two checkpoints.
+    """every: steps between two checkpoints, 0 = only after the last step or at a request to stop.
 
     keep: how many of the newest steps stay, at least 1.
     keep_every: steps that are multiples of it stay for good; 0 keeps none for good.
@@ -16,3 +18,7 @@ class CheckpointConfig:
     keep: int = 3
     keep_every: int = 0
     verify: bool = True
+
+    def __post_init__(self) -> None:
+        at_least(1, "checkpoint", self, "keep")
+        at_least(0, "checkpoint", self, "every", "keep_every")

@@ -32,9 +32,7 @@ class Manager:
     """
 
     def __init__(self, directory: Path, config: CheckpointConfig, stage: Callable[[str], None] = lambda name: None) -> None:
-        """Makes the directory and removes what a killed run left half-written; UserError when that fails or `keep` is below 1."""
-        if config.keep < 1:
-            raise UserError(f"config.checkpoint.keep is {config.keep}: it takes at least 1")
+        """Makes the directory and removes what a killed run left half-written; UserError when that fails."""
         self._directory = Path(directory).absolute()
         self._config = config
         self._stage = stage

@@ -4,8 +4,10 @@ import ast
 import difflib
 import importlib
 import importlib.util
+import inspect
 import json
 import pathlib
+import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ import jaxenc.configs
 from jaxenc import config
 from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
+from jaxenc.train.phases import OVERRULES
 
 
 def resolve(name: str, overrides: Sequence[str]) -> Run:
@@ -24,7 +27,18 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
     name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user's own with `get_config`, which runs
     because they named it, or a config.json of a run, which is only read. Raises UserError for whatever does not fit, with near names.
     """
-    return from_dict(_override(_load(name), overrides))
+    run = from_dict(_override(_load(name), overrides))
+    _check_effect(run, overrides)
+    return run
+
+
+def _check_effect(run: Run, overrides: Sequence[str]) -> None:
+    """Raises UserError for an override that says nothing because the phases of the recipe have values of their own."""
+    given = {item.removeprefix("--config.").partition("=")[0] for item in overrides}
+    for name, field in {"steps": "train.steps", **OVERRULES}.items():
+        values = getattr(run.phases, name)
+        if values and field in given:
+            raise UserError(f"--config.{field}: phases.{name} is {values} and decides: set --config.phases.{name}=..., one value a phase")
 
 
 def names() -> list[str]:
@@ -37,27 +51,65 @@ def names() -> list[str]:
 def _load(name: str) -> ConfigDict:
     path, _, argument = name.partition(":")
     if path.endswith(".json"):
-        return _from_json(pathlib.Path(path))
-    module = _from_file(pathlib.Path(path)) if path.endswith(".py") else _from_package(path)
-    return module.get_config(argument)
+        return _whole(_from_json(pathlib.Path(path)), path)
+    if path.endswith(".py"):
+        return _whole(_from_file(pathlib.Path(path), argument), path)
+    return _call(_from_package(path), path, argument)
 
 
-def _from_json(path: pathlib.Path) -> ConfigDict:
+def _whole(data: dict[str, Any], path: str) -> ConfigDict:
+    """`data` with the fields that it leaves at their defaults, so that overrides know them."""
     try:
-        return ConfigDict(config.to_dict(from_dict(json.loads(path.read_text()))))
+        return ConfigDict(config.to_dict(from_dict(data)))
+    except UserError as error:
+        raise UserError(f"--config {path}: {error}") from error
+
+
+def _from_json(path: pathlib.Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise UserError(f"--config {path}: {error}: name a run's config.json") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"--config {path}: {why}: name a run's config.json") from error
+    if not isinstance(data, dict):
+        raise UserError(f"--config {path}: holds no JSON object: name a run's config.json")
+    return data
 
 
-def _from_file(path: pathlib.Path) -> Any:
+def _from_file(path: pathlib.Path, argument: str) -> dict[str, Any]:
+    """What the user's own `get_config` returns; whatever their file raises is one line that names its place there."""
     if not path.is_file():
-        raise UserError(f"--config {path}: no such file")
+        raise UserError(f"--config {path}: no such file: name a recipe or a Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if not hasattr(module, "get_config"):
-        raise UserError(f"--config {path}: it has no function get_config(argument='') that returns a ConfigDict")
-    return module
+    try:
+        spec.loader.exec_module(module)
+        if not hasattr(module, "get_config"):
+            raise UserError(f"--config {path}: it has no function get_config() that returns a ConfigDict: add one")
+        recipe = _call(module, str(path), argument)
+    except UserError:
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError(f"--config {path}:{_line(error, path)}: {why}: mend the file") from error
+    if not isinstance(recipe, ConfigDict):
+        raise UserError(f"--config {path}: get_config returns {type(recipe).__name__}: return jaxenc.configs.recipe(Run(...))")
+    return recipe.to_dict()
+
+
+def _line(error: Exception, path: pathlib.Path) -> int:
+    """The last line of the file `path` that `error` came through."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno or 1
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), 1)
+
+
+def _call(module: Any, name: str, argument: str) -> Any:
+    """`get_config` of a recipe, which takes what stands behind the colon of its name or nothing."""
+    if argument and not inspect.signature(module.get_config).parameters:
+        raise UserError(f"--config {name}:{argument}: this recipe takes nothing after a colon: name {name}")
+    return module.get_config(*[argument] * bool(argument))
 
 
 def _from_package(name: str) -> Any:

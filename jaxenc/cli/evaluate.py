@@ -10,11 +10,10 @@ import jax
 from jaxenc.checkpoint import restore
 from jaxenc.cli import jobs
 from jaxenc.config import flatten
-from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train import phases
-from jaxenc.train.loop import evaluation
+from jaxenc.train.evaluate import evaluation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,10 +35,7 @@ def run(args: argparse.Namespace) -> int:
         eval=dataclasses.replace(recipe.eval, batch=args.batch or recipe.eval.batch),
     )
     job = jobs.prepare(changed, args.workdir)
-    saved = restore.read_json(path, jobs.MANIFEST)["tokenizer"]["fingerprint"]
-    if saved != job.vocabulary.fingerprint:
-        mend = f"build it with {path / 'tokenizer'}"
-        raise UserError(f"--data {changed.data.path}: it was made with another tokenizer than the checkpoint's: {mend}")
+    jobs.refuse_other_tokenizer(job, path)
     step = int(path.name)
     phase = phases.saved_by(job.run.plan, step)
     with jax.set_mesh(job.mesh):

@@ -9,12 +9,15 @@ from jaxenc.checkpoint import refusals, restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
 from jaxenc.data import sources
-from jaxenc.data.files import write_bytes
+from jaxenc.data.files import user_errors, write_bytes
+from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches, Order, Pass
+from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding import partition
 from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
@@ -40,14 +43,53 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
         MANIFEST: (path / MANIFEST).read_bytes(),
         TOKENIZER: path / TOKENIZER,
     }
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, workdir, files)
+    evaluates = manifest.splits["held_out"].tokens > 0
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files)
+
+
+def check(job: Job) -> None:
+    """Raises UserError for what would stop the run later: rows, batches or parameters that do not fit. Nothing is written yet."""
+    for phase in job.run.plan:
+        partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
+        for split in SPLITS if job.evaluates else SPLITS[:1]:
+            missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
+            if missing:
+                raise UserError(f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks: set data.rows")
+    job.layout(job.run.plan[0])
+
+
+def check_data(job: Job) -> None:
+    """Compares every byte of the data with the manifest's checksums, once in the life of a run. Raises UserError for a changed file."""
+    open_split(job.run.data.path, SPLITS[0], verify=True)
+
+
+def warnings(job: Job) -> list[str]:
+    """A line for each thing that a run is allowed and rarely meant."""
+    lines = [
+        f"warning: optim.warmup is {phase.warmup} and the schedule has {phase.schedule_steps} steps: the rate never reaches {phase.lr:g}"
+        for phase in job.run.plan
+        if phase.warmup >= phase.schedule_steps
+    ]
+    return lines if job.evaluates else [*lines, "warning: the data holds no held-out documents: this run is not evaluated"]
 
 
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
-    path = workdir / CONFIG
-    if path.exists():
-        _refuse(json.loads(path.read_text()), json.loads((workdir / MANIFEST).read_text()), job)
+    if (workdir / CONFIG).exists():
+        _refuse(read_json(workdir / CONFIG), read_json(workdir / MANIFEST), job)
+
+
+def read_json(path: pathlib.Path) -> dict:
+    """The object in a JSON file of a run directory. Raises UserError when it is missing or damaged."""
+    with user_errors(path, "start in a new work directory"):
+        text = path.read_bytes()
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{path}: is not JSON ({error}); start in a new work directory") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: holds no JSON object; start in a new work directory")
+    return data
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
@@ -55,9 +97,17 @@ def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
     _refuse(restore.read_json(step_dir, CONFIG), restore.read_json(step_dir, MANIFEST), job)
 
 
+def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
+    """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
+    saved = restore.read_json(step_dir, MANIFEST)["tokenizer"]["fingerprint"]
+    if saved != job.vocabulary.fingerprint:
+        mend = f"build it with {step_dir / TOKENIZER}"
+        raise UserError(f"data {job.run.data.path}: it was made with another tokenizer than checkpoint {step_dir}: {mend}")
+
+
 def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:
     def facts(manifest: dict) -> dict:
-        return {"data": {"fingerprint": manifest["fingerprint"]}, "tokenizer": manifest["tokenizer"]["fingerprint"]}
+        return {"data": {"fingerprint": manifest.get("fingerprint")}, "tokenizer": dict(manifest.get("tokenizer", {})).get("fingerprint")}
 
     refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if job.run.optim.schedule == "constant" else []))
@@ -66,9 +116,9 @@ def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:
 
 def write_facts(job: Job, workdir: pathlib.Path) -> None:
     """Writes config.json and manifest.json of the run directory."""
-    workdir.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, MANIFEST):
-        write_bytes(workdir / name, job.files[name])
+        with user_errors(workdir / name, "free some space or choose another work directory"):
+            write_bytes(workdir / name, job.files[name])
 
 
 def describe(job: Job, start: Start) -> str:

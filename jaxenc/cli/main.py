@@ -1,12 +1,16 @@
 """`jaxenc COMMAND`: one file a command, and one place where errors become a line and an exit code."""
 
 import argparse
+import contextlib
 import errno
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from jaxenc.errors import Diverged, UserError
 
@@ -29,37 +33,52 @@ DISK = {
     errno.EACCES: "check the permissions",
     errno.EPERM: "check the permissions",
     errno.EROFS: "choose another place",
+    errno.EEXIST: "choose another place",
+    errno.ENOTDIR: "choose another place",
+    errno.EISDIR: "choose another place",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EIO: "check the disk",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command. Returns 0 done · 2 bad input or config · 75 stopped by preemption, run again · 1 anything else."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in argv
-    argv = [item for item in argv if item != "--debug"]
-    overrides = [item for item in argv if item.startswith("--config.")]
-    args = _parser(argv).parse_args([item for item in argv if not item.startswith("--config.")])
-    if overrides and not hasattr(args, "config"):
-        return _fail(f"{overrides[0]}: `jaxenc {args.command}` takes no config", BAD_INPUT)
-    args.overrides = overrides
     try:
-        return _module(args.command).run(args)
-    except (UserError, Diverged, OSError) as error:
-        if debug:
-            traceback.print_exc()
-        if isinstance(error, OSError):
-            if error.errno not in DISK:
-                raise
-            return _fail(f"{error.strerror}: {error.filename or 'output'}: {DISK[error.errno]}", BAD_INPUT)
-        return _fail(str(error), FAILED if isinstance(error, Diverged) else BAD_INPUT)
+        with _terminated_as_interrupted():
+            code = _run([item for item in argv if item != "--debug"])
+            sys.stdout.flush()
+            return code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except (UserError, Diverged, OSError, KeyboardInterrupt) as error:
+        if isinstance(error, OSError) and error.errno not in DISK:
+            raise
+        if "--debug" in argv:
+            traceback.print_exc()
+        return _fail(error)
+
+
+def _run(argv: list[str]) -> int:
+    overrides = [item for item in argv if item.startswith("--config.")]
+    args = _parser(argv).parse_args([item for item in argv if not item.startswith("--config.")])
+    if overrides and not hasattr(args, "config"):
+        raise UserError(f"{overrides[0]}: `jaxenc {args.command}` takes no config")
+    args.overrides = overrides
+    return _module(args.command).run(args)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Whose complaint is one line, as every other error of a user's."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}: `{self.prog} --help` shows what it takes")
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser, with the options of the command that `argv` names: only that command's file is imported."""
-    parser = argparse.ArgumentParser("jaxenc", description="Pretrain encoder language models in JAX.")
+    parser = _Parser("jaxenc", description="Pretrain encoder language models in JAX.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         description = summary[0].upper() + summary[1:] + "."
@@ -69,11 +88,29 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM unwinds as Ctrl-C does, so that a command removes its temporary files; `pretrain` puts its own handlers on top."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _module(command: str) -> object:
     return importlib.import_module("jaxenc.cli." + command.replace("-", "_"))
 
 
-def _fail(message: str, code: int) -> int:
+def _fail(error: BaseException) -> int:
+    """Prints the one line of an error and returns its exit code."""
+    code = BAD_INPUT if isinstance(error, (UserError, OSError)) else FAILED
+    message = "interrupted: nothing half-written is left; run it again" if isinstance(error, KeyboardInterrupt) else str(error)
+    if isinstance(error, OSError):
+        message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"
     print(f"jaxenc: {message}", file=sys.stderr)
     return code
 

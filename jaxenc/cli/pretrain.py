@@ -2,17 +2,21 @@
 
 import argparse
 import pathlib
+import sys
 
 import jax
 
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.restore import Start
 from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
+from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
 from jaxenc.train.begin import begin, is_finite
-from jaxenc.train.loop import Outcome, train
+from jaxenc.train.job import Job
+from jaxenc.train.loop import Outcome, lacks_evaluation, train
 from jaxenc.train.record import Recorder
 from jaxenc.train.signals import Stop
 
@@ -34,21 +38,38 @@ def run(args: argparse.Namespace) -> int:
 
 
 def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_from: str = "") -> Outcome:
-    """Trains `recipe` in `workdir`: resumes what is there, or continues, initialises or starts afresh, in this order."""
+    """Trains `recipe` in `workdir`: resumes what is there, or continues, initialises or starts afresh, in this order.
+
+    Nothing is written before everything that can be refused has been looked at; a finished run is left as it is.
+    """
     job = jobs.prepare(recipe, workdir)
-    directory = workdir / "checkpoints"
+    jobs.check(job)
     jobs.refuse_other_run(job, workdir)
-    start = restore.choose(directory, continue_from, init_from, job.run.checkpoint.verify)
-    if start.kind == "resume":
-        jobs.refuse_other_state(job, start.path)
-    jobs.write_facts(job, workdir)
-    with jax.set_mesh(job.mesh), Stop() as stop, Manager(directory, job.run.checkpoint) as checkpoints:
+    with held(workdir, "wait for it, or choose another --workdir"):
+        start = restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify)
+        if start.kind == "resume":
+            jobs.refuse_other_state(job, start.path)
+            if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
+                print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
+                return Outcome(start.step, False, {})
+        else:
+            jobs.check_data(job)
+        if start.kind in ("continue", "init"):
+            jobs.refuse_other_tokenizer(job, start.path)
+        return _train(job, start, workdir)
+
+
+def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
+    with jax.set_mesh(job.mesh), Stop() as stop:
         state = begin(start, job.run.plan, job.run.train.seed, job.layout)
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a parameter is not a finite number: start from an older step")
-        recorder = Recorder(workdir, int(state.step), job.run.log.examples, job.run.log.tensorboard)
-        recorder.say(jobs.describe(job, start))
-        try:
-            return train(job, state, recorder, checkpoints, stop)
-        finally:
-            recorder.close()
+        jobs.write_facts(job, workdir)
+        with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
+            recorder = Recorder(workdir, int(state.step), job.run.log.examples, job.run.log.tensorboard)
+            for line in (jobs.describe(job, start), *jobs.warnings(job)):
+                recorder.say(line)
+            try:
+                return train(job, state, recorder, checkpoints, stop)
+            finally:
+                recorder.close()

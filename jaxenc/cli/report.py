@@ -3,6 +3,7 @@
 import argparse
 import json
 import pathlib
+import sys
 from typing import Any
 
 from jaxenc.cli import jobs
@@ -28,8 +29,12 @@ def run(args: argparse.Namespace) -> int:
 def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     """{baseline: nats a token} after writing report.png and printing the table. Raises UserError when the run wrote no metrics."""
     rows = read(workdir / METRICS)
-    config = from_dict(json.loads((workdir / jobs.CONFIG).read_text()))
-    counts = baselines.count_baselines(config.data.path) if with_baselines else {}
+    config = from_dict(jobs.read_json(workdir / jobs.CONFIG))
+    counts: dict[str, float] = {}
+    try:
+        counts = baselines.count_baselines(config.data.path) if with_baselines else {}
+    except UserError as error:
+        print(f"report: no count baselines: {error}", file=sys.stderr)
     held_out = [row for row in rows if row["split"] == "held_out"]
     for name, value in (held_out[-1] if held_out else {}).items():
         if name not in ("step", "split", "seconds"):

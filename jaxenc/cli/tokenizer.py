@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data import readers
+from jaxenc.data.files import made
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 
@@ -33,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{out}: exists already; choose another --out or delete it")
     strip_accents = args.lowercase if args.strip_accents is None else args.strip_accents
     tool = wordpiece.train(_lines(args.input), args.vocab_size, args.lowercase, strip_accents)
-    tool.save(out)
+    with made(out) as folder:
+        tool.save(folder)
     print(f"{out}: {tool.vocabulary.size:,} pieces")
     if tool.vocabulary.size < args.vocab_size:
         print(f"tokenizer: the text gave fewer pieces than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)

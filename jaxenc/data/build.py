@@ -9,7 +9,6 @@ import hashlib
 import itertools
 import multiprocessing
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -19,7 +18,7 @@ from typing import IO
 import numpy as np
 
 from jaxenc.data import docstrings, manifest, readers, sentences, tokenizers
-from jaxenc.data.files import sha256, user_errors
+from jaxenc.data.files import made, sha256, user_errors
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
 from jaxenc.errors import UserError
@@ -72,16 +71,10 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
     )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         return _kept(out, request)
-    temporary = out.resolve().with_name(f".{out.resolve().name}.{os.getpid()}")
-    try:
-        with user_errors(out, "free some space or choose another --out"):
-            temporary.mkdir(parents=True)
-            tool.save(temporary / "tokenizer")
-            result = _fill(temporary, request, readers.Counts(), str(temporary / "tokenizer"), workers, inputs)
-            manifest.write(result, temporary)
-            os.replace(temporary, out)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with made(out) as folder:
+        tool.save(folder / "tokenizer")
+        result = _fill(folder, request, readers.Counts(), str(folder / "tokenizer"), workers, inputs)
+        manifest.write(result, folder)
     return result
 
 

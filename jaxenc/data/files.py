@@ -1,8 +1,10 @@
 """Reading and writing files so that a failure is one line and leaves nothing half-written."""
 
 import contextlib
+import fcntl
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +29,49 @@ def write_bytes(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def held(folder: Path, advice: str) -> Iterator[None]:
+    """`folder`, made where it is missing, for this process alone; on leaving, an empty one goes.
+
+    The system lets go of the lock when the process dies, however it dies. Where the file system has no locks nothing is held.
+    Raises UserError `folder`: ...; `advice` when another process holds it.
+    """
+    with user_errors(folder, "choose another place"):
+        folder.mkdir(parents=True, exist_ok=True)
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"{folder}: another process is writing here; {advice}") from error
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(number)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+@contextlib.contextmanager
+def made(out: Path) -> Iterator[Path]:
+    """A new folder to fill, which becomes `out` when the block ends well and goes when it does not.
+
+    What a killed process left beside `out` goes too. Raises UserError for a disk that refuses, and while another process makes `out`.
+    """
+    out = out.resolve()
+    place = out.with_name(f".{out.name}.partial")
+    with held(place, "wait for it, or choose another --out"):
+        shutil.rmtree(place / "new", ignore_errors=True)
+        try:
+            with user_errors(out, "free some space or choose another --out"):
+                (place / "new").mkdir()
+                yield place / "new"
+                os.replace(place / "new", out)
+        finally:
+            shutil.rmtree(place / "new", ignore_errors=True)
 
 
 def sha256(path: Path) -> str:

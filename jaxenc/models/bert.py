@@ -6,6 +6,7 @@ from typing import ClassVar
 from flax import linen as nn
 from jax import Array
 
+from jaxenc.config import at_least
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers import activation
@@ -51,12 +52,8 @@ class BertConfig:
     init_scale: float = 0.02
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "width", "layers", "heads", "feed_forward", "positions"):
-            if getattr(self, name) < 1:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes at least 1")
-        for name in ("types", "first_position"):
-            if getattr(self, name) < 0:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes at least 0")
+        at_least(1, "model", self, "vocab_size", "width", "layers", "heads", "feed_forward", "positions")
+        at_least(0, "model", self, "types", "first_position")
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
         for name in ("dropout", "attention_dropout"):

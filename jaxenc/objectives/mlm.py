@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from jaxenc import rng
+from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -44,6 +45,7 @@ class MlmConfig:
     replacements: str = "text"
 
     def __post_init__(self) -> None:
+        at_least(0, "objective", self, "max_predictions")
         if not 0 < self.rate <= 1:
             raise UserError(f"objective.rate is {self.rate}: it takes a share of the tokens, such as 0.15")
         if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:

@@ -2,6 +2,11 @@
 
 import dataclasses
 
+from jaxenc.config import at_least
+from jaxenc.errors import UserError
+
+CHOICES = {"name": ("adamw", "lamb"), "schedule": ("linear", "square_root", "constant"), "origin": ("warmup_end", "step_zero")}
+
 
 @dataclasses.dataclass(frozen=True)
 class OptimConfig:
@@ -31,3 +36,14 @@ class OptimConfig:
     clip: float = 1.0
     decay_exclude: tuple[str, ...] = (".*/bias", ".*/norm/.*")
     freeze: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for field, choices in CHOICES.items():
+            if getattr(self, field) not in choices:
+                raise UserError(f"optim.{field} is {getattr(self, field)!r}: use {' or '.join(choices)}")
+        at_least(0, "optim", self, "lr", "warmup", "clip", "weight_decay")
+        for field in ("beta1", "beta2"):
+            if not 0 < getattr(self, field) < 1:
+                raise UserError(f"optim.{field} is {getattr(self, field)}: use a number between 0 and 1")
+        if not self.epsilon > 0:
+            raise UserError(f"optim.epsilon is {self.epsilon}: it takes a positive number")

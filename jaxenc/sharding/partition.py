@@ -76,6 +76,17 @@ def by_rows(function: Callable[..., Tree], mesh: Mesh) -> Callable[..., Tree]:
     return jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=spec)
 
 
+def check_rows(rows: int, parts: int, mesh: Mesh) -> None:
+    """Raises UserError unless the devices share every one of the `parts` microbatches of `rows` rows evenly: else rows would move."""
+    devices = mesh.shape["data"] * mesh.shape["fsdp"]
+    if rows % (parts * devices):
+        apart = f" in {parts} microbatches" if parts > 1 else ""
+        raise UserError(
+            f"train.batch: {rows} rows{apart} cannot be split over {devices} devices (data {mesh.shape['data']} x fsdp "
+            f"{mesh.shape['fsdp']}): set it to a multiple of {parts * devices}{' or train.microbatches to less' if parts > 1 else ''}"
+        )
+
+
 def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
     """Global arrays, split by rows, from the rows that this process read: its `multihost.process_slots` of the global batch.
 
@@ -88,13 +99,8 @@ def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
 
 def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
     count, index = jax.process_count(), jax.process_index()
-    rows, mesh = len(array) * count, sharding.mesh
-    parts = mesh.shape["data"] * mesh.shape["fsdp"]
-    if rows % parts:
-        raise UserError(
-            f"train.batch: {rows} rows cannot be split over {parts} devices (data {mesh.shape['data']} x fsdp "
-            f"{mesh.shape['fsdp']}): set it to a multiple of {parts}"
-        )
+    rows = len(array) * count
+    check_rows(rows, 1, sharding.mesh)
     shape = (rows, *array.shape[1:])
     held = [slices[0].indices(rows) for slices in sharding.addressable_devices_indices_map(shape).values()]
     slots = multihost.process_slots(rows, count, index)

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from jaxenc.config import at_least
 from jaxenc.errors import UserError
 
 
@@ -25,9 +26,7 @@ class TrainConfig:
     stop_after_bad: int = 20
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "microbatches", "stop_after_bad"):
-            if getattr(self, name) < 1:
-                raise UserError(f"train.{name} is {getattr(self, name)}: it is at least 1")
+        at_least(1, "train", self, "steps", "batch", "microbatches", "stop_after_bad")
         if self.batch % self.microbatches:
             raise UserError(f"train.batch {self.batch} does not divide into train.microbatches {self.microbatches}")
         if self.remat not in ("none", "block", "attention"):
@@ -49,6 +48,10 @@ class EvalConfig:
     batch: int = 256
     rows: int = 0
 
+    def __post_init__(self) -> None:
+        at_least(1, "eval", self, "batch")
+        at_least(0, "eval", self, "every", "rows")
+
 
 @dataclasses.dataclass(frozen=True)
 class LogConfig:
@@ -60,3 +63,6 @@ class LogConfig:
     every: int = 50
     examples: bool = False
     tensorboard: bool = True
+
+    def __post_init__(self) -> None:
+        at_least(1, "log", self, "every")

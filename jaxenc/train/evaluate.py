@@ -1,5 +1,7 @@
 """Held-out numbers: the training objective on every example once, with masks that never change."""
 
+import contextlib
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -9,12 +11,30 @@ from jax import Array
 from jax.sharding import Mesh
 
 from jaxenc import metrics, rng
+from jaxenc.data import pipeline
 from jaxenc.data.batch import Batch
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.sharding import partition
+from jaxenc.train.job import Job
+from jaxenc.train.phases import Phase
+from jaxenc.train.read import reader
 from jaxenc.train.state import Layout, zero_carry
 from jaxenc.train.step import corrupt
 from jaxenc.tree import Tree
+
+
+def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree], Mapping[str, float]]:
+    """A function from all parameters to the held-out numbers. Its first use opens the data and compiles; it raises as `read_ahead` does."""
+    compiled = compile_evaluation(objective, job.run.train.seed, place)
+    rows = padded_batch(job.run.eval.batch, job.mesh)
+    held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
+
+    def assess(params: Tree) -> Mapping[str, float]:
+        batch_at, count = held_out()
+        with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
+            return evaluate(objective, compiled, params, batches, job.mesh)
+
+    return assess
 
 
 def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Callable[..., tuple[Sums, Tree]]:

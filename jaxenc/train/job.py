@@ -24,13 +24,14 @@ class Job:
     """What training and evaluation take.
 
     batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
-    files: what every checkpoint carries beside the state.
+    evaluates: whether any document is held out. files: what every checkpoint carries beside the state.
     """
 
     run: Run
     vocabulary: Vocabulary
     mesh: Mesh
     batches: Callable[[str, Phase, int], Batches]
+    evaluates: bool
     directory: pathlib.Path
     files: Mapping[str, bytes | pathlib.Path]
 

@@ -68,9 +68,10 @@ class Log:
             "gradient_norm": float(report["gradient_norm"]),
             "lr": float(report["lr"]),
             "skipped": int(report["skipped"]),
-            "tokens_per_second": rate * self._phase.length,
-            "mfu": perf.utilisation(self._flops, rate, device, self._mesh.size),
         }
+        if rate:
+            utilisation = perf.utilisation(self._flops, rate, device, self._mesh.size)
+            numbers |= {"tokens_per_second": rate * self._phase.length, "mfu": utilisation}
         self._recorder.row(step, "train", numbers)
         left = (self._steps - step) * self._phase.batch / rate if rate else 0.0
         self._recorder.say(progress(step, self._steps, numbers, left))

@@ -2,25 +2,19 @@
 
 import contextlib
 import dataclasses
-import functools
-from collections.abc import Callable, Generator, Mapping
-
-import jax
+from collections.abc import Mapping
 
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.data import pipeline
-from jaxenc.data.batch import Batch, check_fields, check_ranges
-from jaxenc.objectives.base import Objective
-from jaxenc.sharding import multihost, partition
-from jaxenc.train import evaluate, phases
+from jaxenc.sharding import partition
+from jaxenc.train import phases
+from jaxenc.train.evaluate import evaluation
 from jaxenc.train.job import Job
 from jaxenc.train.log import Log
-from jaxenc.train.phases import Phase
-from jaxenc.train.record import Recorder
+from jaxenc.train.read import read_ahead
+from jaxenc.train.record import Recorder, evaluated
 from jaxenc.train.signals import Stop
-from jaxenc.train.state import Layout, State, adopt
+from jaxenc.train.state import State, adopt
 from jaxenc.train.step import compile_step
-from jaxenc.tree import Tree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +30,17 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, so a failed evaluation loses nothing. Raises UserError when a save failed, Diverged after too many non-finite steps.
+    evaluation, so a failed evaluation loses nothing, and a run that was stopped in between makes it up. Raises UserError when a save
+    failed, Diverged after too many non-finite steps.
     """
     run, step = job.run, int(state.step)
     plan = run.plan
     log = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad)
     held_out: Mapping[str, float] = {}
+    if lacks_evaluation(job, step):
+        before = phases.saved_by(plan, step)
+        held_out = evaluation(job, before, job.objective(before), job.layout(before))(state.all_params)
+        log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
         state = adopt(state, objective, phase.batch, place)
@@ -61,7 +60,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 if stop.requested:
                     checkpoints.wait()
                     return Outcome(step, True, held_out)
-                if last or is_due(run.eval.every, step):
+                if evaluation_due(job, step):
                     log.flush()
                     held_out = assess(state.all_params)
                     log.evaluated(step, held_out)
@@ -74,38 +73,11 @@ def is_due(every: int, step: int) -> bool:
     return every > 0 and step % every == 0
 
 
-def read_ahead(job: Job, phase: Phase, objective: Objective, step: int) -> Generator[Batch]:
-    """This process's rows of every batch of the phase from `step` on, read by a thread while the device computes.
-
-    Raises ValueError when the source lacks a field that the objective reads, UserError for a value outside the model's tables.
-    """
-    batch_at, _ = reader(job, "train", phase, phase.batch, objective)
-    return pipeline.prefetch(lambda step: batch_at(step - phase.start), range(step, phase.end))
+def evaluation_due(job: Job, step: int) -> bool:
+    """Whether a run that nothing stops evaluates after this step: every `eval.every` steps and at its end."""
+    return job.evaluates and (step >= job.run.plan[-1].end or is_due(job.run.eval.every, step))
 
 
-def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree], Mapping[str, float]]:
-    """A function from all parameters to the held-out numbers. Its first use opens the data and compiles; it raises as `read_ahead` does."""
-    compiled = evaluate.compile_evaluation(objective, job.run.train.seed, place)
-    rows = evaluate.padded_batch(job.run.eval.batch, job.mesh)
-    held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
-
-    def assess(params: Tree) -> Mapping[str, float]:
-        batch_at, count = held_out()
-        with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
-            return evaluate.evaluate(objective, compiled, params, batches, job.mesh)
-
-    return assess
-
-
-def reader(job: Job, split: str, phase: Phase, rows: int, objective: Objective) -> tuple[Callable[[int], Batch], int]:
-    """(this process's rows of batch number n of a split, batches of one pass over it), with fields and values checked."""
-    batches = job.batches(split, phase, rows)
-    check_fields(batches.fields, objective.reads)
-    slots = multihost.process_slots(rows, jax.process_count(), jax.process_index())
-
-    def batch_at(number: int) -> Batch:
-        batch = batches.batch_at(number, slots)
-        check_ranges(batch, objective.reads)
-        return batch
-
-    return batch_at, len(batches)
+def lacks_evaluation(job: Job, step: int) -> bool:
+    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation."""
+    return step > 0 and evaluation_due(job, step) and not evaluated(job.directory, step)

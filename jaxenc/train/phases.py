@@ -2,7 +2,17 @@
 
 import dataclasses
 
+from jaxenc.config import at_least
 from jaxenc.errors import UserError
+
+# What a phase may have of its own, and the run's single value that it then overrules.
+OVERRULES = {
+    "length": "data.length",
+    "batch": "train.batch",
+    "max_predictions": "objective.max_predictions",
+    "lr": "optim.lr",
+    "warmup": "optim.warmup",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +30,14 @@ class Phases:
     lr: tuple[float, ...] = ()
     warmup: tuple[int, ...] = ()
     one_schedule: bool = False
+
+    def __post_init__(self) -> None:
+        at_least(1, "phases", self, "steps", "length", "batch")
+        at_least(0, "phases", self, "max_predictions", "lr", "warmup")
+        for name in OVERRULES:
+            values = getattr(self, name)
+            if values and len(values) != len(self.steps):
+                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}: give one a phase")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +65,7 @@ class Phase:
 
 
 def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
-    """The phases of a run; `single` alone where `phases.steps` is (). Raises UserError where the numbers of values disagree."""
+    """The phases of a run; `single` alone where `phases.steps` is ()."""
     if not phases.steps:
         return (single,)
     resolved: list[Phase] = []
@@ -55,10 +73,8 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
     for i, steps in enumerate(phases.steps):
         clock = (0, sum(phases.steps)) if phases.one_schedule else (start, steps)
         chosen = {"start": start, "steps": steps, "schedule_start": clock[0], "schedule_steps": clock[1]}
-        for name in ("length", "batch", "max_predictions", "lr", "warmup"):
+        for name in OVERRULES:
             values = getattr(phases, name)
-            if values and len(values) != len(phases.steps):
-                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(phases.steps)}: give one a phase")
             chosen[name] = values[i] if values else getattr(single, name)
         resolved.append(Phase(**chosen))
         start += steps

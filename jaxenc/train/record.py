@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from jaxenc.data.files import user_errors
+
 METRICS = "metrics.jsonl"
 EXAMPLES = "examples.log"
+ADVICE = "free some space and run the same command again"
 
 
 def cut(workdir: pathlib.Path, step: int) -> None:
@@ -25,6 +28,14 @@ def cut(workdir: pathlib.Path, step: int) -> None:
         temporary = path.with_suffix(".tmp")
         temporary.write_text("".join(kept))
         os.replace(temporary, path)
+
+
+def evaluated(workdir: pathlib.Path, step: int) -> bool:
+    """Whether metrics.jsonl holds the evaluation of `step`, whole."""
+    path = workdir / METRICS
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    rows = (json.loads(line) for line in lines if line.endswith("\n"))
+    return any((row["step"], row["split"]) == (step, "held_out") for row in rows)
 
 
 class Recorder:
@@ -45,7 +56,8 @@ class Recorder:
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
         """One row; floats are written so that they read back as the same float32 or float64."""
         entry: dict[str, Any] = {"step": step, "split": split, **numbers, "seconds": round(time.monotonic() - self._started, 3)}
-        self._metrics.write(json.dumps(entry) + "\n")
+        with user_errors(self._metrics.name, ADVICE):
+            self._metrics.write(json.dumps(entry) + "\n")
         if self._board is not None:
             for name, value in numbers.items():
                 self._board.add_scalar(f"{split}/{name}", value, step)
@@ -53,7 +65,8 @@ class Recorder:
     def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
         """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
         if self._examples is not None:
-            self._examples.write(f"{step}\t" + " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True)) + "\n")
+            with user_errors(self._examples.name, ADVICE):
+                self._examples.write(f"{step}\t" + " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True)) + "\n")
 
     def say(self, line: str) -> None:
         """A line on the terminal."""
@@ -64,21 +77,24 @@ class Recorder:
         """Closes the files; what was written is on the disk already, line by line."""
         for file in (self._metrics, self._examples, self._board):
             if file is not None:
-                file.close()
+                with user_errors(METRICS, ADVICE):
+                    file.close()
 
 
 def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: float) -> str:
-    """The progress line: step, loss, accuracies, speed, utilisation where known, padding and mask rate, time left."""
+    """The progress line: step, loss, accuracies, padding and mask rate; speed, utilisation and time left where they are known."""
     parts = [f"step {step:,}/{steps:,}", f"loss {numbers['loss']:.3f}"]
     parts += [f"{name.removesuffix('_accuracy')} acc {value:.3f}" for name, value in numbers.items() if name.endswith("_accuracy")]
-    parts.append(f"{numbers['tokens_per_second']:,.0f} tok/s")
-    if numbers["mfu"]:
+    if "tokens_per_second" in numbers:
+        parts.append(f"{numbers['tokens_per_second']:,.0f} tok/s")
+    if numbers.get("mfu"):
         parts.append(f"mfu {numbers['mfu']:.1%}")
     parts += [f"{label} {numbers[name]:.1%}" for name, label in (("padding", "pad"), ("mask_rate", "masked")) if name in numbers]
     if numbers["skipped"]:
         parts.append(f"skipped {numbers['skipped']:.0f}")
-    minutes, seconds = divmod(round(seconds_left), 60)
-    parts.append(f"eta {minutes // 60}:{minutes % 60:02d}:{seconds:02d}")
+    if "tokens_per_second" in numbers:
+        minutes, seconds = divmod(round(seconds_left), 60)
+        parts.append(f"eta {minutes // 60}:{minutes % 60:02d}:{seconds:02d}")
     return "  ".join(parts)
 
 

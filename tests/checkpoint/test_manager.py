@@ -77,11 +77,9 @@ def test_the_step_just_saved_is_never_deleted(checkpoints: Path) -> None:
     assert steps(checkpoints) == [0, 2]
 
 
-def test_an_existing_step_and_a_keep_of_zero_are_refused(checkpoints: Path) -> None:
+def test_an_existing_step_is_refused(checkpoints: Path) -> None:
     with Manager(checkpoints, CheckpointConfig()) as manager, pytest.raises(ValueError, match="step 2 already exists"):
         manager.save(2, make_state(2), {})
-    with pytest.raises(UserError, match="config.checkpoint.keep is 0"):
-        Manager(checkpoints, CheckpointConfig(keep=0))
 
 
 def test_left_over_temporary_folders_go_and_nothing_else(checkpoints: Path) -> None:

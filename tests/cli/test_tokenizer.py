@@ -49,3 +49,9 @@ def test_what_comes_later_and_what_is_in_the_way(text, tmp_path):
     with pytest.raises(UserError, match="exists already"):
         run("--input", text, "--out", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_vocabulary_too_large_for_any_memory_is_refused(text, tmp_path):
+    """The library would abort the process."""
+    with pytest.raises(UserError, match="--vocab-size 1000000000000 is too large"):
+        run("--input", text, "--vocab-size", 10**12, "--out", tmp_path / "tok")

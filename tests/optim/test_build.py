@@ -178,8 +178,6 @@ def test_the_choice_of_bias_correction_does_not_change_the_state() -> None:
 @pytest.mark.parametrize(
     "config, words",
     [
-        (OptimConfig(name="adam"), "optim.name is 'adam': use adamw or lamb"),
-        (OptimConfig(beta2=1.0), "optim.beta2 is 1.0"),
         (OptimConfig(decay_exclude=(".*/gamma",)), "optim.decay_exclude"),
         (OptimConfig(freeze=("gone/.*",)), "optim.freeze"),
     ],

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.errors import UserError
 from jaxenc.optim.config import OptimConfig
 from jaxenc.optim.schedules import learning_rate
 
@@ -63,16 +62,3 @@ def test_constant_stays_at_the_rate(origin: str) -> None:
     got = rates(OptimConfig(schedule="constant", origin=origin), 1e-3, 4, 10, 30)
     np.testing.assert_array_equal(got[4:], np.full(26, np.float32(1e-3)))
     np.testing.assert_allclose(got[:4], 1e-3 * np.arange(4) / 4, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "config, warmup, words",
-    [
-        (OptimConfig(schedule="cosine"), 1, "optim.schedule is 'cosine': use linear"),
-        (OptimConfig(origin="zero"), 1, "optim.origin is 'zero': use warmup_end or step_zero"),
-        (OptimConfig(), -1, "optim.warmup is -1"),
-    ],
-)
-def test_a_setting_that_does_not_exist_is_one_line(config: OptimConfig, warmup: int, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        learning_rate(config, 1e-3, warmup, 10)

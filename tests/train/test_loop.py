@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 import jax
+import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
@@ -21,6 +23,7 @@ from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.cli import jobs
 from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import pretrain
+from jaxenc.data.files import held
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
@@ -84,20 +87,18 @@ def saved(run: Run, workdir: Path, step: int) -> Any:
         return jax.device_get(begin.begin(start, job.run.plan, job.run.train.seed, job.layout))
 
 
-def rows(workdir: Path, skip: int = 0) -> list[dict[str, Any]]:
-    """metrics.jsonl without clocks, and without the evaluation of step `skip`."""
+def rows(workdir: Path) -> list[dict[str, Any]]:
+    """metrics.jsonl without clocks."""
     lines = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
-    kept = [line for line in lines if (line["step"], line["split"]) != (skip, "held_out")]
-    return [{name: value for name, value in line.items() if name not in CLOCKS} for line in kept]
+    return [{name: value for name, value in line.items() if name not in CLOCKS} for line in lines]
 
 
-def assert_same_run(run: Run, stopped: Path, whole: Path, step: int, border: int = 0) -> None:
-    """Parameters, moments, carry and counts bitwise; every logged number; every row id of every step. A run that stops at a step whose
-    evaluation is due leaves it out, so as to be gone in time: `border`."""
+def assert_same_run(run: Run, stopped: Path, whole: Path, step: int) -> None:
+    """Parameters, moments, carry and counts bitwise; every logged number; every row id of every step."""
     from tests import tiny
 
     tiny.assert_bitwise(saved(run, stopped, step), saved(run, whole, step))
-    assert rows(stopped, border) == rows(whole, border)
+    assert rows(stopped) == rows(whole)
     assert (stopped / "examples.log").read_text() == (whole / "examples.log").read_text()
 
 
@@ -128,11 +129,12 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path, tmp_path: Path) -> None:
+    """An evaluation is due at step 10: the run that stops there leaves it out, so as to be gone in time, and the next one makes it up."""
     assert run_until(10, recipe(data), tmp_path / "run") == 10
     with command(tmp_path / "run", tmp_path / "run" / "config.json") as process:
         _, text = process.communicate(timeout=120)
     assert process.returncode == 0, text
-    assert_same_run(recipe(data), tmp_path / "run", whole, 20, border=10)
+    assert_same_run(recipe(data), tmp_path / "run", whole, 20)
     assert [line.split("\t")[0] for line in (whole / "examples.log").read_text().splitlines()] == [str(n) for n in range(1, 21)]
 
 
@@ -213,9 +215,40 @@ def test_the_directory_of_another_run_is_refused(field: str, data: Path, other_d
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
 
 
-def test_a_finished_run_may_be_opened_on_another_mesh_and_in_other_parts(data: Path, whole: Path) -> None:
-    """`mesh.*`, `train.microbatches`, `eval.*`, `log.*` and `checkpoint.*` say nothing about what is computed."""
-    run = recipe(data, mesh=MeshConfig("fsdp"), eval=EvalConfig(every=3, batch=4), checkpoint=CheckpointConfig(every=7))
+def without_the_end(whole: Path, workdir: Path) -> Path:
+    """A copy of the finished run as it was when it died between its last checkpoint and its last evaluation."""
+    shutil.copytree(whole, workdir)
+    lines = (workdir / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (workdir / "metrics.jsonl").write_text("".join(lines[:-1]))
+    return workdir
+
+
+def test_a_finished_run_is_left_as_it_is(data: Path, whole: Path, capsys: pytest.CaptureFixture) -> None:
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+    assert pretrain(recipe(data, eval=EvalConfig(every=7)), whole).step == 20
+    assert "finished at step 20; nothing to do" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
+
+
+def test_a_run_that_died_before_its_last_evaluation_makes_it_up(data: Path, whole: Path, tmp_path: Path) -> None:
+    workdir = without_the_end(whole, tmp_path / "run")
+    outcome = pretrain(recipe(data), workdir)
+    assert rows(workdir) == rows(whole) and outcome.held_out
+
+
+def test_a_run_may_go_on_on_another_mesh_and_in_other_parts(data: Path, whole: Path, tmp_path: Path) -> None:
+    """`mesh.*`, `train.microbatches`, `eval.*`, `log.*` and `checkpoint.*` say nothing about what is computed: losses agree to 1e-5."""
+    shutil.copytree(whole, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "20")
+    run = recipe(data, mesh=MeshConfig("fsdp_tp"), eval=EvalConfig(every=15, batch=4), checkpoint=CheckpointConfig(every=7))
     run = dataclasses.replace(run, train=dataclasses.replace(run.train, microbatches=2))
-    outcome = pretrain(run, whole)
+    outcome = pretrain(run, tmp_path / "run")
     assert outcome.step == 20 and not outcome.preempted
+    losses = [[row["loss"] for row in rows(workdir) if row["split"] == "train"] for workdir in (tmp_path / "run", whole)]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+
+
+def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:
+    with held(tmp_path / "run", ""), pytest.raises(UserError, match="another process is writing here"):
+        pretrain(recipe(data), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

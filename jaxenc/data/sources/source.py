@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from jaxenc.data.batch import Batch
+from jaxenc.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +22,10 @@ class DataConfig:
     length: int = 128
     rows: str = "text"
     short_probability: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.short_probability <= 1:
+            raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
 
 
 class Source(Protocol):

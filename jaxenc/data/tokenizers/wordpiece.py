@@ -17,6 +17,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LARGEST = 1 << 22  # the library reserves memory for every piece beforehand and aborts the process when there is not enough
 UNUSED = re.compile(r"\[unused\d+\]")
 
 
@@ -50,6 +51,8 @@ def train(
         letters = _alphabet(_spooled(texts, spool), normalizer, alphabet)
         continuations = ["##" + c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
         first = [*SPECIALS, *continuations]
+        if vocab_size > LARGEST:
+            raise UserError(f"tokenizer: --vocab-size {vocab_size} is too large; the most is {LARGEST}")
         if not letters:
             raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
         if vocab_size < len(first) + len(letters):
@@ -154,7 +157,13 @@ def from_json(path: str | Path) -> Tokenizer:
     Raises UserError for a model, normaliser or word splitter that is not BERT's, and for a vocabulary that is not sound.
     """
     data = _json(Path(path))
-    model, normalizer, splitter = (data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer"))
+    try:
+        return _from_parts(path, data, *(data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer")))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); make the tokenizer again") from error
+
+
+def _from_parts(path: str | Path, data: dict, model: dict, normalizer: dict, splitter: dict) -> Tokenizer:
     kinds = (model.get("type"), normalizer.get("type"), splitter.get("type"))
     if kinds != ("WordPiece", "BertNormalizer", "BertPreTokenizer"):
         raise UserError(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")

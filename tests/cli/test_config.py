@@ -1,0 +1,74 @@
+"""Recipes, a file of the user's own, a config.json, and overrides."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxenc.cli import config as cli_config
+
+OWN = """from jaxenc.configs import recipe
+from jaxenc.run import Run
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("x = 1\n", "it has no function get_config()"),
+        ("x = 1\n1 / 0\n", "own.py:2: ZeroDivisionError: division by zero"),
+        ("def get_config():\n    raise KeyError('a\\nb')\n", "own.py:2: KeyError: 'a\\nb'"),
+        ("def get_config(\n", "own.py:1: SyntaxError: '(' was never closed"),
+        ("import no_such_module\n", "own.py:1: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("def get_config():\n    return {}\n", "get_config returns dict: return jaxenc.configs.recipe(Run(...))"),
+        (OWN + "def get_config():\n    run = recipe(Run())\n    run.train.stepz = 3\n    return run\n", "stepz"),
+    ],
+)
+def test_what_a_users_file_gets_wrong_is_one_line_that_names_the_place(
+    text: str, words: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    (tmp_path / "own.py").write_text(text)
+    said = fails("inspect", "--config", tmp_path / "own.py")
+    assert words in said and str(tmp_path / "own.py") in said
+
+
+def test_a_users_file_may_leave_fields_and_the_argument_out(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("from ml_collections import ConfigDict\n\n\ndef get_config():\n    return ConfigDict()\n")
+    run = cli_config.resolve(str(tmp_path / "own.py"), ["--config.train.steps=7"])
+    assert (run.train.steps, run.train.batch) == (7, 256)
+
+
+@pytest.mark.parametrize(
+    "text, words", [("[1]", "holds no JSON object"), ('{"a":', "Expecting value"), ('{"trian": {}}', "did you mean train")]
+)
+def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "config.json").write_text(text)
+    assert words in fails("inspect", "--config", tmp_path / "config.json")
+
+
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        (["bert/tiny:5"], "this recipe takes nothing after a colon: name bert/tiny"),
+        (["bert/sizes"], "takes a size after the colon"),
+        (["bert/tyni"], "did you mean bert/tiny"),
+        (["bert/tiny", "--config.train.stepz=3"], "--config.train.stepz is not a field: did you mean train.steps"),
+        (["bert/tiny", "--config.optim.lr=nan"], "config.optim.lr is nan"),
+        (["bert/tiny", "--config.log.every=0"], "log.every is 0: it is at least 1"),
+        (["bert/tiny", "--config.eval.batch=-3"], "eval.batch is -3: it is at least 1"),
+        (["bert/tiny", "--config.eval.rows=-1"], "eval.rows is -1: it is at least 0"),
+        (["bert/tiny", "--config.checkpoint.every=-1"], "checkpoint.every is -1: it is at least 0"),
+        (["bert/tiny", "--config.checkpoint.keep=0"], "checkpoint.keep is 0: it is at least 1"),
+        (["bert/tiny", "--config.objective.max_predictions=-1"], "objective.max_predictions is -1"),
+        (["bert/tiny", "--config.data.short_probability=2"], "data.short_probability is 2.0"),
+        (["bert/tiny", "--config.phases.steps=3,-1"], "phases.steps is (3, -1): it is at least 1"),
+        (["bert/tiny", "--config.phases.length=16"], "phases.length has 1 values and phases.steps has 0"),
+        (["bert/base", "--config.train.steps=10"], "phases.steps is (900000, 100000) and decides: set --config.phases.steps"),
+        (["bert/base", "--config.data.length=128"], "phases.length is (128, 512) and decides"),
+    ],
+)
+def test_a_recipe_or_an_override_that_does_not_fit_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:
+    """An override without effect is refused too: phases have their own steps."""
+    assert words in fails("inspect", "--config", *argv)

@@ -1,0 +1,55 @@
+"""Where errors become a line and an exit code."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from jaxenc.cli import main as cli_main
+from jaxenc.cli.main import main
+
+
+@pytest.mark.parametrize(
+    "argv, words",
+    [
+        ([], "required: COMMAND: `jaxenc --help`"),
+        (["pretrian"], "invalid choice: 'pretrian'"),
+        (["pretrain", "--config", "bert/tiny"], "required: --workdir: `jaxenc pretrain --help`"),
+        (["report", "--workdir", "x", "--stepz", "3"], "unrecognized arguments: --stepz 3"),
+        (["report", "--workdir", "x", "--config.train.steps=3"], "`jaxenc report` takes no config"),
+    ],
+)
+def test_a_mistake_in_the_arguments_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:
+    assert words in fails(*argv)
+
+
+def test_a_file_in_the_place_of_a_folder_is_one_line(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "run"):
+        said = fails("pretrain", "--config", "bert/tiny", f"--config.data.path={data}", "--workdir", place)
+        assert f"{place}: " in said and "choose another place" in said
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_an_interrupt_is_one_line(capsys: pytest.CaptureFixture) -> None:
+    """SIGTERM unwinds as Ctrl-C does, and the handler of before is put back."""
+    before = signal.getsignal(signal.SIGTERM)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with mock.patch.object(cli_main, "_run", lambda argv, number=number: signal.raise_signal(number)):
+            assert main(["report", "--workdir", "x"]) == 1
+        assert capsys.readouterr().err.startswith("jaxenc: interrupted")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = [sys.executable, "-m", "jaxenc.cli.main", "inspect", "--config", "bert/base", "--parameters"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
