@@ -36,7 +36,10 @@ class Objective(abc.ABC):
         """
 
     def carry(self, batch: int) -> Tree:
-        """What flows from one step to the next beside parameters: {} or a tree with leading axis `batch`, in the compute dtype."""
+        """What flows from one step to the next beside parameters, at the start: {} or a tree of zeros with leading axis `batch`.
+
+        Activations in it have the compute dtype. A row that starts a stream (`fresh`) ignores its carry in `terms`.
+        """
         return {}
 
     @abc.abstractmethod
@@ -51,12 +54,18 @@ class Objective(abc.ABC):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        """({term: float32 sum}, {metric: (sum, weight)}, next carry) of these rows; dropout acts only when `train`."""
+        """({term: float32 sum}, {metric: (sum, weight)}, next carry) of these rows.
+
+        keys: for all that is drawn here, dropout and samples; `keys.rows` are these rows' own, so a part of a batch draws as the whole.
+        train: False in an evaluation, without dropout; a loss that training approximates (sampled softmax) is then exact. Sums and
+        weights may have any fixed shape, such as the counts of a histogram; they are added over parts of a batch, and in an evaluation
+        over batches.
+        """
 
     @abc.abstractmethod
     def flops(self, length: int) -> float:
         """Model FLOPs of one row of `length` tokens, forward and backward: matrix products only, a multiply and an add each counted."""
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
-        """{name: number} from summed metrics, on the host."""
+        """{name: number} from summed metrics, on the host: of one step in training, of all rows in an evaluation."""
         return metric_sums.means(sums)

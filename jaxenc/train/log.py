@@ -7,9 +7,9 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from jaxenc import metrics
 from jaxenc.data.batch import Batch
 from jaxenc.errors import Diverged
+from jaxenc.objectives.base import Objective
 from jaxenc.train import perf
 from jaxenc.train.config import LogConfig
 from jaxenc.train.phases import Phase
@@ -24,10 +24,10 @@ class Log:
         self._pending: tuple[int, Any, Batch] | None = None
         self._bad_in_a_row = 0
 
-    def begin(self, phase: Phase, flops_per_row: float, mesh: Mesh) -> None:
-        """Starts the clock of a phase. flops_per_row: forward and backward."""
+    def begin(self, phase: Phase, objective: Objective, mesh: Mesh) -> None:
+        """Starts the clock of a phase. objective: says what a report's sums mean and how many FLOPs a row takes."""
         self.flush()
-        self._phase, self._flops, self._mesh = phase, flops_per_row, mesh
+        self._phase, self._objective, self._mesh = phase, objective, mesh
         self._clock: tuple[float, int] | None = None
 
     def push(self, step: int, report: Any, batch: Batch) -> None:
@@ -64,13 +64,13 @@ class Log:
         device = self._mesh.devices.flat[0].device_kind
         numbers = {
             "loss": float(report["loss"]),
-            **metrics.means(report["metrics"]),
+            **self._objective.summary(report["metrics"]),
             "gradient_norm": float(report["gradient_norm"]),
             "lr": float(report["lr"]),
             "skipped": int(report["skipped"]),
         }
         if rate:
-            utilisation = perf.utilisation(self._flops, rate, device, self._mesh.size)
+            utilisation = perf.utilisation(self._objective.flops(self._phase.length), rate, device, self._mesh.size)
             numbers |= {"tokens_per_second": rate * self._phase.length, "mfu": utilisation}
         self._recorder.row(step, "train", numbers)
         left = (self._steps - step) * self._phase.batch / rate if rate else 0.0

@@ -46,7 +46,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         state = adopt(state, objective, phase.batch, place)
         train_step = compile_step(objective, run.train, run.optim, phase, place)
         assess = evaluation(job, phase, objective, place)
-        log.begin(phase, objective.flops(phase.length), job.mesh)
+        log.begin(phase, objective, job.mesh)
         with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
                 state, report = train_step(state, partition.place({name: batch[name] for name in objective.reads}, job.mesh))

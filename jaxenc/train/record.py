@@ -45,12 +45,11 @@ class Recorder:
     `tokens_per_second` and `mfu` are clocks.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool, quiet: bool = False) -> None:
+    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool) -> None:
         cut(workdir, step)
         self._metrics = (workdir / METRICS).open("a", buffering=1)
         self._examples = (workdir / EXAMPLES).open("a", buffering=1) if examples else None
         self._board = _board(workdir / "tensorboard", step) if tensorboard else None
-        self._quiet = quiet
         self._started = time.monotonic()
 
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
@@ -70,8 +69,7 @@ class Recorder:
 
     def say(self, line: str) -> None:
         """A line on the terminal."""
-        if not self._quiet:
-            print(line, file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Closes the files; what was written is on the disk already, line by line."""
