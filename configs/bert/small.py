@@ -24,10 +24,10 @@ def get_config() -> ConfigDict:
     run = Run(
         objective=MlmConfig(),
         model=model,
-        train=TrainConfig(steps=10_000, batch=256),
+        train=TrainConfig(steps=12_000, batch=256),
         optim=OptimConfig(lr=1e-3, warmup=1000),
-        checkpoint=CheckpointConfig(every=2_000),
-        eval=EvalConfig(every=2_000),
+        checkpoint=CheckpointConfig(every=3_000),
+        eval=EvalConfig(every=1_000),
         log=LogConfig(every=100),
     )
     return recipe(run)
