@@ -47,8 +47,8 @@ class Model:
 
         Raises UserError without [MASK], with too long a text and for a `k` that the vocabulary does not have.
         """
-        if not 1 <= k <= self.vocabulary.size:
-            raise UserError(f"{k} candidates are asked for: ask for 1 to {self.vocabulary.size}")
+        if not 1 <= k <= self.tokenizer.vocabulary.size:
+            raise UserError(f"{k} candidates are asked for: ask for 1 to {self.tokenizer.vocabulary.size}")
         ids = self.tokenizer.encode_prompt(text)
         at = [i for i, token in enumerate(ids) if token == self.tokenizer.vocabulary.mask]
         if not at:
