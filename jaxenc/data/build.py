@@ -1,17 +1,14 @@
 """Text to a data folder: tokens in flat shards, documents and sentence boundaries kept, held-out documents apart."""
 
 import collections
-import concurrent.futures
 import contextlib
 import dataclasses
 import functools
 import hashlib
 import itertools
-import multiprocessing
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +18,7 @@ from jaxenc.data import docstrings, manifest, readers, sentences, tokenizers
 from jaxenc.data.files import made, sha256, user_errors
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
+from jaxenc.data.workers import pool
 from jaxenc.errors import UserError
 
 GROUP_CHARACTERS = 1 << 19
@@ -141,24 +139,14 @@ def _groups(found: Iterable[Document]) -> Iterator[list[tuple[str, ...]]]:
 
 def _in_order(work, groups: Iterable[list], workers: int) -> Iterator[tuple[Piece, Piece]]:
     """Results of `work` in the order of the groups; at most three groups a worker are under way, so memory stays flat."""
-    context = multiprocessing.get_context("spawn")
     waiting: collections.deque = collections.deque()
-    with concurrent.futures.ProcessPoolExecutor(workers, context, _one_thread) as pool:
-        try:
-            for group in groups:
-                waiting.append(pool.submit(work, group))
-                if len(waiting) >= 3 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
+    with pool(workers) as processes:
+        for group in groups:
+            waiting.append(processes.submit(work, group))
+            if len(waiting) >= 3 * workers:
                 yield waiting.popleft().result()
-        except BrokenProcessPool as error:
-            raise UserError("data: a worker process died, most likely for want of memory; use fewer --workers") from error
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _one_thread() -> None:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        while waiting:
+            yield waiting.popleft().result()
 
 
 @functools.cache

@@ -10,13 +10,14 @@ import functools
 import hashlib
 import importlib.metadata
 import inspect
-import multiprocessing
 import os
 import re
 import sysconfig
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+
+from jaxenc.data.workers import pool
 
 NAME = "docstrings"
 ROOTS = ("jax", "flax", "optax", "orbax-checkpoint", "numpy", "absl-py", "ml-collections", "sentencepiece", "tokenizers", "matplotlib")
@@ -88,8 +89,8 @@ def modules() -> Iterator[tuple[str, tuple[str, ...]]]:
     """
     files = _files()
     seen: set[bytes] = set()
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count() or 1) as pool:
-        for (name, _), paragraphs in zip(files, pool.imap(_paragraphs_of, [path for _, path in files], chunksize=32), strict=True):
+    with pool(os.cpu_count() or 1) as processes:
+        for (name, _), paragraphs in zip(files, processes.map(_paragraphs_of, [path for _, path in files], chunksize=32), strict=True):
             new = []
             for paragraph in paragraphs:
                 key = hashlib.blake2b(re.sub(r"[^a-z0-9]", "", paragraph.lower()).encode(), digest_size=12).digest()
