@@ -12,7 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.run import from_dict
 from jaxenc.train.record import METRICS
 
-CURVES = (("loss", ("mlm_loss", "next_sentence_loss", "loss")), ("accuracy", ("mlm_accuracy", "next_sentence_accuracy")))
+CURVES = (("loss", ("mlm_loss", "next_sentence_loss")), ("accuracy", ("mlm_accuracy", "next_sentence_accuracy")))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
