@@ -109,3 +109,11 @@ def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) ->
     with held(tmp_path / "run", ""), pytest.raises(UserError, match="another process is writing here"):
         pretrain(recipe(data), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_line_of_the_metrics_is_named(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
+    """A power cut can leave zeros; an unfinished last line is no damage."""
+    shutil.copytree(lonely[1], tmp_path / "run")
+    with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
+        file.write("\0\0\0\n")
+    assert "metrics.jsonl:2: is no row of numbers" in fails("report", "--workdir", tmp_path / "run")
