@@ -37,10 +37,10 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool) -> 
     if step is not None:
         return Start("resume", directory / str(step), step)
     if continue_from:
-        path = find(Path(continue_from), check, "continue_from")
+        path = find(Path(continue_from), check, "--continue-from")
         return Start("continue", path, int(path.name))
     if init_from:
-        return Start("init", find(Path(init_from), check, "init_from"), 0)
+        return Start("init", find(Path(init_from), check, "--init-from"), 0)
     return Start("fresh", None, 0)
 
 

@@ -1,7 +1,6 @@
 """`jaxenc report`: the curves of a run, and its held-out loss beside what counting gives."""
 
 import argparse
-import json
 import pathlib
 import sys
 from typing import Any
@@ -10,6 +9,7 @@ from jaxenc.cli import jobs
 from jaxenc.data import baselines
 from jaxenc.errors import UserError
 from jaxenc.run import from_dict
+from jaxenc.train import record
 from jaxenc.train.record import METRICS
 
 CURVES = (("loss", ("mlm_loss", "next_sentence_loss")), ("accuracy", ("mlm_accuracy", "next_sentence_accuracy")))
@@ -28,7 +28,10 @@ def run(args: argparse.Namespace) -> int:
 
 def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     """{baseline: nats a token} after writing report.png and printing the table. Raises UserError when the run wrote no metrics."""
-    rows = read(workdir / METRICS)
+    path = workdir / METRICS
+    if not path.is_file():
+        raise UserError(f"{path}: no such file: name the directory of a run that has trained")
+    rows = record.read(path)
     config = from_dict(jobs.read_json(workdir / jobs.CONFIG))
     counts: dict[str, float] = {}
     try:
@@ -44,13 +47,6 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     draw(rows, counts, workdir / "report.png")
     print(f"curves   {workdir / 'report.png'}")
     return counts
-
-
-def read(path: pathlib.Path) -> list[dict[str, Any]]:
-    """The rows of a metrics.jsonl; an unfinished last line is left out."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file: name the directory of a run that has trained")
-    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def draw(rows: list[dict[str, Any]], counts: dict[str, float], path: pathlib.Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc.data.files import user_errors
+from jaxenc.errors import UserError
 
 METRICS = "metrics.jsonl"
 EXAMPLES = "examples.log"
@@ -30,12 +31,23 @@ def cut(workdir: pathlib.Path, step: int) -> None:
         os.replace(temporary, path)
 
 
+def read(path: pathlib.Path) -> list[dict[str, Any]]:
+    """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is no row."""
+    rows = []
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(keepends=True), 1):
+        if line.endswith("\n"):
+            try:
+                row = json.loads(line)
+                rows.append({"step": row["step"], "split": row["split"], **row})
+            except (ValueError, KeyError, TypeError) as error:
+                raise UserError(f"{path}:{number}: is no row of numbers ({error}); remove the line") from error
+    return rows
+
+
 def evaluated(workdir: pathlib.Path, step: int) -> bool:
     """Whether metrics.jsonl holds the evaluation of `step`, whole."""
     path = workdir / METRICS
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    rows = (json.loads(line) for line in lines if line.endswith("\n"))
-    return any((row["step"], row["split"]) == (step, "held_out") for row in rows)
+    return path.exists() and any((row["step"], row["split"]) == (step, "held_out") for row in read(path))
 
 
 class Recorder:

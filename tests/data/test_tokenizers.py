@@ -148,3 +148,14 @@ def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
 def test_training_on_nothing_or_for_too_few_pieces(texts, size, said):
     with pytest.raises(UserError, match=said):
         wordpiece.train(texts, size)
+
+
+@pytest.mark.parametrize("text", ['{"model": 5}', '{"model": {"type": "WordPiece"}, "normalizer": 1}', "KNOWN"])
+def test_a_tokenizer_json_of_another_shape_is_one_line(text, tmp_path):
+    known = (
+        '{"model": {"type": "WordPiece"}, "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true},'
+        ' "pre_tokenizer": {"type": "BertPreTokenizer"}}'
+    )
+    (tmp_path / "tokenizer.json").write_text(known if text == "KNOWN" else text)
+    with pytest.raises(UserError, match=r"tokenizer.json: damaged \("):
+        load(tmp_path)

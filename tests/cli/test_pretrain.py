@@ -1,0 +1,119 @@
+"""Runs that are refused before they write anything, and what a run says of itself. Eight devices, a nano BERT."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxenc.cli import jobs
+from jaxenc.cli.main import main
+from jaxenc.cli.pretrain import pretrain
+from jaxenc.data.build import build
+from jaxenc.data.files import held
+from jaxenc.data.tokenizers import wordpiece
+from jaxenc.errors import UserError
+from jaxenc.optim.config import OptimConfig
+from tests.train.test_loop import recipe
+
+TINY = ("--config.model.width=16", "--config.model.feed_forward=32", "--config.model.layers=1", "--config.data.length=24")
+NANO = (*TINY, "--config.train.batch=8", "--config.train.steps=1", "--config.optim.warmup=0", "--config.log.tensorboard=false")
+
+
+def command(data: Path, workdir: Path, *more: str) -> list[str]:
+    return ["pretrain", "--config", "bert/tiny", f"--config.data.path={data}", "--workdir", str(workdir), *NANO, *more]
+
+
+@pytest.mark.parametrize(
+    "override, words",
+    [
+        ("train.microbatches=2", "8 rows in 2 microbatches cannot be split over 8 devices"),
+        ("train.batch=12", "12 rows cannot be split over 8 devices"),
+        ("objective.kind=mlm_nsp", "the objective reads is_random, which data.rows=text lacks"),
+        ("data.length=2", "rows of 'text' need 3 or more"),
+        ("data.length=65", "data.length is 65 and model.positions is 64"),
+        ("optim.freeze=encoder/layer_9/.*", "optim.freeze: no parameter's path matches"),
+        ("data.path=/nowhere", "/nowhere/manifest.json: No such file or directory"),
+    ],
+)
+def test_a_run_that_does_not_fit_is_one_line_and_leaves_nothing(
+    override: str, words: str, data: Path, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    assert words in fails(*command(data, tmp_path / "run", f"--config.{override}"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_shard_of_the_same_size_with_other_bytes_is_refused(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    content = bytearray((tmp_path / "data" / "train-00000.tokens").read_bytes())
+    content[100] ^= 1
+    (tmp_path / "data" / "train-00000.tokens").write_bytes(content)
+    said = fails(*command(tmp_path / "data", tmp_path / "run"))
+    assert "train-00000.tokens: its content changed" in said and not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def lonely(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Data of one short document, nothing held out, and a run of one step on it."""
+    folder = tmp_path_factory.mktemp("lonely")
+    (folder / "text.txt").write_text("ba de ki\n")
+    wordpiece.train(["ba de ki lo mu"] * 3, 40).save(folder / "tokenizer")
+    build([str(folder / "text.txt")], folder / "tokenizer", folder / "data", held_out=0.0)
+    assert main(command(folder / "data", folder / "run", "--config.optim.warmup=1")) == 0
+    return folder / "data", folder / "run"
+
+
+def test_one_short_document_trains_and_is_reported(lonely: tuple[Path, Path], capsys: pytest.CaptureFixture) -> None:
+    """One padded row: CLS, the three tokens, SEP of 24 places; no held-out row, no count baselines."""
+    rows = [json.loads(line) for line in (lonely[1] / "metrics.jsonl").read_text().splitlines()]
+    assert [row["split"] for row in rows] == ["train"] and rows[0]["padding"] == pytest.approx(19 / 24)
+    assert main(["report", "--workdir", str(lonely[1])]) == 0
+    assert "report: no count baselines" in capsys.readouterr().err and (lonely[1] / "report.png").exists()
+
+
+def test_what_is_rarely_meant_is_a_warning(lonely: tuple[Path, Path], tmp_path: Path) -> None:
+    said = jobs.warnings(jobs.prepare(recipe(lonely[0], optim=OptimConfig(warmup=20)), tmp_path))
+    assert len(said) == 2 and "optim.warmup is 20 and the schedule has 20 steps" in said[0] and "not evaluated" in said[1]
+
+
+@pytest.mark.parametrize("flag", ["--init-from", "--continue-from"])
+def test_parameters_of_another_vocabulary_are_refused(
+    flag: str, data: Path, lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    """Both tables are padded to one size, so the shapes would fit."""
+    said = fails(*command(data, tmp_path / "run", flag, str(lonely[1])))
+    assert "another tokenizer" in said and not (tmp_path / "run").exists()
+
+
+def test_a_start_that_fails_leaves_the_directory_free(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
+    fails(*command(lonely[0], tmp_path / "run", "--init-from", str(lonely[1]), "--config.model.width=32"))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name, text", [("config.json", "{"), ("config.json", "[]"), ("manifest.json", "")])
+def test_a_damaged_work_directory_is_one_line(
+    name: str, text: str, lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    shutil.copytree(lonely[1], tmp_path / "run")
+    (tmp_path / "run" / name).write_text(text)
+    assert f"{tmp_path / 'run' / name}: " in fails(*command(lonely[0], tmp_path / "run", "--config.optim.warmup=1"))
+
+
+def test_a_number_of_candidates_that_there_is_not_is_one_line(lonely: tuple[Path, Path], fails: Callable[..., str]) -> None:
+    for top in (0, 41):
+        assert "candidates are asked for" in fails("fill-mask", "--model", lonely[1], "--text", "ba [MASK]", "--top", top)
+
+
+def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:
+    with held(tmp_path / "run", ""), pytest.raises(UserError, match="another process is writing here"):
+        pretrain(recipe(data), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_line_of_the_metrics_is_named(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
+    """A power cut can leave zeros; an unfinished last line is no damage."""
+    shutil.copytree(lonely[1], tmp_path / "run")
+    with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
+        file.write("\0\0\0\n")
+    assert "metrics.jsonl:2: is no row of numbers" in fails("report", "--workdir", tmp_path / "run")
