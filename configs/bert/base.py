@@ -1,6 +1,6 @@
 """BERT-base, uncased (Devlin et al. 2018): 12 layers, 768 wide, 110,106,428 parameters with both heads.
 
-    jaxenc pretrain --config bert/base --config.data.path DATA --workdir RUN
+    jaxenc pretrain --config bert/base --config.data.path=DATA --workdir RUN
 
 Published on 4 Cloud TPUs (16 chips) in four days; GLUE test average 79.6 (paper, table 1). Not yet run here to the end.
 Attention dropout 0.1 takes the xla attention path; `--config.model.attention_dropout=0` allows the fused one on a GPU.

@@ -1,6 +1,6 @@
 """BERT-large, uncased (Devlin et al. 2018): 24 layers, 1024 wide, 336,226,108 parameters with both heads.
 
-    jaxenc pretrain --config bert/large --config.data.path DATA --workdir RUN
+    jaxenc pretrain --config bert/large --config.data.path=DATA --workdir RUN
 
 Published on 16 Cloud TPUs (64 chips) in four days; GLUE test average 82.1 (paper, table 1). Not yet run here to the end.
 """

@@ -1,6 +1,6 @@
 """BERT-large with LAMB in two phases, as NVIDIA trains it (DeepLearningExamples, PyTorch/LanguageModeling/BERT).
 
-    jaxenc pretrain --config bert/large_lamb --config.data.path DATA --workdir RUN --config.train.microbatches=64
+    jaxenc pretrain --config bert/large_lamb --config.data.path=DATA --workdir RUN --config.train.microbatches=64
 
 Phase 1: 7,038 steps of 65,536 rows of 128 tokens, rate 6e-3, warm-up 28.43 %. Phase 2: 1,563 steps of 32,768 rows of 512 tokens, rate
 4e-3, warm-up 12.8 %; the rate falls with the square root of the steps left. Their final loss over 5 seeds is 1.265 ± 0.023 (their

@@ -1,6 +1,6 @@
 """The 24 small BERTs of Turc et al. 2019, by `LAYERSxWIDTH`: {2, 4, 6, 8, 10, 12} layers, {128, 256, 512, 768} wide.
 
-    jaxenc pretrain --config bert/sizes:4x512 --config.data.path DATA --workdir RUN
+    jaxenc pretrain --config bert/sizes:4x512 --config.data.path=DATA --workdir RUN
 
 Tiny is 2x128, mini 4x256, small 4x512, medium 8x512; GLUE test averages 64.2, 65.8, 71.2, 73.5 (google-research/bert README). The
 published models were pretrained with the masked-LM and next-sentence losses of BERT-base. Not yet run here to the end.

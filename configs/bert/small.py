@@ -1,6 +1,6 @@
 """BERT-small (4 layers, 512 wide) for one GPU and a corpus of 100 MB or so: masked tokens only, rows of 128 tokens.
 
-    jaxenc pretrain --config bert/small --config.data.path DATA --workdir RUN
+    jaxenc pretrain --config bert/small --config.data.path=DATA --workdir RUN
 
 Minutes on one H100; the README has the numbers it reaches.
 """
