@@ -8,5 +8,5 @@ python=${PYTHON:-python3}
   { echo "quickstart: $("$python" --version) is too old: set PYTHON to a Python 3.11 or newer" >&2; exit 2; }
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 .venv/bin/python -c 'import jaxenc.configs, tensorboardX' 2>/dev/null ||
-  { .venv/bin/python -m pip install --quiet --upgrade pip && .venv/bin/python -m pip install --quiet -e '.[log]'; }
+  { .venv/bin/python -m pip install --quiet --upgrade pip && PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet -e '.[log]'; }
 exec .venv/bin/jaxenc demo --workdir "${1:-runs/demo}"

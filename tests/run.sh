@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 install() { # interpreter, environment
   [ -x "$2/bin/python" ] || "$1" -m venv "$2"
   "$2/bin/python" -c 'import jaxenc.configs, pytest, tensorboardX, xdist' 2>/dev/null ||
-    { "$2/bin/python" -m pip install --quiet --upgrade pip && "$2/bin/python" -m pip install --quiet -e '.[dev,log]'; }
+    { "$2/bin/python" -m pip install --quiet --upgrade pip && PYTHONWARNINGS=ignore "$2/bin/python" -m pip install --quiet -e '.[dev,log]'; }
 }
 
 find_312() { # a Python 3.12 that runs: on the PATH or where pyenv keeps them
