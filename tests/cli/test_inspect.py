@@ -1,0 +1,38 @@
+"""`jaxenc inspect` counts what papers count, for every recipe, and compiles nothing."""
+
+import re
+
+import pytest
+
+from jaxenc.cli import config as cli_config
+from jaxenc.cli.main import main
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(["inspect", *argv]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("recipe", "without_heads", "total"),
+    [("bert/base", 109_482_240, 110_106_428), ("bert/large", 335_141_888, 336_226_108), ("bert/sizes:2x128", 4_385_920, 4_433_468)],
+)
+def test_counts_are_the_published_ones(capsys: pytest.CaptureFixture[str], recipe: str, without_heads: int, total: int) -> None:
+    out = printed(capsys, "--config", recipe)
+    assert re.search(rf"without heads +{without_heads:,}\n", out)
+    assert re.search(rf"\nparameters +{total:,}\n", out)
+
+
+def test_a_split_state_is_smaller_on_each_device(capsys: pytest.CaptureFixture[str]) -> None:
+    """fsdp over 8: everything but the vectors that stay whole, so between an eighth and a sixth of the 4,035.6 MB."""
+    out = printed(capsys, "--config", "bert/large", "--devices", "8", "--config.mesh.preset=fsdp")
+    held = float(re.search(r"on each of 8 devices .*: ([\d,.]+) MB", out)[1].replace(",", ""))
+    assert 4035.6 / 8 <= held <= 4035.6 / 6
+
+
+def test_every_recipe_resolves_and_fits_its_own_model() -> None:
+    recipes = [name if name != "bert/sizes" else "bert/sizes:12x256" for name in cli_config.names()]
+    assert {"bert/tiny", "bert/small", "bert/base", "bert/large", "bert/large_lamb"} <= set(recipes)
+    for name in recipes:
+        run = cli_config.resolve(name, [])
+        assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
