@@ -7,7 +7,7 @@ VERSION = "0.1.0"
 setup(
     name="jaxenc",
     version=VERSION,
-    description="Encoder language models in JAX: masks drawn in the sharded step, checkpoints that survive, models that open anywhere",
+    description="Encoder language models in JAX: masks drawn in the sharded step, exact resume, verified checkpoints",
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=[*find_packages(include=["jaxenc", "jaxenc.*"]), "jaxenc.configs", "jaxenc.configs.bert"],

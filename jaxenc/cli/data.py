@@ -27,5 +27,6 @@ def run(args: argparse.Namespace) -> int:
             f"{split.unknown / max(split.tokens, 1):.2%} unknown, {split.empty_sentences + split.empty_documents:,} dropped as empty"
         )
     changed = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.reader.items() if count)
-    print(f"{args.out}: changed while reading: {changed or 'nothing'}")
+    if changed:
+        print(f"{args.out}: changed while reading: {changed}")
     return 0

@@ -8,8 +8,10 @@ import pathlib
 import jax
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.verify import steps
 from jaxenc.cli import jobs
 from jaxenc.config import flatten
+from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train import phases
@@ -26,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints one JSON line: the step and every held-out number."""
     directory = args.workdir / "checkpoints"
+    if args.step and args.step not in (there := steps(directory)):
+        raise UserError(f"--step {args.step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(args.step) if args.step else args.workdir, True, "--workdir")
     recipe: Run = from_dict(restore.read_json(path, jobs.CONFIG))
     changed = dataclasses.replace(

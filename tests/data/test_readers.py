@@ -91,7 +91,7 @@ def test_a_cut_just_before_the_line_end_does_not_end_the_document(tmp_path):
         ("a.jsonl", b'{"text": "a"}\n{"text": \n', "a.jsonl:2: not a JSON object"),
         ("a.txt.gz", b"not gzip", "a.txt.gz"),
         ("a.txt.xz", lzma.compress(b"hello\n" * 1000)[:60], ": the compressed data is damaged"),
-        ("a.txt.gz", gzip.compress(bytes(range(256)) * 99)[:60], ": the compressed data is damaged"),
+        ("a.txt.gz", gzip.compress(bytes(range(256)) * 99, mtime=0)[:60], ": the compressed data is damaged"),
     ],
 )
 def test_bad_files_are_one_line_that_names_them(tmp_path, name, content, said):
