@@ -43,3 +43,14 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     for name in recipes:
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
+
+
+@pytest.mark.parametrize(("recipe", "lr", "warmup"), [("roberta/base", 6e-4, 24_000), ("roberta/large", 4e-4, 30_000)])
+def test_roberta_recipes_are_what_the_paper_says(recipe: str, lr: float, warmup: int) -> None:
+    """Liu et al. 2019, table 9, and fairseq's examples/roberta/config/pretraining/base.yaml; an empty tuple survives the command line."""
+    run = cli_config.resolve(recipe, [])
+    phase, optim = run.plan[0], run.optim
+    assert (phase.steps, phase.batch, phase.length, phase.lr, phase.warmup) == (500_000, 8192, 512, lr, warmup)
+    assert (optim.beta1, optim.beta2, optim.epsilon, optim.weight_decay, optim.clip) == (0.9, 0.98, 1e-6, 0.01, 0.0)
+    assert (optim.decay_exclude, optim.schedule, optim.origin) == ((), "linear", "warmup_end")
+    assert run.objective.masking(run.model.published_vocabulary, 512, 0).predictions == 77
