@@ -140,6 +140,15 @@ def test_stochastic_counts_are_those_of_the_rate_as_it_is_written() -> None:
         assert 0 <= Fraction(15 * n, 100) - (int(sure[n]) + Fraction(int(odds[n]), 2**32)) < Fraction(1, 2**32), n
 
 
+@pytest.mark.parametrize("n, bits, count", [(10, (1 << 31) - 1, 2), (10, 1 << 31, 1), (20, 0, 3), (0, 0, 0), (5, 0, 1), (5, 2**32 - 1, 0)])
+def test_one_more_where_the_bits_are_below_the_odds(n: int, bits: int, count: int) -> None:
+    """At the edges: 0.15 · 10 = 1.5 turns at 2^31, 0.15 · 20 = 3 never does."""
+    rule = FAIRSEQ.masking(V, 20, 0)
+    drawn = tokens.Draws(*(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits))
+    got = tokens.apply(rule, drawn, jnp.full(20, 7), (jnp.arange(20) < n).astype(jnp.int32))
+    assert int(got["masked"].sum()) == count
+
+
 @pytest.mark.parametrize("rate", [0.05, 0.07, 0.1, 0.15, 0.3, 0.4, 1.0])
 @pytest.mark.parametrize("config", [MlmConfig(), FAIRSEQ], ids=["bert", "fairseq"])
 def test_the_fixed_shape_holds_the_largest_count(rate: float, config: MlmConfig) -> None:
