@@ -21,6 +21,7 @@ COMMANDS = {
     "pretrain": "train a model, or go on with a run",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "what a model puts in the place of [MASK]",
+    "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",
     "bench": "time the training step of a config on this machine",
     "report": "curves and tables of a run, beside count baselines",
