@@ -106,10 +106,10 @@ def _check_tokenizer(tokenizer: Tokenizer | None, model: BertConfig, where: Path
         )
 
 
-def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: str = "float32") -> None:
+def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: str = "float32") -> str:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all.
 
-    dtype: of the weights, one of EXPORTED. An encoder without heads is written as BertModel or RobertaModel saves itself, names bare.
+    Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED. An encoder without heads is written as BertModel or RobertaModel saves itself, names bare.
     Raises UserError for a model that transformers does not have, numbers too large for `dtype`, and a disk that refuses.
     """
     heads = [name for name in NAMES if name in params]
@@ -127,3 +127,4 @@ def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: 
         (folder / "config.json").write_text(json.dumps(data, indent=2) + "\n")
         if tokenizer is not None:
             tokenizer.save(folder)
+    return data["architectures"][0]
