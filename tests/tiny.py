@@ -105,6 +105,9 @@ class Probe(Objective):
         seen = {name: jnp.zeros((self.rows, *a.shape[1:]), a.dtype).at[keys.rows].set(a) for name, a in example.items()}
         return terms, {**metrics, **{f"seen_{name}": (a, jnp.int32(1)) for name, a in seen.items()}}, carry
 
+    def outputs(self, params: Any, example: Mapping[str, Array]) -> dict[str, Array]:
+        return self.inner.outputs(params, example)
+
     def flops(self, length: int) -> float:
         return self.inner.flops(length)
 
