@@ -4,50 +4,30 @@ The index is a LevelDB table without compression (tensorflow/core/lib/io/table.c
 of protocol buffers (tensorflow/core/protobuf/tensor_bundle.proto); the data files are the tensors' bytes, one after the other.
 """
 
-import dataclasses
+import functools
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 
 from jaxenc.convert.crc32c import checksum, masked
+from jaxenc.convert.weights import BFLOAT16, Tensor
 from jaxenc.data.files import user_errors
 from jaxenc.errors import UserError
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER, TRAILER = 48, 5
 # The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is no weight.
-DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: ml_dtypes.bfloat16, 19: np.float16}
+DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 19: np.float16}
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
-@dataclasses.dataclass(frozen=True)
-class Stored:
-    """One tensor of a checkpoint and where its bytes are. dtype: None for one that NumPy does not have."""
+def read_index(prefix: Path) -> dict[str, Tensor]:
+    """{name: Tensor} of a checkpoint, sorted by name, without those that are no numbers (texts, resources); reads no values.
 
-    name: str
-    file: Path
-    dtype: np.dtype | None
-    shape: tuple[int, ...]
-    offset: int
-    size: int
-    crc: int
-
-    def read(self) -> np.ndarray:
-        """The values. Raises UserError naming the tensor when its file is missing or too short, or the checksum differs."""
-        with user_errors(self.file, "copy the checkpoint again, with all its data files"), self.file.open("rb") as file:
-            file.seek(self.offset)
-            raw = file.read(self.size)
-        if len(raw) != self.size or masked(checksum(raw)) != self.crc:
-            raise UserError(f"{self.file}: {self.name} is {_damage(raw, self.size)}: copy the checkpoint again")
-        return np.frombuffer(raw, self.dtype).reshape(self.shape)
-
-
-def read_index(prefix: Path) -> dict[str, Stored]:
-    """{name: tensor} of a checkpoint, sorted by name; reads no values.
-
-    Raises UserError when the index is missing, damaged or of another format, or a tensor is stored in slices.
+    Raises UserError when the index is missing, damaged or of another format, or a tensor is stored in slices; `read` does, naming the
+    tensor, when its file is missing or too short, or the checksum differs.
     """
     path = Path(f"{prefix}.index")
     with user_errors(path, "name the prefix that PREFIX.index and PREFIX.data-00000-of-00001 share"):
@@ -59,22 +39,37 @@ def read_index(prefix: Path) -> dict[str, Stored]:
         header = _fields(records[0][1])
         if header.get(2):
             raise ValueError("big-endian numbers")
-        return {name.decode(): _stored(prefix, name.decode(), _fields(value), header.get(1, 1)) for name, value in records[1:]}
+        found = (_tensor(prefix, name.decode(), _fields(value), header.get(1, 1)) for name, value in records[1:])
+        return {tensor.name: tensor for tensor in found if tensor}
     except (ValueError, IndexError, TypeError) as error:
         raise UserError(f"{path}: not a sound TensorFlow checkpoint ({error}): copy it again") from error
 
 
-def _stored(prefix: Path, name: str, entry: dict, shards: int) -> Stored:
+def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
+    """None for one that NumPy has no dtype for."""
     if 7 in entry:
         raise UserError(f"{prefix}.index: {name} is stored in slices: save the checkpoint with whole variables")
-    dims = [_fields(value).get(1, 0) for field, value in _pairs(entry.get(2, b"")) if field == 2]
-    kind = DTYPES.get(entry.get(1, 0))
-    dtype = None if kind is None else np.dtype(kind)
-    size = entry.get(5, 0)
-    if dtype is not None and size != dtype.itemsize * int(np.prod(dims, dtype=object)):
-        raise ValueError(f"{name} has the shape {dims} and {size} bytes")
+    if entry.get(1, 0) not in DTYPES:
+        return None
+    dtype, size = np.dtype(DTYPES[entry[1]]), entry.get(5, 0)
+    shape = tuple(_fields(value).get(1, 0) for field, value in _pairs(entry.get(2, b"")) if field == 2)
+    if size != dtype.itemsize * math.prod(shape):
+        raise ValueError(f"{name} has the shape {shape} and {size} bytes")
     file = Path(f"{prefix}.data-{entry.get(3, 0):05d}-of-{shards:05d}")
-    return Stored(name, file, dtype, tuple(dims), entry.get(4, 0), size, entry.get(6, 0))
+    raw = functools.partial(_bytes, file, name, entry.get(4, 0), size, entry.get(6, 0))
+    return Tensor(name, shape, dtype, lambda: np.frombuffer(raw(), dtype).reshape(shape))
+
+
+def _bytes(path: Path, name: str, offset: int, size: int, crc: int) -> bytearray:
+    raw = bytearray(size)
+    with user_errors(path, "copy the checkpoint again, with all its data files"), path.open("rb") as file:
+        file.seek(offset)
+        count = file.readinto(raw)
+    if count != size:
+        raise UserError(f"{path}: {name} is cut off ({count:,} of {size:,} bytes): copy the checkpoint again")
+    if masked(checksum(raw)) != crc:
+        raise UserError(f"{path}: {name} is damaged (its checksum differs): copy the checkpoint again")
+    return raw
 
 
 def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -139,7 +134,3 @@ def _pairs(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 def _fields(message: bytes) -> dict[int, int | bytes]:
     return dict(_pairs(message))
-
-
-def _damage(raw: bytes, size: int) -> str:
-    return f"cut off ({len(raw):,} of {size:,} bytes)" if len(raw) < size else "damaged (its checksum differs)"

@@ -8,7 +8,7 @@ LANES = 1 << 17
 START = bytes.fromhex("54641f64")
 
 
-def checksum(data: bytes | np.ndarray) -> int:
+def checksum(data: bytes | bytearray) -> int:
     """The CRC-32C of a buffer.
 
     The register is linear in the data, so `LANES` parts of equal length run side by side from 0 and are joined in pairs: the left

@@ -29,7 +29,11 @@ CASES = {
     case.architecture: case
     for case in (
         Case("BertModel", (), {"pooled": "pooler_output"}),
-        Case("BertForPreTraining", ("labels", "next_sentence_label"), {"mlm": "prediction_logits", "next_sentence": "seq_relationship_logits"}),
+        Case(
+            "BertForPreTraining",
+            ("labels", "next_sentence_label"),
+            {"mlm": "prediction_logits", "next_sentence": "seq_relationship_logits"},
+        ),
         *(
             case
             for family in ("Bert", "Roberta")
