@@ -28,6 +28,7 @@ DTYPES = {
     "I64": np.dtype("int64"), "I32": np.dtype("int32"), "I16": np.dtype("int16"), "I8": np.dtype("int8"),
     "U64": np.dtype("uint64"), "U32": np.dtype("uint32"), "U16": np.dtype("uint16"), "U8": np.dtype("uint8"), "BOOL": np.dtype("bool"),
 }  # fmt: skip
+NAMED = {dtype.name: dtype for dtype in DTYPES.values()}
 CODES = {dtype: code for code, dtype in DTYPES.items()}
 ADVICE = "name a folder that transformers wrote"
 AGAIN = "copy or download it again"
@@ -202,15 +203,13 @@ def pytorch(path: Path) -> dict[str, Tensor]:
 
 def _from_torch(path: Path, name: str, value: Any) -> Tensor:
     code = str(value.dtype).removeprefix("torch.")
-    bits = "bfloat16" == code
-    try:
-        dtype = BFLOAT16 if bits else np.dtype(code)
-    except TypeError as error:
-        raise UserError(f"{path}: the tensor {name} is {code}, which is not supported: save it as float32") from error
+    if code not in NAMED:
+        raise UserError(f"{path}: the tensor {name} is {code}, which is not supported: save it as float32")
 
     def read() -> np.ndarray:
         import torch
 
-        return np.array(value.view(torch.int16).numpy().view(BFLOAT16) if bits else value.numpy())
+        # NumPy knows bfloat16 only through its bits.
+        return np.array(value.view(torch.int16).numpy().view(BFLOAT16) if code == "bfloat16" else value.numpy())
 
-    return Tensor(name, tuple(value.shape), dtype, read)
+    return Tensor(name, tuple(value.shape), NAMED[code], read)
