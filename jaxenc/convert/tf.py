@@ -48,8 +48,7 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
         return hf.open_tokenizer(folder, choice)
     uncased = wordpiece.from_vocab(path, lowercase=True, strip_accents=True)
-    vocabulary = uncased.vocabulary
-    pieces = (uncased.token(i) for i in range(vocabulary.size) if i not in vocabulary.reserved)
+    pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)
     said = "capital letters, so texts are kept as they are" if cased else "no capital letters, so texts are lower-cased"
     print(f"convert: {path} has {said}", file=sys.stderr)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.parity import peer
-from tests.parity.cases import ACTIVATIONS, CASES, Case, inputs
+from tests.parity.cases import CASES, Case, inputs
 
 FOLDER = Path(__file__).parent
 
@@ -20,7 +20,7 @@ def arrays(case: Case, seed: int) -> dict[str, np.ndarray]:
     """Everything of one architecture, by name."""
     rows = inputs(case, seed)
     out = {f"inputs/{name}": value for name, value in rows.items()}
-    for activation in ACTIVATIONS:
+    for activation in case.activations:
         model = peer.build(case, activation, seed)
         out["config"] = np.array(model.config.to_json_string())
         out |= {f"weights/{name}": value for name, value in peer.weights(model).items()}
