@@ -10,7 +10,6 @@ from jaxenc.layers.stack import layer_name
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.heads import NAMES
 
-
 NONE = "-"
 
 

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 

@@ -175,7 +175,15 @@ def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], dtype: np.dt
             file.write(np.ascontiguousarray(as_dtype(array, dtype, name)).reshape(-1).view(np.uint8))
 
 
-
+def as_dtype(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
+    """`array` in another float dtype. Raises UserError, which begins with `what`, when a number is too large for it."""
+    if array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):
+        out = array.astype(dtype)
+    if np.isinf(out).sum() > np.isinf(array).sum():
+        raise UserError(f"{what} holds numbers too large for {dtype.name}: use a wider dtype")
+    return out
 
 
 def pytorch(path: Path) -> dict[str, Tensor]:
