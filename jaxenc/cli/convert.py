@@ -1,6 +1,7 @@
 """`jaxenc convert`: a published checkpoint as a run directory of ours."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from jaxenc import pretrained
@@ -27,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
     found = SOURCES[kind](Path(place).expanduser(), args.tokenizer)
+    if found.tokenizer is None and args.tokenizer != "none":
+        print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
     pretrained.save(out, found.run, found.params, found.tokenizer)
     heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
     print(f"{out}: {parameter_count(found.params, found.run.model.vocab_size):,} parameters, {heads}")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -77,13 +76,10 @@ def convert(
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
-    """The tokenizer that `choice` asks for, see `load`; one line on stderr where the folder has none. Raises UserError."""
-    if choice == "none":
+    """The tokenizer that `choice` asks for, see `load`; None where the folder has no such files. Raises UserError."""
+    if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
         return None
     place = Path(choice).expanduser() if choice else folder
-    if not choice and not any((folder / name).exists() for name in TOKENIZER_FILES):
-        print(f"convert: {folder} has no tokenizer files; the model is converted without one, --tokenizer DIR adds it", file=sys.stderr)
-        return None
     try:
         return tokenizers.load(place)
     except UserError as error:
