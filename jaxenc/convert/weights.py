@@ -189,7 +189,7 @@ def as_dtype(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
 def contiguous(array: np.ndarray) -> np.ndarray:
     """`array` row by row in memory. A transposed matrix is copied in strips that fit the cache: 7 times as fast as by NumPy (measured)."""
     if array.ndim != 2 or array.flags.c_contiguous:
-        return np.ascontiguousarray(array)
+        return np.asarray(array, order="C")
     out = np.empty(array.shape, array.dtype)
     for i in range(0, array.shape[1], 32):
         out[:, i : i + 32] = array[:, i : i + 32]
