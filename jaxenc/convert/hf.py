@@ -105,7 +105,8 @@ def _check_tokenizer(tokenizer: Tokenizer | None, model: BertConfig, where: Path
 def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: str = "float32") -> str:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all.
 
-    Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED. An encoder without heads is written as BertModel or RobertaModel saves itself, names bare.
+    Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED. An encoder without heads is written as
+    BertModel or RobertaModel saves itself, names bare.
     Raises UserError for a model that transformers does not have, numbers too large for `dtype`, and a disk that refuses.
     """
     heads = [name for name in NAMES if name in params]

@@ -32,11 +32,16 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def must_be_new(out: Path, flag: str) -> None:
-    """Raises UserError, before any work is done, unless `out` is free: nothing, or an empty folder. flag: the option that names it."""
+    """Raises UserError, before any work is done, where `out` is not free: nothing or an empty folder, with no file above it.
+
+    flag: the option that names it.
+    """
     with user_errors(out, f"choose another {flag}"):
-        if out.is_symlink() or out.exists():
-            if not out.is_dir() or any(out.iterdir()):
-                raise UserError(f"{out}: exists already; choose another {flag} or delete it")
+        if (out.is_symlink() or out.exists()) and not (out.is_dir() and not any(out.iterdir())):
+            raise UserError(f"{out}: exists already; choose another {flag} or delete it")
+        above = next(parent for parent in out.absolute().parents if parent.exists())
+        if not above.is_dir():
+            raise UserError(f"{above}: a file and not a folder; choose another {flag}")
 
 
 @contextlib.contextmanager

@@ -69,11 +69,8 @@ def shapes(architecture: str) -> dict[str, tuple[int, ...]]:
     return {**encoder(base, types), **heads[kind]}
 
 
-ARCHITECTURES = tuple(
-    family + kind
-    for family in ("Bert", "Roberta")
-    for kind in ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-) + ("BertForPreTraining", "BertForNextSentencePrediction")  # fmt: skip
+KINDS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+ARCHITECTURES = (*(family + kind for family in ("Bert", "Roberta") for kind in KINDS), "BertForPreTraining", "BertForNextSentencePrediction")
 
 
 def tensors(architecture: str, seed: int = 0) -> dict[str, np.ndarray]:
