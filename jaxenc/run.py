@@ -54,8 +54,8 @@ class Run:
         return plan
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
-        """The run with the tokenizer's size in its model: the tokenizer that the data names decides, not the recipe."""
-        return dataclasses.replace(self, model=dataclasses.replace(self.model, vocab_size=vocabulary.size))
+        """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""
+        return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))
 
     def execution(self, platform: str) -> Execution:
         """How the models of this run are computed on `platform` (jax's name: cpu, gpu, tpu)."""

@@ -68,7 +68,7 @@ class MlmConfig(ObjectiveConfig):
 
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
         """The objective at one row length."""
-        head = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.init_scale, execution)
+        head = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.initializer, execution)
         return Mlm(Bert(model, execution), head, self.masking(vocabulary, length, max_predictions))
 
 

@@ -27,7 +27,7 @@ class PairConfig(MlmConfig):
 
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Pair":
         mlm = super().build(model, vocabulary, execution, length, max_predictions)
-        return Pair(mlm, Pooler(model.width, model.init_scale, execution), Classifier(2, model.init_scale, execution))
+        return Pair(mlm, Pooler(model.width, model.initializer, execution), Classifier(2, model.initializer, execution))
 
 
 @dataclasses.dataclass(frozen=True)
