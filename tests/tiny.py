@@ -14,22 +14,25 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
-from jaxenc import rng
-from jaxenc.data.batch import Batch
+from jaxenc import rng, tree
+from jaxenc.data.batch import Batch, empty
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.models.bert import BertConfig
+from jaxenc.models.count import VOCABULARY as VOCABULARY_LEAVES
 from jaxenc.objectives.base import Objective
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.precision import policy
+from jaxenc.pretrained import objective_of
+from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train.config import TrainConfig
 from jaxenc.train.phases import Phase
-from jaxenc.train.state import Layout, State, layout
+from jaxenc.train.state import Layout, State, layout, parameters
 from jaxenc.train.step import compile_step
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
@@ -66,6 +69,20 @@ def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
         "epoch": np.zeros(rows, np.uint32),
         "is_random": random.integers(0, 2, rows).astype(np.int32),
     }
+
+
+def drawn(run: Run, seed: int = 0) -> dict[str, Any]:
+    """Random parameters of a run as NumPy arrays, biases and scales too; the rows that only pad the vocabulary are zeros."""
+    shapes, _ = parameters(objective_of(run, None))
+    random = np.random.default_rng(seed)
+
+    def fill(path: str, leaf: Any) -> np.ndarray:
+        values = random.normal(1.0 if path.endswith("scale") else 0.0, 0.1, leaf.shape).astype(np.float32)
+        if VOCABULARY_LEAVES.fullmatch(path):
+            values[run.model.vocab_size :] = 0
+        return values
+
+    return tree.map_with_path(fill, shapes)
 
 
 def mesh(preset: str, devices: int) -> Mesh:
@@ -105,6 +122,9 @@ class Probe(Objective):
         seen = {name: jnp.zeros((self.rows, *a.shape[1:]), a.dtype).at[keys.rows].set(a) for name, a in example.items()}
         return terms, {**metrics, **{f"seen_{name}": (a, jnp.int32(1)) for name, a in seen.items()}}, carry
 
+    def outputs(self, params: Any, example: Mapping[str, Array]) -> dict[str, Array]:
+        return self.inner.outputs(params, example)
+
     def flops(self, length: int) -> float:
         return self.inner.flops(length)
 
@@ -140,8 +160,8 @@ def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one:
     with jax.set_mesh(where):
         place = layout(chosen, optim, one.batch, where, preset)
         step = compile_step(chosen, config, optim, one, place)
-        rows = {name: array for name, array in batch([1] * one.batch, one.length).items() if name in chosen.reads}
-        shapes = {n: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=partition.batch_sharding(where)) for n, a in rows.items()}
+        rows, split = empty(chosen.reads, one.batch, one.length), partition.batch_sharding(where)
+        shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
         with stderr_of() as read:
             done = step.lower(place.abstract, shapes).compile()
         return Compiled(where, place, done, read())

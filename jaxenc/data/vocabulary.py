@@ -22,6 +22,11 @@ class Vocabulary:
     fingerprint: str
 
 
+def unnamed(size: int) -> Vocabulary:
+    """`size` ids of which nothing is known: where a model has no tokenizer. Its special ids mean nothing."""
+    return Vocabulary(size, pad=0, unk=0, cls=0, sep=0, mask=0, reserved=(), fingerprint="")
+
+
 def published_bert(size: int) -> Vocabulary:
     """The layout of BERT's uncased vocabulary at `size` ids: [PAD] 0, [unused] 1-99, [UNK] 100, [CLS] 101, [SEP] 102, [MASK] 103,
     [unused] 104-998 (vocab.txt of google-research/bert). What a recipe stands for when no data is named."""

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
+import numpy as np
 from flax import linen as nn
 from jax import Array
 
@@ -83,6 +84,18 @@ class BertConfig:
         """This model for a tokenizer: its size, and positions after its pad id where RoBERTa's start there."""
         first = vocabulary.pad + 1 if self.first_position else 0
         return dataclasses.replace(self, vocab_size=vocabulary.size, first_position=first)
+
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """Positions i32 [batch, length] of a text a row, as the family counts them.
+
+        BERT (first_position 0): 0, 1, 2 ... at every place. RoBERTa: counted over the tokens that are not pad, whose id is
+        first_position - 1, and -1 (the table's row first_position - 1) at pads, as transformers' create_position_ids_from_input_ids
+        does. Traced tokens work too.
+        """
+        if not self.first_position:
+            return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
+        real = tokens != self.first_position - 1
+        return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
     @property
     def block(self) -> BlockSpec:
