@@ -69,20 +69,24 @@ def _parts(texts: Iterable[str]) -> Iterator[str]:
             yield text[start:]
 
 
-def from_files(vocab: str | Path, merges: str | Path) -> Tokenizer:
-    """The tokenizer of GPT-2's two files: vocab.json {piece: id}, merges.txt with two pieces a line, the first line its version.
+def from_files(folder: str | Path) -> Tokenizer:
+    """The tokenizer of GPT-2's two files: vocab.json {piece: id}, merges.txt with two pieces a line behind a line of its version.
 
+    A tokenizer_config.json beside them, as transformers writes it, names the added pieces; without one there are the specials alone.
     Raises UserError for files that are damaged, do not fit together, or lack RoBERTa's special pieces or a byte.
     """
-    ids = read_json(Path(vocab), "name a vocab.json")
-    with user_errors(merges, "name the merges.txt that belongs to it"):
-        content = Path(merges).read_bytes()
-    try:
+    vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", "merges.txt", "tokenizer_config.json"))
+    ids, config = read_json(vocab, _AGAIN), read_json(settings, _AGAIN) if settings.is_file() else {}
+    with user_errors(merges, _AGAIN):
+        content = merges.read_bytes()
+    if config.get("add_prefix_space"):
+        raise UserError(f"{settings}: add_prefix_space must be off; other settings come later")
+    with _damaged(merges):
         lines = content.decode("utf-8").split("\n")
         pairs = [_pair(line.removesuffix("\r")) for line in lines if line.strip() and not line.startswith("#version")]
-    except ValueError as error:
-        raise UserError(f"{merges}: damaged ({error}); copy it again") from error
-    return _checked(vocab, ids, pairs, _specials())
+    with _damaged(settings):
+        entries = [entry | {"id": int(index)} for index, entry in (config.get("added_tokens_decoder") or {}).items()]
+        return _checked(vocab, ids, pairs, entries or [entry | {"id": ids.get(entry["content"])} for entry in _SPECIALS])
 
 
 def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
@@ -96,16 +100,10 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
 
     Raises UserError for settings that are not RoBERTa's, and for a vocabulary that is not sound.
     """
-    try:
-        model, splitter = data["model"], data.get("pre_tokenizer") or {}
-        _check_settings(path, data, model, splitter)
-        merges = [_pair(merge) for merge in model["merges"]]
-        entries = sorted(data.get("added_tokens") or [], key=lambda entry: entry["id"])
-        added = [library.AddedToken(entry["content"], **{flag: entry[flag] for flag in _FLAGS}) for entry in entries]
-        ids = dict(model["vocab"]) | {entry["content"]: entry["id"] for entry in entries}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); make the tokenizer again") from error
-    return _checked(path, ids, merges, added)
+    with _damaged(path):
+        model = data["model"]
+        _check_settings(path, data, model, data.get("pre_tokenizer") or {})
+        return _checked(path, model["vocab"], [_pair(merge) for merge in model["merges"]], data.get("added_tokens") or [])
 
 
 def _check_settings(path: str | Path, data: Mapping, model: Mapping, splitter: Mapping) -> None:
