@@ -24,7 +24,7 @@ def load(directory: str | Path) -> Tokenizer:
         lowercase, strip_accents = wordpiece.settings_of(folder / "tokenizer_config.json")
         return wordpiece.from_vocab(folder / "vocab.txt", lowercase, strip_accents)
     if (folder / "vocab.json").is_file():
-        return bpe.from_files(folder / "vocab.json", folder / "merges.txt")
+        return bpe.from_files(folder)
     raise UserError(f"{folder}: no tokenizer.json and no vocab.txt here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
 
 

@@ -10,6 +10,7 @@ from jaxenc.data.vocabulary import Vocabulary
 
 LARGEST = 1 << 22  # pieces; to train, the library reserves memory for all of them and aborts the process when there is not enough
 
+
 class Tokenizer:
     """Owns two objects of the `tokenizers` library over one vocabulary.
 
