@@ -14,15 +14,17 @@ from jaxenc.data.store import Shards
 
 @dataclasses.dataclass(frozen=True)
 class Packed:
-    """A row is CLS, the sentences from where the row before ended, as many as fit length - 2 tokens, SEP, padding.
+    """A row is CLS, the sentences behind those of the row before, as many as fit length - 2 tokens, SEP, padding.
 
-    crosses: a row goes on into the next document, with one more SEP between two documents, which takes a place as a token does; no
-    row starts or ends with one (`full_sentences`, which published RoBERTa was trained on). Otherwise a row ends with its document
-    (`doc_sentences`). The greedy rule is that of the break modes `complete` and `complete_doc` of
-    fairseq:fairseq/data/token_block_dataset_utils_fast.pyx, with three differences: a sentence longer than a row is cut into pieces
-    of length - 2 tokens, the last of which is a sentence like others, where there it is a block of its own that is cut off later; a
-    sentence has no SEP of its own; and doc_sentences keeps documents of one token. So an epoch shows every token exactly once.
-    Where Liu et al. enlarge the batch for the shorter rows of doc_sentences, ours stays at its number of rows.
+    crosses: a row goes on into the next document, with one more SEP between two documents that takes a place as a token does
+    (`full_sentences`, which published RoBERTa was trained on); else a row ends with its document (`doc_sentences`). A sentence longer
+    than length - 2 tokens is cut into pieces of that length, and what is left of it is packed like a sentence. So an epoch shows every
+    token exactly once, in the order of the data.
+
+    Rows are filled by the rule of the break modes `complete` and `complete_doc` of fairseq:fairseq/data/token_block_utils_fast.pyx.
+    Unlike there, no row starts or ends with the SEP between documents, a long sentence is not a row of its own that loses its end,
+    doc_sentences keeps a document of one token, and there is no SEP behind each line of the corpus. Liu et al. enlarge the batch of
+    doc_sentences to as many tokens as full_sentences has; here a batch is a number of rows.
     """
 
     shards: Shards
