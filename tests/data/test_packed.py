@@ -44,13 +44,13 @@ def slow_rows(documents, width, crosses):
     rows, row = [], []
     for document in documents:
         if not crosses:
-            rows, row = rows + [row], []
+            rows, row = [*rows, row], []
         for number, sentence in enumerate(document):
             for at in range(0, len(sentence), width):
                 piece = sentence[at : at + width]
                 separator = [SEP] * (number == 0 and at == 0 and bool(row))
                 if len(row) + len(separator) + len(piece) > width:
-                    rows, row, separator = rows + [row], [], []
+                    rows, row, separator = [*rows, row], [], []
                 row = row + separator + piece
     return [row for row in [*rows, row] if row]
 
