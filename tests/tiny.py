@@ -14,22 +14,25 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
-from jaxenc import rng
+from jaxenc import rng, tree
 from jaxenc.data.batch import Batch
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.models.bert import BertConfig
+from jaxenc.models.count import VOCABULARY as VOCABULARY_LEAVES
 from jaxenc.objectives.base import Objective
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.precision import policy
+from jaxenc.pretrained import objective_of
+from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train.config import TrainConfig
 from jaxenc.train.phases import Phase
-from jaxenc.train.state import Layout, State, layout
+from jaxenc.train.state import Layout, State, layout, parameters
 from jaxenc.train.step import compile_step
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
@@ -68,6 +71,20 @@ def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
     }
 
 
+def drawn(run: Run, seed: int = 0) -> dict[str, Any]:
+    """Random parameters of a run as NumPy arrays, biases and scales too; the rows that only pad the vocabulary are zeros."""
+    shapes, _ = parameters(objective_of(run, None))
+    random = np.random.default_rng(seed)
+
+    def fill(path: str, leaf: Any) -> np.ndarray:
+        values = random.normal(1.0 if path.endswith("scale") else 0.0, 0.1, leaf.shape).astype(np.float32)
+        if VOCABULARY_LEAVES.fullmatch(path):
+            values[run.model.vocab_size :] = 0
+        return values
+
+    return tree.map_with_path(fill, shapes)
+
+
 def mesh(preset: str, devices: int) -> Mesh:
     return meshes.make(MeshConfig(preset), jax.devices()[:devices])
 
@@ -104,6 +121,9 @@ class Probe(Objective):
         terms, metrics, carry = self.inner.terms(params, carry, example, keys, train)
         seen = {name: jnp.zeros((self.rows, *a.shape[1:]), a.dtype).at[keys.rows].set(a) for name, a in example.items()}
         return terms, {**metrics, **{f"seen_{name}": (a, jnp.int32(1)) for name, a in seen.items()}}, carry
+
+    def outputs(self, params: Any, example: Mapping[str, Array]) -> dict[str, Array]:
+        return self.inner.outputs(params, example)
 
     def flops(self, length: int) -> float:
         return self.inner.flops(length)

@@ -31,17 +31,24 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool) -> 
 
     The two paths name a run directory or a step's folder. check: compare every byte with its checksum. Damaged steps of `directory` are
     set aside; another run's are left where they are.
-    Raises UserError for a missing path or one without a valid step.
+    Raises UserError for a missing path, one without a valid step, and where a whole state is wanted and only parameters are there.
     """
     step = newest_valid(directory, check, set_aside=True)
     if step is not None:
-        return Start("resume", directory / str(step), step)
+        return Start("resume", _whole(directory / str(step), "this work directory"), step)
     if continue_from:
-        path = find(Path(continue_from), check, "--continue-from")
+        path = _whole(find(Path(continue_from), check, "--continue-from"), "--continue-from")
         return Start("continue", path, int(path.name))
     if init_from:
         return Start("init", find(Path(init_from), check, "--init-from"), 0)
     return Start("fresh", None, 0)
+
+
+def _whole(step_dir: Path, what: str) -> Path:
+    """`step_dir`, whose state is more than parameters."""
+    if all(path.startswith("params/") for path in _stored(step_dir)):
+        raise UserError(f"{what}: {step_dir} holds parameters only: use --init-from with it, in a new work directory")
+    return step_dir
 
 
 def find(path: Path, check: bool, what: str) -> Path:

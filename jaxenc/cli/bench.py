@@ -6,7 +6,6 @@ import json
 
 from jaxenc.bench.step import time_step
 from jaxenc.cli import config as cli_config
-from jaxenc.data.vocabulary import published_bert
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints one JSON line: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    timing = time_step(recipe, published_bert(recipe.model.vocab_size), args.steps)
+    timing = time_step(recipe, recipe.model.published_vocabulary, args.steps)
     numbers = {name: round(value, 4) if isinstance(value, float) else value for name, value in dataclasses.asdict(timing).items()}
     print(json.dumps({"config": args.config, **numbers}))
     return 0

@@ -10,7 +10,7 @@ import jax
 from jaxenc import config, tree
 from jaxenc.cli import config as cli_config
 from jaxenc.data import manifest as manifests
-from jaxenc.data.vocabulary import Vocabulary, published_bert
+from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.models.count import parameter_count, true_shape
 from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the parameters by part, the phases with their FLOPs and the bytes of the state; compiles and allocates nothing."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else published_bert(recipe.model.vocab_size)
+    vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else recipe.model.published_vocabulary
     recipe = recipe.with_vocabulary(vocabulary)
     if args.fields:
         print(json.dumps(config.to_dict(recipe), indent=1))

@@ -8,7 +8,7 @@ from jaxenc import config
 from jaxenc.checkpoint import refusals, restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
-from jaxenc.data import sources
+from jaxenc.data import sources, tokenizers
 from jaxenc.data.files import user_errors, write_bytes
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches, Order, Pass
@@ -50,6 +50,8 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
 def check(job: Job) -> None:
     """Raises UserError for what would stop the run later: rows, batches or parameters that do not fit. Nothing is written yet."""
     for phase in job.run.plan:
+        if not job.objective(phase).coef:
+            raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured: choose what to train on")
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
         for split in SPLITS if job.evaluates else SPLITS[:1]:
             missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
@@ -99,10 +101,20 @@ def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
 
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
-    saved = restore.read_json(step_dir, MANIFEST)["tokenizer"]["fingerprint"]
-    if saved != job.vocabulary.fingerprint:
-        mend = f"build it with {step_dir / TOKENIZER}"
-        raise UserError(f"data {job.run.data.path}: it was made with another tokenizer than checkpoint {step_dir}: {mend}")
+    if _fingerprint(step_dir) != job.vocabulary.fingerprint:
+        size = restore.read_json(step_dir, CONFIG)["model"]["vocab_size"]
+        other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
+        mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
+        raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
+
+
+def _fingerprint(step_dir: pathlib.Path) -> str:
+    """The tokenizer's of a checkpoint: what its run's data said, or, where no data made it, that of its own tokenizer."""
+    if (step_dir / MANIFEST).exists():
+        return restore.read_json(step_dir, MANIFEST)["tokenizer"]["fingerprint"]
+    if (step_dir / TOKENIZER).exists():
+        return tokenizers.load(step_dir / TOKENIZER).vocabulary.fingerprint
+    raise UserError(f"checkpoint {step_dir} has no tokenizer, so its ids may mean other pieces than the data's: convert it with one")
 
 
 def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:

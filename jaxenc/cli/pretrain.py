@@ -35,9 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
     outcome = pretrain(cli_config.resolve(args.config, args.overrides), args.workdir, args.continue_from, args.init_from)
     if outcome.preempted:
-        print(
-            f"{args.workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr
-        )
+        print(f"{args.workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
     return PREEMPTED if outcome.preempted else 0
 
 

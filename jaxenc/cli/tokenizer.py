@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data import readers
-from jaxenc.data.files import made
+from jaxenc.data.files import made, must_be_new
 from jaxenc.data.tokenizers import Tokenizer, bpe, wordpiece
 from jaxenc.errors import UserError
 
@@ -31,8 +31,7 @@ def run(args: argparse.Namespace) -> int:
     if args.type == "bpe" and (args.lowercase, args.strip_accents) != (None, None):
         raise UserError("--type bpe: keeps the text as it is; leave out --lowercase and --strip-accents")
     out = Path(args.out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out}: exists already; choose another --out or delete it")
+    must_be_new(out, "--out")
     tool = _trained(args)
     with made(out) as folder:
         tool.save(folder)

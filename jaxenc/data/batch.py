@@ -12,10 +12,11 @@ Batch = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """shape: what follows the row axis, `length` standing for the row length; dtype: a NumPy dtype name."""
+    """shape: what follows the row axis, `length` standing for the row length; dtype: a NumPy dtype name; least: the lowest value."""
 
     shape: tuple[str | int, ...]
     dtype: str
+    least: int = 0
 
 
 FIELDS = {
@@ -26,6 +27,10 @@ FIELDS = {
     "index": Field((), "uint32"),  # number of the row within its epoch
     "epoch": Field((), "uint32"),
     "is_random": Field((), "int32"),  # next-sentence label: 1 when the second part comes from another document
+    "label": Field((), "int32", least=-1),  # class of the text; -1 = not counted
+    "tags": Field(("length",), "int32", least=-1),  # class of each token; -1 = not counted
+    "start": Field((), "int32", least=-1),  # place of the answer's first token in the row; -1 = not counted
+    "end": Field((), "int32", least=-1),  # place of its last token
 }
 
 
@@ -49,13 +54,13 @@ def pad_rows(batch: Mapping[str, np.ndarray], rows: int) -> Batch:
 
 
 def check_ranges(batch: Mapping[str, np.ndarray], bounds: Mapping[str, int]) -> None:
-    """Raises UserError when a value of a field is negative or reaches the field's bound; a bound of 0 is none.
+    """Raises UserError when a value of a field is below the field's lowest or reaches the field's bound; a bound of 0 is none.
 
     On the host, because JAX clamps an index past the end of a table or returns NaN where other libraries raise.
     """
     for name, bound in bounds.items():
         if bound and batch[name].size:
-            low, high = int(batch[name].min()), int(batch[name].max())
-            if low < 0 or high >= bound:
+            least, low, high = FIELDS[name].least, int(batch[name].min()), int(batch[name].max())
+            if low < least or high >= bound:
                 held = f"the rows hold {name} from {low} to {high}"
-                raise UserError(f"{held}, and the model takes 0 to {bound - 1}: use data made for this model")
+                raise UserError(f"{held}, and the model takes {least} to {bound - 1}: use data made for this model")

@@ -22,6 +22,7 @@ class Visible:
     """Which keys each query sees; exactly one field is set, through one of the constructors."""
 
     lengths: Array | None = None
+    keys: Array | None = None
     segments: Array | None = None
     bias: Array | None = None
 
@@ -29,6 +30,11 @@ class Visible:
     def by_lengths(lengths: Array) -> "Visible":
         """Every query, padded ones too, sees the first lengths[row] keys (google-research/bert masks keys only); i32 [batch]."""
         return Visible(lengths=lengths)
+
+    @staticmethod
+    def by_keys(keys: Array) -> "Visible":
+        """Every query sees the keys that are not 0, wherever they stand: padding on the left, holes; bool or i32 [batch, length]."""
+        return Visible(keys=keys)
 
     @staticmethod
     def by_segments(segments: Array) -> "Visible":
@@ -86,6 +92,8 @@ def _hide(scores: Array, visible: Visible) -> Array:
         return scores + visible.bias.astype(scores.dtype)
     if visible.segments is not None:
         seen = visible.segments[:, None, :, None] == visible.segments[:, None, None, :]
+    elif visible.keys is not None:
+        seen = (visible.keys != 0)[:, None, None, :]
     else:
         seen = (jnp.arange(scores.shape[-1]) < visible.lengths[:, None])[:, None, None, :]
     return jnp.where(seen, scores, HIDDEN)
@@ -95,7 +103,7 @@ def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array
     if rate > 0:
         raise ValueError(f"attention backend cudnn has no dropout: set attention_dropout to 0 (it is {rate}) or the backend to xla")
     if visible.lengths is None:
-        raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for segments or a bias")
+        raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for keys, segments or a bias")
     # A softmax over no key at all is undefined in the kernel; a padding row looks at its first token instead and weighs nothing.
     lengths = jnp.maximum(visible.lengths, 1)
     # The kernel's backward pass takes even lengths only: one more place at the end, which no query sees.

@@ -9,7 +9,7 @@ from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.attention import SelfAttention
 from jaxenc.layers.feed_forward import FeedForward
-from jaxenc.layers.initializers import truncated_normal
+from jaxenc.layers.initializers import Initializer
 from jaxenc.rng import Keys
 
 
@@ -24,7 +24,7 @@ class BlockSpec:
     norm_epsilon: float
     dropout: float
     attention_dropout: float
-    init_scale: float
+    initializer: Initializer
 
 
 class Block(nn.Module):
@@ -36,7 +36,7 @@ class Block(nn.Module):
     @nn.compact
     def __call__(self, x: Array, visible: Visible, noise: Keys | None, layer: int | Array) -> Array:
         """[batch, length, width] to the same shape in the compute dtype; layer: the number that dropout masks depend on."""
-        spec, init = self.spec, truncated_normal(self.spec.init_scale)
+        spec, init = self.spec, self.spec.initializer
         attention = SelfAttention(
             spec.width, spec.heads, spec.dropout, spec.attention_dropout, spec.norm_epsilon, init, self.execution, name="attention"
         )

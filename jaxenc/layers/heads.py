@@ -8,6 +8,7 @@ from jaxenc.execution import Execution
 from jaxenc.layers import initializers
 from jaxenc.layers.activation import activate
 from jaxenc.layers.dense import Dense
+from jaxenc.layers.initializers import Initializer
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.product import wide_product
 
@@ -19,14 +20,13 @@ class Pooler(nn.Module):
     """tanh(dense(hidden[:, 0])): the vector of the first token (google-research/bert modeling.py)."""
 
     width: int
-    init_scale: float
+    init_kernel: Initializer
     execution: Execution
 
     @nn.compact
     def __call__(self, hidden: Array) -> Array:
         """[batch, length, width] to [batch, width] in the compute dtype."""
-        init = initializers.truncated_normal(self.init_scale)
-        pooled = Dense(self.width, ("embed", "norm"), init, self.execution, name="dense")(hidden[:, 0])
+        pooled = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden[:, 0])
         return activate("tanh", pooled)
 
 
@@ -40,14 +40,14 @@ class MlmHead(nn.Module):
     width: int
     activation: str
     norm_epsilon: float
-    init_scale: float
+    init_kernel: Initializer
     execution: Execution
 
     @nn.compact
     def __call__(self, hidden: Array, table: Array) -> Array:
         """hidden [..., width] and table [padded, width] to logits [..., padded] in the logits dtype (float32)."""
-        policy, init = self.execution.policy, initializers.truncated_normal(self.init_scale)
-        hidden = Dense(self.width, ("embed", "norm"), init, self.execution, name="dense")(hidden)
+        policy = self.execution.policy
+        hidden = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden)
         hidden = LayerNorm(self.norm_epsilon, self.execution, name="norm")(activate(self.activation, hidden))
         bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
         logits = wide_product("...w,vw->...v", hidden, table.astype(policy.compute)).astype(policy.logits)
@@ -58,11 +58,11 @@ class Classifier(nn.Module):
     """One dense layer to `classes` logits: BERT's next-sentence head with 2 classes, 0 = next, 1 = random."""
 
     classes: int
-    init_scale: float
+    init_kernel: Initializer
     execution: Execution
 
     @nn.compact
     def __call__(self, pooled: Array) -> Array:
         """[..., width] to logits [..., classes] in the logits dtype (float32)."""
-        init = initializers.truncated_normal(self.init_scale)
-        return Dense(self.classes, ("embed", None), init, self.execution, name="dense")(pooled).astype(self.execution.policy.logits)
+        dense = Dense(self.classes, ("embed", None), self.init_kernel, self.execution, name="dense")
+        return dense(pooled).astype(self.execution.policy.logits)

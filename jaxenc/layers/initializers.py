@@ -1,10 +1,13 @@
 """How parameters start."""
 
+import dataclasses
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+from jaxenc.errors import UserError
 
 Initializer = Callable[[Array, tuple[int, ...], jnp.dtype], Array]
 
@@ -12,12 +15,37 @@ zeros: Initializer = jax.nn.initializers.zeros
 ones: Initializer = jax.nn.initializers.ones
 
 
-def truncated_normal(scale: float) -> Initializer:
+@dataclasses.dataclass(frozen=True)
+class TruncatedNormal:
     """Normal draws of deviation `scale`, those beyond 2 · `scale` drawn again (google-research/bert modeling.py, create_initializer).
 
     `scale` is that of the distribution before the cut, as in TensorFlow: what remains has the standard deviation 0.87963 · `scale`.
     """
-    return jax.nn.initializers.truncated_normal(scale, lower=-2.0, upper=2.0)
+
+    scale: float
+
+    def __call__(self, key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+        return jax.nn.initializers.truncated_normal(self.scale, lower=-2.0, upper=2.0)(key, shape, dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Normal:
+    """Normal draws of deviation `scale` (fairseq: modules/transformer_sentence_encoder.py, init_bert_params; transformers)."""
+
+    scale: float
+
+    def __call__(self, key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+        return jax.nn.initializers.normal(self.scale)(key, shape, dtype)
+
+
+# Classes and not closures, so that modules which hold equal ones are equal and have one hash.
+BY_NAME: dict[str, Callable[[float], Initializer]] = {"truncated_normal": TruncatedNormal, "normal": Normal}
+
+
+def check(name: str, field: str) -> None:
+    """Raises UserError when `field` names no initializer."""
+    if name not in BY_NAME:
+        raise UserError(f"{field} is {name!r}: use one of {', '.join(BY_NAME)}")
 
 
 def leading_rows(init: Initializer, rows: int) -> Initializer:

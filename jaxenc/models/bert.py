@@ -3,18 +3,20 @@
 import dataclasses
 from typing import ClassVar
 
+import numpy as np
 from flax import linen as nn
 from jax import Array
 
 from jaxenc.config import at_least
+from jaxenc.data.vocabulary import Vocabulary, published_bert, published_roberta
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers import activation
+from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed, padded
-from jaxenc.layers.initializers import leading_rows, truncated_normal
+from jaxenc.layers.initializers import Initializer, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.stack import Stack
 from jaxenc.rng import Keys
@@ -31,7 +33,8 @@ class BertConfig:
     activation: `gelu_tanh` is what google-research/bert was trained with; `gelu_erf` is what transformers runs, and RoBERTa's.
     norm_epsilon: 1e-12 is TensorFlow's (tf.contrib.layers.layer_norm); RoBERTa has 1e-5.
     dropout: on the embeddings and on what each sublayer adds; attention_dropout: on the attention weights.
-    init_scale: standard deviation of the truncated normal that weights start from.
+    init: what weights start from, `truncated_normal` (google-research/bert) or `normal` (fairseq's RoBERTa, transformers);
+    init_scale: its standard deviation, before any cut.
     Raises UserError when a number does not fit.
     """
 
@@ -49,6 +52,7 @@ class BertConfig:
     norm_epsilon: float = 1e-12
     dropout: float = 0.1
     attention_dropout: float = 0.1
+    init: str = "truncated_normal"
     init_scale: float = 0.02
 
     def __post_init__(self) -> None:
@@ -63,6 +67,35 @@ class BertConfig:
             if not getattr(self, name) > 0:
                 raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
         activation.check(self.activation, "model.activation")
+        initializers.check(self.init, "model.init")
+
+    @property
+    def initializer(self) -> Initializer:
+        """What kernels and tables start from."""
+        return initializers.BY_NAME[self.init](self.init_scale)
+
+    @property
+    def published_vocabulary(self) -> Vocabulary:
+        """The vocabulary that a recipe stands for when no data is named: BERT's layout, or RoBERTa's where positions start after a pad."""
+        published = published_roberta if self.first_position else published_bert
+        return published(self.vocab_size)
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "BertConfig":
+        """This model for a tokenizer: its size, and positions after its pad id where RoBERTa's start there."""
+        first = vocabulary.pad + 1 if self.first_position else 0
+        return dataclasses.replace(self, vocab_size=vocabulary.size, first_position=first)
+
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """Positions i32 [batch, length] of a text a row, as the family counts them.
+
+        BERT (first_position 0): 0, 1, 2 ... at every place. RoBERTa: counted over the tokens that are not pad, whose id is
+        first_position - 1, and -1 (the table's row first_position - 1) at pads, as transformers' create_position_ids_from_input_ids
+        does. Traced tokens work too.
+        """
+        if not self.first_position:
+            return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
+        real = tokens != self.first_position - 1
+        return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
     @property
     def block(self) -> BlockSpec:
@@ -79,7 +112,7 @@ class Embeddings(nn.Module):
     @nn.compact
     def __call__(self, tokens: Array, types: Array, positions: Array, noise: Keys | None) -> Array:
         """i32 [batch, length] each to [batch, length, width] in the compute dtype; the sum is float32."""
-        config, init = self.config, truncated_normal(self.config.init_scale)
+        config, init = self.config, self.config.initializer
 
         def table(name: str, rows: int, axis: str | None, init_rows=init) -> Embed:
             return Embed(rows, config.width, (axis, "table_embed"), init_rows, self.execution, name=name)

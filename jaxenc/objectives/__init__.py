@@ -1,6 +1,7 @@
 """Every objective that a recipe can name: an entry here, a file beside this one."""
 
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 
-OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig)}
+OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig, HeadsConfig)}

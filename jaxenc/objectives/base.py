@@ -2,10 +2,14 @@
 
 import abc
 from collections.abc import Mapping
+from typing import ClassVar
 
 from jax import Array
 
 from jaxenc import metrics as metric_sums
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.execution import Execution
+from jaxenc.models.bert import BertConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -18,7 +22,7 @@ class Objective(abc.ABC):
     The loss is the sum over terms of coef · (sum / weight), with sum and weight over the whole global batch: weights are counted
     before the first forward pass, so microbatches and shards add up to exactly the full batch.
 
-    coef: {term: factor}.
+    coef: {term: factor}; an objective without a term is opened and asked (`outputs`) but not trained.
     """
 
     coef: Mapping[str, float]
@@ -63,9 +67,29 @@ class Objective(abc.ABC):
         """
 
     @abc.abstractmethod
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        """All that the model says of rows that nothing corrupts, float32; pure, without dropout, and what is not used costs nothing in jit.
+
+        example: tokens, types, positions, segments, i32 [batch, length]. No query sees a key whose segment is 0, wherever it stands.
+        `hidden` [layers + 1, batch, length, width]: the embedding output, then every layer. And what the heads there are give: `pooled`
+        [batch, width], `mlm` [batch, length, vocab_size] (no padding rows), `next_sentence` [batch, 2], `classifier` [batch, labels],
+        `tags` [batch, length, labels], `spans` [batch, length, 2] (start, end).
+        """
+
+    @abc.abstractmethod
     def flops(self, length: int) -> float:
         """Model FLOPs of one row of `length` tokens, forward and backward: matrix products only, a multiply and an add each counted."""
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
         """{name: number} from summed metrics, on the host: of one step in training, of all rows in an evaluation."""
         return metric_sums.means(sums)
+
+
+class ObjectiveConfig(abc.ABC):
+    """A frozen dataclass: what a recipe chooses of an objective. kind: its name in a recipe."""
+
+    kind: ClassVar[str]
+
+    @abc.abstractmethod
+    def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> Objective:
+        """The objective at one row length; max_predictions: the most of one row in this phase, 0 for the config's own choice."""

@@ -5,22 +5,19 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxenc import rng
 from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible
-from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import MlmHead
 from jaxenc.models.bert import Bert, BertConfig, forward_flops
+from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
-from jaxenc.objectives.base import Objective, Sums
+from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.corrupt import tokens as token_masking
 from jaxenc.objectives.corrupt.tokens import TokenMasking
 from jaxenc.rng import Keys
@@ -28,7 +25,7 @@ from jaxenc.tree import Tree
 
 
 @dataclasses.dataclass(frozen=True)
-class MlmConfig:
+class MlmConfig(ObjectiveConfig):
     """What a recipe chooses.
 
     rate: share of tokens predicted. max_predictions: the most of one row; 0 = ceil(rate · length).
@@ -71,7 +68,7 @@ class MlmConfig:
 
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
         """The objective at one row length."""
-        head = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.init_scale, execution)
+        head = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.initializer, execution)
         return Mlm(Bert(model, execution), head, self.masking(vocabulary, length, max_predictions))
 
 
@@ -85,17 +82,17 @@ class Mlm(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
 
     @property
+    def heads(self) -> encoders.Heads:
+        """The head by its name in the parameter tree."""
+        return {"mlm": self.head}
+
+    @property
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
         return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0}
 
     def init(self, key: Array) -> Tree:
-        config, row = self.encoder.config, jax.ShapeDtypeStruct((1, 2), jnp.int32)
-        lengths = Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
-        encoder = self.encoder.lazy_init(rng.part(key, "encoder"), row, row, row, lengths, None)["params"]
-        hidden = jax.ShapeDtypeStruct((1, 1, config.width), self.encoder.execution.policy.compute)
-        table = jax.ShapeDtypeStruct((padded(config.vocab_size), config.width), jnp.float32)
-        return {**encoder, "mlm": self.head.lazy_init(rng.part(key, "mlm"), hidden, table)["params"]}
+        return encoders.init(self.encoder, self.heads, key)
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         drawn = token_masking.draws(key, one["tokens"].shape[0], self.masking.predictions)
@@ -107,24 +104,21 @@ class Mlm(Objective):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        hidden = self.hidden(params, example, keys if train else None)
+        hidden = encoders.hidden(self.encoder, params, example, keys if train else None)
         loss, metrics = self.predict(params, hidden, example)
         return {"mlm": loss}, metrics, carry
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        return encoders.outputs(self.encoder, self.heads, params, example)
 
     def flops(self, length: int) -> float:
         config = self.encoder.config
         return 3 * (forward_flops(config, length) + head_flops(config.width, config.vocab_size, self.masking.predictions))
 
-    def hidden(self, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
-        """The encoder's last layer on the corrupted row, [batch, length, width]."""
-        lengths = jnp.sum(example["segments"] > 0, axis=1)
-        inputs = (example["tokens"], example["types"], example["positions"], Visible.by_lengths(lengths), noise)
-        return self.encoder.apply({"params": params}, *inputs)
-
     def logits(self, params: Tree, hidden: Array, at: Array) -> Array:
         """float32 [batch, predictions, padded vocabulary] at the positions `at`, i32 [batch, predictions]."""
         chosen = jnp.take_along_axis(hidden, at[..., None], axis=1)
-        return self.head.apply({"params": params["mlm"]}, chosen, token_table(params))
+        return encoders.mlm_logits(self.head, params, chosen)
 
     def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
@@ -137,8 +131,3 @@ class Mlm(Objective):
 def head_flops(width: int, vocab_size: int, predictions: int) -> float:
     """Multiply-adds, two FLOPs each, of the dense layer and the vocabulary projection of one row's predictions, forward."""
     return 2.0 * predictions * width * (width + vocab_size)
-
-
-def token_table(params: Tree) -> Array:
-    """The token table, which the head is tied to."""
-    return params["embeddings"]["token"]["table"]

@@ -4,15 +4,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import rng
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import Classifier, Pooler
 from jaxenc.models.bert import BertConfig
+from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.mlm import Mlm, MlmConfig
@@ -28,7 +27,7 @@ class PairConfig(MlmConfig):
 
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Pair":
         mlm = super().build(model, vocabulary, execution, length, max_predictions)
-        return Pair(mlm, Pooler(model.width, model.init_scale, execution), Classifier(2, model.init_scale, execution))
+        return Pair(mlm, Pooler(model.width, model.initializer, execution), Classifier(2, model.initializer, execution))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,16 +43,16 @@ class Pair(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0, "next_sentence": 1.0})
 
     @property
+    def heads(self) -> encoders.Heads:
+        """The heads by their names in the parameter tree."""
+        return {**self.mlm.heads, "pooler": self.pooler, "next_sentence": self.classifier}
+
+    @property
     def reads(self) -> Mapping[str, int]:
         return {**self.mlm.reads, "is_random": 2}
 
     def init(self, key: Array) -> Tree:
-        encoder = self.mlm.encoder
-        hidden = jax.ShapeDtypeStruct((1, 1, encoder.config.width), encoder.execution.policy.compute)
-        pooled = jax.ShapeDtypeStruct((1, encoder.config.width), encoder.execution.policy.compute)
-        pooler = self.pooler.lazy_init(rng.part(key, "pooler"), hidden)["params"]
-        classifier = self.classifier.lazy_init(rng.part(key, "next_sentence"), pooled)["params"]
-        return {**self.mlm.init(key), "pooler": pooler, "next_sentence": classifier}
+        return encoders.init(self.mlm.encoder, self.heads, key)
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return self.mlm.corrupt(key, one, step)
@@ -64,15 +63,17 @@ class Pair(Objective):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        hidden = self.mlm.hidden(params, example, keys if train else None)
+        hidden = encoders.hidden(self.mlm.encoder, params, example, keys if train else None)
         mlm, metrics = self.mlm.predict(params, hidden, example)
-        pooled = self.pooler.apply({"params": params["pooler"]}, hidden)
-        logits = self.classifier.apply({"params": params["next_sentence"]}, pooled)
+        logits = encoders.read(self.heads, params, hidden, None, 0.0)["next_sentence"]
         rows = _real_rows(example)
         loss, correct = losses.cross_entropy(logits, example["is_random"], rows)
         count = jnp.sum(rows).astype(jnp.float32)
         pair_metrics = {"next_sentence_loss": (loss, count), "next_sentence_accuracy": (correct, count)}
         return {"mlm": mlm, "next_sentence": loss}, {**metrics, **pair_metrics}, carry
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        return encoders.outputs(self.mlm.encoder, self.heads, params, example)
 
     def flops(self, length: int) -> float:
         width = self.mlm.encoder.config.width

@@ -202,6 +202,24 @@ def test_slots_and_added_pieces_of_a_published_file(folder, tool):
     assert load(folder).vocabulary == opened.vocabulary
 
 
+def test_added_pieces_are_found_wherever_they_stand(tool, tmp_path):
+    more = tool.extended(["newton", " Ångström", "日本"])
+    ids = lambda text: tool.encode([text])[0]
+    assert more.vocabulary.size == 303 and more.vocabulary.reserved == tool.vocabulary.reserved
+    assert [more.token(i) for i in (299, 300, 301, 302)] == ["<mask>", "newton", " Ångström", "日本"]
+    text = "the xnewtons 日本 Ångström. Ångström"
+    expected = [*ids("the x"), 300, *ids("s "), 302, 301, *ids("."), 301]
+    assert more.encode([text])[0] == expected and more.decode(expected) == text
+    assert more.encode_prompt("newton <mask>") == [0, 300, 299, 2]
+    more.save(tmp_path)
+    assert load(tmp_path).vocabulary == more.vocabulary != tool.vocabulary
+    (tmp_path / "tokenizer.json").unlink()
+    assert load(tmp_path).vocabulary == more.vocabulary and load(tmp_path).encode([text])[0] == expected
+    assert more.extended(["again and"]).encode(["newton again and"])[0] == [300, *ids(" "), 303]
+    with pytest.raises(UserError, match="in the vocabulary already"):
+        more.extended(["newton"])
+
+
 @pytest.mark.parametrize(
     "edit, said",
     [

@@ -7,12 +7,12 @@ import pytest
 
 from jaxenc.execution import Execution
 from jaxenc.layers.dense import Dense
-from jaxenc.layers.initializers import truncated_normal
+from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.precision import policy
 
 
 def dense(names, precision="float32"):
-    return Dense(3, names, truncated_normal(0.02), Execution(policy(precision), "xla", "none", False))
+    return Dense(3, names, TruncatedNormal(0.02), Execution(policy(precision), "xla", "none", False))
 
 
 @pytest.mark.parametrize("names, bias", [(("embed", "mlp"), "mlp"), (("mlp", "embed"), "norm"), (("embed", None), None)])

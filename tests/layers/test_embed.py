@@ -7,7 +7,7 @@ import pytest
 
 from jaxenc.execution import Execution
 from jaxenc.layers.embed import Embed, padded
-from jaxenc.layers.initializers import truncated_normal
+from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.precision import policy
 
 
@@ -18,7 +18,7 @@ def test_padded(size, rows):
 
 def test_rows_and_gradient_in_bfloat16_compute():
     """Rows come from the float32 table, and 1000 look-ups of one row add up to exactly 1000: a bfloat16 sum would stop at 256."""
-    embed = Embed(8, 4, (None, "table_embed"), truncated_normal(1.0), Execution(policy("bfloat16"), "xla", "none", False))
+    embed = Embed(8, 4, (None, "table_embed"), TruncatedNormal(1.0), Execution(policy("bfloat16"), "xla", "none", False))
     table = jnp.linspace(0, 1, 32).reshape(8, 4)
     ids = jnp.full((1000,), 5, jnp.int32)
     np.testing.assert_array_equal(embed.apply({"params": {"table": table}}, ids[:2]), table[ids[:2]])

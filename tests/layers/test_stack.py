@@ -12,12 +12,13 @@ from jaxenc import rng
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import Block, BlockSpec
+from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.layers.stack import Stack, layer_name
 from jaxenc.precision import policy
 
 PLAIN = Execution(policy("float32"), "xla", "none", False)
 LAYERS = 2
-SPEC = BlockSpec(16, 2, 32, "gelu_tanh", 1e-12, 0.2, 0.2, 0.2)
+SPEC = BlockSpec(16, 2, 32, "gelu_tanh", 1e-12, 0.2, 0.2, TruncatedNormal(0.2))
 VISIBLE = Visible.by_lengths(jnp.array([5, 2]))
 X = jax.random.normal(jax.random.key(1), (2, 5, 16))
 NOISE = rng.training(0, jnp.int32(4), 2)

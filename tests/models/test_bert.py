@@ -26,9 +26,9 @@ EXACT = Execution(policy("float32"), "xla", "none", False)
 
 def modules(config, execution=EXACT):
     heads = {
-        "pooler": Pooler(config.width, config.init_scale, execution),
-        "mlm": MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.init_scale, execution),
-        "nsp": Classifier(2, config.init_scale, execution),
+        "pooler": Pooler(config.width, config.initializer, execution),
+        "mlm": MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.initializer, execution),
+        "nsp": Classifier(2, config.initializer, execution),
     }
     return Bert(config, execution), heads
 

@@ -20,12 +20,13 @@ def shapes(config):
     """Shapes of (encoder and pooler, the two pretraining heads)."""
     ids, key = jnp.zeros((1, 2), jnp.int32), jax.random.key(0)
     hidden, table = jnp.zeros((1, 2, config.width)), jnp.zeros((-(-config.vocab_size // 128) * 128, config.width))
-    mlm = MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.init_scale, EXECUTION)
+    mlm = MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.initializer, EXECUTION)
 
     def init():
         encoder = Bert(config, EXECUTION).init(key, ids, ids, ids, Visible.by_lengths(jnp.array([2])), None)["params"]
-        encoder["pooler"] = Pooler(config.width, 0.02, EXECUTION).init(key, hidden)["params"]
-        heads = {"mlm": mlm.init(key, hidden, table)["params"], "nsp": Classifier(2, 0.02, EXECUTION).init(key, hidden[:, 0])["params"]}
+        encoder["pooler"] = Pooler(config.width, config.initializer, EXECUTION).init(key, hidden)["params"]
+        pair = Classifier(2, config.initializer, EXECUTION)
+        heads = {"mlm": mlm.init(key, hidden, table)["params"], "nsp": pair.init(key, hidden[:, 0])["params"]}
         return nn.meta.unbox((encoder, heads))
 
     return jax.eval_shape(init)

@@ -59,6 +59,9 @@ class Toy(Objective):
         metrics = {"rows": jnp.sum(real > 0, dtype=jnp.float32), "memory": jnp.sum(carry["memory"])}
         return {"near": near, "far": far}, {name: (total, jnp.int32(1)) for name, total in metrics.items()}, {"memory": memory}
 
+    def outputs(self, params: Any, example: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
     def flops(self, length: int) -> float:
         return 1.0
 

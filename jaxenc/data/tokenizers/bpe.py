@@ -193,7 +193,18 @@ def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry]) -> To
         "merges.txt": "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in merges),
         "tokenizer_config.json": json.dumps(_config(added), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(ids, merges, added, more))
+
+
+def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], more: Sequence[str]) -> Tokenizer:
+    """The vocabulary with `more` behind it, as the add_tokens of transformers does it.
+
+    A new piece is found wherever it stands, inside a word too, and before the rest is cut into words and merged. The blank before it
+    is not part of it: a blank is a token of its own there, unless the piece starts with one.
+    """
+    flags = dict.fromkeys(FLAGS, False) | {"normalized": True}
+    entries = [{"content": piece, "id": len(ids) + n, **flags} for n, piece in enumerate(more)]
+    return _build({**ids, **{entry["content"]: entry["id"] for entry in entries}}, merges, [*added, *entries])
 
 
 def _config(added: Sequence[Entry]) -> dict[str, Any]:

@@ -1,0 +1,150 @@
+"""BERT's and RoBERTa's parameters in the files of transformers and of google-research/bert: one table of names for all three."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from jaxenc.convert.key_map import IDENTITY, TRANSPOSE, Entry, rows
+from jaxenc.layers.stack import layer_name
+from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.heads import NAMES
+
+NONE = "-"
+
+
+class Part(NamedTuple):
+    """A group of leaves: the head that it belongs to ('' for the encoder), our path, their names, and its kind, one of LEAVES.
+
+    bert, roberta: in transformers, NONE where it has no such model; google: in google-research/bert's checkpoints. `{n}` is a layer's
+    number, `{layer}` our name for it. The encoder and the pooler stand behind a base that differs from file to file.
+    """
+
+    head: str
+    ours: str
+    bert: str
+    roberta: str
+    google: str
+    kind: str
+
+
+def _encoder(ours: str, theirs: str, kind: str) -> Part:
+    """transformers kept google-research's names and wrote `/` as `.` and `layer_3` as `layer.3`."""
+    return Part("", ours, theirs, theirs, theirs.replace("layer.", "layer_").replace(".", "/"), kind)
+
+
+PARTS = (
+    _encoder("embeddings/token/table", "embeddings.word_embeddings", "vocabulary"),
+    _encoder("embeddings/position/table", "embeddings.position_embeddings", "table"),
+    _encoder("embeddings/type/table", "embeddings.token_type_embeddings", "table"),
+    _encoder("embeddings/norm", "embeddings.LayerNorm", "norm"),
+    _encoder("encoder/{layer}/attention/query", "encoder.layer.{n}.attention.self.query", "dense"),
+    _encoder("encoder/{layer}/attention/key", "encoder.layer.{n}.attention.self.key", "dense"),
+    _encoder("encoder/{layer}/attention/value", "encoder.layer.{n}.attention.self.value", "dense"),
+    _encoder("encoder/{layer}/attention/output", "encoder.layer.{n}.attention.output.dense", "dense"),
+    _encoder("encoder/{layer}/attention/norm", "encoder.layer.{n}.attention.output.LayerNorm", "norm"),
+    _encoder("encoder/{layer}/feed_forward/up", "encoder.layer.{n}.intermediate.dense", "dense"),
+    _encoder("encoder/{layer}/feed_forward/down", "encoder.layer.{n}.output.dense", "dense"),
+    _encoder("encoder/{layer}/feed_forward/norm", "encoder.layer.{n}.output.LayerNorm", "norm"),
+    Part("pooler", "pooler/dense", "pooler.dense", "pooler.dense", "pooler/dense", "dense"),
+    Part("mlm", "mlm/dense", "cls.predictions.transform.dense", "lm_head.dense", "cls/predictions/transform/dense", "dense"),
+    Part("mlm", "mlm/norm", "cls.predictions.transform.LayerNorm", "lm_head.layer_norm", "cls/predictions/transform/LayerNorm", "norm"),
+    Part("mlm", "mlm/bias", "cls.predictions.bias", "lm_head.bias", "cls/predictions/output_bias", "bias"),
+    Part("next_sentence", "next_sentence/dense", "cls.seq_relationship", NONE, "cls/seq_relationship/", "output"),
+    Part("classifier", "classifier/dense", "classifier", "classifier.out_proj", "", "output"),
+    Part("tags", "tags/dense", "classifier", "classifier", NONE, "output"),
+    Part("spans", "spans/dense", "qa_outputs", "qa_outputs", "cls/squad/", "output"),
+)
+
+# Leaves of each kind of part: (ours, in transformers, in google-research/bert), and how transformers' and google's are turned.
+# google-research's own `output_weights` are [classes, width] and its kernels [in, out]; torch's weights are all [out, in].
+LEAVES = {
+    "dense": (("/kernel", ".weight", "/kernel", TRANSPOSE, IDENTITY), ("/bias", ".bias", "/bias", IDENTITY, IDENTITY)),
+    "output": (("/kernel", ".weight", "output_weights", TRANSPOSE, TRANSPOSE), ("/bias", ".bias", "output_bias", IDENTITY, IDENTITY)),
+    "norm": (("/scale", ".weight", "/gamma", IDENTITY, IDENTITY), ("/bias", ".bias", "/beta", IDENTITY, IDENTITY)),
+    "table": (("", ".weight", "", IDENTITY, IDENTITY),),
+    "vocabulary": (("", ".weight", "", IDENTITY, IDENTITY),),
+    "bias": (("", "", "", IDENTITY, IDENTITY),),
+}
+# What transformers may hold twice, since its decoder is tied.
+COPIES = {
+    "bert": {"embeddings/token/table": "cls.predictions.decoder.weight", "mlm/bias": "cls.predictions.decoder.bias"},
+    "roberta": {"embeddings/token/table": "lm_head.decoder.weight", "mlm/bias": "lm_head.decoder.bias"},
+    "google": {},
+}
+TOKENS = "embeddings.word_embeddings.weight"
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How one file writes the names. family: bert, roberta or google, a column of the table; base: what stands before the encoder's
+    names; gamma: torch's norms are called gamma and beta, as the first files had it."""
+
+    family: str
+    base: str
+    gamma: bool = False
+
+
+GOOGLE = Layout("google", "bert/")
+
+
+def layout_of(family: str, names: Collection[str]) -> Layout:
+    """The layout of a file of transformers. The base is `bert.`, `roberta.` or, where the encoder was saved alone, mostly nothing."""
+    bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
+    bases += [f"{family}." for name in names if name.startswith(f"{family}.")]
+    return Layout(family, bases[0] if bases else "", any(name.endswith(".gamma") for name in names))
+
+
+def entries(config: BertConfig, heads: Collection[str], layout: Layout) -> tuple[Entry, ...]:
+    """The table of one model: the encoder and `heads`, some of `objectives.heads.NAMES`, in the order of PARTS.
+
+    Raises ValueError for a head that this family's files do not have.
+    """
+    parts = [part for part in PARTS if part.head in ("", *heads) and (config.types or "/type/" not in part.ours)]
+    return tuple(entry for part in parts for entry in _of_part(part, config, layout, "classifier" in heads))
+
+
+def _of_part(part: Part, config: BertConfig, layout: Layout, classifies: bool) -> Iterator[Entry]:
+    name = getattr(part, layout.family)
+    if name == NONE:
+        raise ValueError(f"the layout {layout.family} has no head {part.head}")
+    base = layout.base if part.head in ("", "pooler") else ""
+    if classifies and part.head == "pooler" and layout.family == "roberta":
+        # RoBERTa's classification head has a dense layer of its own, which is what a pooler is; the encoder's pooler is not used.
+        base, name = "", "classifier.dense"
+    for n in range(config.layers if "{n}" in name else 1):
+        for ours, torch, google, from_torch, from_google in LEAVES[part.kind]:
+            if part.kind == "norm" and layout.gamma:
+                torch = google.replace("/", ".")
+            suffix, transform = (google, from_google) if layout.family == "google" else (torch, from_torch)
+            path = part.ours.format(layer=layer_name(n)) + ours
+            if part.kind in ("vocabulary", "bias"):
+                transform = transform.then(rows(config.vocab_size))
+            copy = COPIES[layout.family].get(path)
+            yield Entry(base + name.format(n=n) + suffix, path, transform, (copy,) if copy else ())
+
+
+def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple[str, ...]:
+    """The heads whose tensors are among `names`, in the order of `objectives.heads.NAMES`.
+
+    architecture: the class that transformers saved, such as BertForTokenClassification, or ''. It is asked only where tensors do not
+    tell: BERT's classifiers of texts and of tokens have one name; without it, a classifier beside a pooler is one of texts.
+    """
+    one = BertConfig(layers=1)
+    has = lambda head: any(entry.theirs in names for part in PARTS if part.head == head for entry in _of_part(part, one, layout, False))
+    published = [part.head for part in PARTS if part.head and getattr(part, layout.family) != NONE]
+    found = {head for head in published if has(head)}
+    if {"classifier", "tags"} <= found:
+        texts = architecture.endswith("ForSequenceClassification")
+        tokens = architecture.endswith("ForTokenClassification") or (not texts and "pooler" not in found)
+        found.remove("classifier" if tokens else "tags")
+    if {"classifier", "next_sentence"} & found:
+        found.add("pooler")
+    return tuple(head for head in NAMES if head in found)
+
+
+def skipped(layout: Layout, heads: Collection[str]) -> tuple[str, ...]:
+    """Patterns of transformers' names that hold no parameter: buffers of ids, and the pooler beside a classifier of RoBERTa's."""
+    base = re.escape(layout.base)
+    unused = (base + r"pooler\.dense\.(weight|bias)",) if layout.family == "roberta" and "classifier" in heads else ()
+    return (base + r"embeddings\.(position_ids|token_type_ids)", *unused)

@@ -1,0 +1,136 @@
+"""TensorFlow's checkpoint format, read without TensorFlow: `PREFIX.index` names the tensors, `PREFIX.data-00000-of-00001` holds them.
+
+The index is a LevelDB table without compression (tensorflow/core/lib/io/table.cc, tensorflow/core/util/tensor_bundle/tensor_bundle.cc)
+of protocol buffers (tensorflow/core/protobuf/tensor_bundle.proto); the data files are the tensors' bytes, one after the other.
+"""
+
+import functools
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.convert.crc32c import checksum, masked
+from jaxenc.convert.weights import BFLOAT16, Tensor
+from jaxenc.data.files import user_errors
+from jaxenc.errors import UserError
+
+MAGIC = 0xDB4775248B80FB57
+FOOTER, TRAILER = 48, 5
+# The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is no weight.
+DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 19: np.float16}
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+
+def read_index(prefix: Path) -> dict[str, Tensor]:
+    """{name: Tensor} of a checkpoint, sorted by name, without those that are no numbers (texts, resources); reads no values.
+
+    Raises UserError when the index is missing, damaged or of another format, or a tensor is stored in slices; `read` does, naming the
+    tensor, when its file is missing or too short, or the checksum differs.
+    """
+    path = Path(f"{prefix}.index")
+    with user_errors(path, "name the prefix that PREFIX.index and PREFIX.data-00000-of-00001 share"):
+        content = path.read_bytes()
+    try:
+        records = list(_records(content))
+        if not records or records[0][0]:
+            raise ValueError("it has no header")
+        header = _fields(records[0][1])
+        if header.get(2):
+            raise ValueError("big-endian numbers")
+        found = (_tensor(prefix, name.decode(), _fields(value), header.get(1, 1)) for name, value in records[1:])
+        return {tensor.name: tensor for tensor in found if tensor}
+    except (ValueError, IndexError, TypeError) as error:
+        raise UserError(f"{path}: not a sound TensorFlow checkpoint ({error}): copy it again") from error
+
+
+def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
+    """None for one that NumPy has no dtype for."""
+    if 7 in entry:
+        raise UserError(f"{prefix}.index: {name} is stored in slices: save the checkpoint with whole variables")
+    if entry.get(1, 0) not in DTYPES:
+        return None
+    dtype, size = np.dtype(DTYPES[entry[1]]), entry.get(5, 0)
+    shape = tuple(_fields(value).get(1, 0) for field, value in _pairs(entry.get(2, b"")) if field == 2)
+    if size != dtype.itemsize * math.prod(shape):
+        raise ValueError(f"{name} has the shape {shape} and {size} bytes")
+    file = Path(f"{prefix}.data-{entry.get(3, 0):05d}-of-{shards:05d}")
+    raw = functools.partial(_bytes, file, name, entry.get(4, 0), size, entry.get(6, 0))
+    return Tensor(name, shape, dtype, lambda: np.frombuffer(raw(), dtype).reshape(shape))
+
+
+def _bytes(path: Path, name: str, offset: int, size: int, crc: int) -> bytearray:
+    raw = bytearray(size)
+    with user_errors(path, "copy the checkpoint again, with all its data files"), path.open("rb") as file:
+        file.seek(offset)
+        count = file.readinto(raw)
+    if count != size:
+        raise UserError(f"{path}: {name} is cut off ({count:,} of {size:,} bytes): copy the checkpoint again")
+    if masked(checksum(raw)) != crc:
+        raise UserError(f"{path}: {name} is damaged (its checksum differs): copy the checkpoint again")
+    return raw
+
+
+def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """(key, value) of a table: the footer points to the block of blocks, which points to the blocks."""
+    footer = content[-FOOTER:]
+    if len(footer) != FOOTER or int.from_bytes(footer[-8:], "little") != MAGIC:
+        raise ValueError("it does not end as one")
+    _, _, at = _handle(footer, 0)
+    start, size, _ = _handle(footer, at)
+    for _, value in _block(content, start, size):
+        yield from _block(content, *_handle(value, 0)[:2])
+
+
+def _block(content: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """(key, value) of one block; a key repeats the first bytes of the one before it."""
+    block, trailer = content[start : start + size], content[start + size : start + size + TRAILER]
+    if len(block) != size or len(trailer) != TRAILER or masked(checksum(block + trailer[:1])) != int.from_bytes(trailer[1:], "little"):
+        raise ValueError(f"the block at byte {start} is damaged")
+    if trailer[0]:
+        raise ValueError("it is compressed, which TensorFlow never does")
+    restarts = int.from_bytes(block[-4:], "little")
+    at, end, key = 0, size - 4 * (restarts + 1), b""
+    while at < end:
+        shared, at = _varint(block, at)
+        fresh, at = _varint(block, at)
+        length, at = _varint(block, at)
+        key = key[:shared] + block[at : at + fresh]
+        yield key, block[at + fresh : at + fresh + length]
+        at += fresh + length
+
+
+def _handle(data: bytes, at: int) -> tuple[int, int, int]:
+    """(start, size) of a block and where the next handle begins."""
+    start, at = _varint(data, at)
+    size, at = _varint(data, at)
+    return start, size, at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+        if byte < 128:
+            return value, at
+
+
+def _pairs(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """(field, value) of a protocol buffer: whole numbers, or bytes for a text or a message."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        if tag & 7 == VARINT:
+            value, at = _varint(message, at)
+        else:
+            sizes = {FIXED64: 8, FIXED32: 4}
+            size, at = (sizes[tag & 7], at) if tag & 7 in sizes else _varint(message, at)
+            value, at = message[at : at + size], at + size
+            value = int.from_bytes(value, "little") if tag & 7 in sizes else value
+        yield tag >> 3, value
+
+
+def _fields(message: bytes) -> dict[int, int | bytes]:
+    return dict(_pairs(message))

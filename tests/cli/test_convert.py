@@ -1,0 +1,83 @@
+"""`jaxenc convert` and `jaxenc export`, and what people get wrong with them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxenc
+from jaxenc.cli.main import main
+from tests.convert import published
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of transformers without tokenizer files; a space in its name."""
+    architecture = "BertForMaskedLM"
+    folder = tmp_path_factory.mktemp("a folder") / "their model"
+    return published.write(folder, published.tensors(architecture), published.config(architecture))
+
+
+@pytest.fixture(scope="module")
+def ours(theirs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("ours") / "run"
+    assert main(["convert", "--from", f"hf:{theirs}/", "--to", f"{out}/"]) == 0
+    return out
+
+
+def test_in_and_out_again(theirs: Path, ours: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["export", "--model", str(ours), "--to", "hf", "--out", str(tmp_path / "back again")]) == 0
+    assert "BertForMaskedLM.from_pretrained(" in capsys.readouterr().out
+    wanted, found = (published.read(folder / "model.safetensors") for folder in (theirs, tmp_path / "back again"))
+    assert found.keys() == wanted.keys() and all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
+
+
+def test_a_converted_model_opens_and_computes(ours: Path) -> None:
+    model = jaxenc.load(ours)
+    encoded = model.encode(tokens=[[5, 6, 7]])
+    assert encoded.hidden.shape == (published.LAYERS + 1, 1, 3, published.WIDTH) and np.isfinite(encoded.hidden).all()
+    assert {path.name for path in ours.iterdir()} == {"checkpoints", "config.json"}
+
+
+def test_the_line_that_says_there_is_no_tokenizer(theirs: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for number, asked in enumerate(([], ["--tokenizer", "none"])):
+        assert main(["convert", "--from", f"hf:{theirs}", "--to", str(tmp_path / str(number)), *asked]) == 0
+        out, err = capsys.readouterr()
+        assert "mlm" in out and ("has no tokenizer files" in err) == (not asked)
+
+
+def test_a_home_directory(theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(theirs.parent))
+    assert main(["convert", "--from", f"hf:~/{theirs.name}", "--to", "~/made here"]) == 0
+    assert (theirs.parent / "made here" / "config.json").is_file()
+
+
+@pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "allennlp:DIR", ""])
+def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
+    assert "it takes hf:DIR or tf:PREFIX" in fails("convert", "--from", source, "--to", tmp_path / "out")
+
+
+def test_places_that_are_taken_are_left_alone(theirs: Path, ours: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path, tmp_path / "file"):
+        assert f"{place}: exists already; choose another --to or delete it" in fails("convert", "--from", f"hf:{theirs}", "--to", place)
+        assert f"{place}: exists already; choose another --out or delete it" in fails("export", "--model", ours, "--out", place)
+    inside, words = tmp_path / "file" / "run", f"{tmp_path / 'file'}: a file and not a folder; choose another --"
+    assert words in fails("convert", "--from", f"hf:{theirs}", "--to", inside)
+    assert words in fails("export", "--model", ours, "--out", inside)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"] and (tmp_path / "file").read_text() == "mine"
+
+
+def test_bad_input_leaves_nothing(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    bad = tmp_path / "bad"
+    published.write(bad, published.tensors("BertModel"), json.loads((theirs / "config.json").read_text()) | {"model_type": "t5"})
+    assert "its model_type is 't5'" in fails("convert", "--from", f"hf:{bad}", "--to", tmp_path / "out")
+    (bad / "model.safetensors").write_bytes(b"\0" * 20)
+    (bad / "config.json").write_text((theirs / "config.json").read_text())
+    assert f"{bad}/model.safetensors: " in fails("convert", "--from", f"hf:{bad}", "--to", tmp_path / "out")
+    assert "no such folder" in fails("convert", "--from", f"hf:{bad}/config.json", "--to", tmp_path / "out")
+    assert "is not a folder" in fails("export", "--model", tmp_path / "gone", "--out", tmp_path / "out")
+    assert "invalid choice" in fails("export", "--model", tmp_path, "--out", tmp_path / "out", "--dtype", "int8")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad"]

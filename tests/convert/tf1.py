@@ -1,0 +1,82 @@
+"""Checkpoints as google-research/bert's run_pretraining.py leaves them, written without TensorFlow: its file format and its names."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.convert.crc32c import checksum, masked
+
+DTYPES = {"float32": 1, "float64": 2, "int32": 3, "int64": 9, "bfloat16": 14, "float16": 19}
+
+
+def published(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The weights of transformers' BERT by google's names, with Adam's slots beside each and the step."""
+    out = {}
+    for name, value in theirs.items():
+        dense = name.endswith(".weight") and not re.search(r"LayerNorm|_embeddings|seq_relationship|qa_outputs|^classifier", name)
+        name = re.sub(r"layer\.(\d+)", r"layer_\1", name)
+        name = re.sub(r"(cls\.predictions|seq_relationship)\.bias", r"\1.output_bias", name)
+        name = name.replace("seq_relationship.weight", "seq_relationship.output_weights").replace("_embeddings.weight", "_embeddings")
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta").replace(".weight", ".kernel")
+        out[name.replace(".", "/")] = value.T if dense else value
+    slots = {f"{name}/{slot}": np.full_like(value, 7) for name, value in out.items() for slot in ("adam_m", "adam_v")}
+    return {**out, **slots, "global_step": np.array(1000, np.int64)}
+
+
+def write(prefix: Path, tensors: Mapping[str, np.ndarray], shards: int = 1) -> None:
+    """PREFIX.index and its data files; tensor i goes to file i mod shards."""
+    data, entries = [bytearray() for _ in range(shards)], []
+    for number, name in enumerate(sorted(tensors)):
+        value = np.asarray(tensors[name], order="C")
+        raw, shard = value.tobytes(), number % shards
+        shape = b"".join(_message(2, _number(1, size)) for size in value.shape)
+        crc = masked(checksum(raw)).to_bytes(4, "little")
+        entry = _number(1, DTYPES[value.dtype.name]) + _message(2, shape) + _number(3, shard) + _number(4, len(data[shard]))
+        entries.append((name.encode(), entry + _number(5, len(raw)) + b"\x35" + crc))
+        data[shard] += raw
+    for shard, content in enumerate(data):
+        Path(f"{prefix}.data-{shard:05d}-of-{shards:05d}").write_bytes(content)
+    Path(f"{prefix}.index").write_bytes(table([(b"", _number(1, shards)), *entries]))
+
+
+def table(records: list[tuple[bytes, bytes]], block: int = 20) -> bytes:
+    """A LevelDB table of blocks of at most `block` records."""
+    out, handles = bytearray(), []
+    for start in range(0, len(records), block):
+        part = records[start : start + block]
+        handles.append((part[-1][0], _append(out, part)))
+    meta, index = _append(out, []), _append(out, handles)
+    return bytes(out) + (meta + index).ljust(40, b"\0") + (0xDB4775248B80FB57).to_bytes(8, "little")
+
+
+def _append(out: bytearray, records: list[tuple[bytes, bytes]]) -> bytes:
+    """Adds one block and gives the handle to it."""
+    body = b"".join(_entries(records)) + (0).to_bytes(4, "little") + (1).to_bytes(4, "little")
+    handle = _varint(len(out)) + _varint(len(body))
+    out += body + b"\0" + masked(checksum(body + b"\0")).to_bytes(4, "little")
+    return handle
+
+
+def _entries(records: list[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    before = b""
+    for key, value in records:
+        shared = next((i for i, (a, b) in enumerate(zip(before, key, strict=False)) if a != b), min(len(before), len(key)))
+        yield _varint(shared) + _varint(len(key) - shared) + _varint(len(value)) + key[shared:] + value
+        before = key
+
+
+def _varint(value: int) -> bytes:
+    out = b""
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value) if value else b""
+
+
+def _message(field: int, content: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(content)) + content

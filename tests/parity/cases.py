@@ -1,0 +1,104 @@
+"""What our models are compared on with transformers: architectures, random rows and labels. Needs neither of the two libraries."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from jaxenc.data.batch import Batch
+
+VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1}
+LENGTHS = (11, 7, 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One architecture of transformers. labels: the arguments that make it return a loss. logits: {our output: attribute of its output}."""
+
+    architecture: str
+    labels: tuple[str, ...]
+    logits: Mapping[str, str]
+
+    @property
+    def family(self) -> str:
+        return "roberta" if self.architecture.startswith("Roberta") else "bert"
+
+    @property
+    def activations(self) -> tuple[str, ...]:
+        """transformers' names; its RoBERTa has the erf form in the masked-token head whatever is configured."""
+        return ("gelu",) if self.architecture == "RobertaForMaskedLM" else ("gelu", "gelu_new")
+
+
+CASES = {
+    case.architecture: case
+    for case in (
+        Case("BertModel", (), {"pooled": "pooler_output"}),
+        Case(
+            "BertForPreTraining",
+            ("labels", "next_sentence_label"),
+            {"mlm": "prediction_logits", "next_sentence": "seq_relationship_logits"},
+        ),
+        *(
+            case
+            for family in ("Bert", "Roberta")
+            for case in (
+                Case(f"{family}ForMaskedLM", ("labels",), {"mlm": "logits"}),
+                Case(f"{family}ForSequenceClassification", ("labels",), {"classifier": "logits"}),
+                Case(f"{family}ForTokenClassification", ("labels",), {"tags": "logits"}),
+                Case(f"{family}ForQuestionAnswering", ("start_positions", "end_positions"), {"spans": "start_logits end_logits"}),
+            )
+        ),
+        Case("RobertaModel", (), {"pooled": "pooler_output"}),
+    )
+}
+
+
+def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
+    """transformers' arguments, int64: rows of an odd length padded on the right, two types for BERT, and the labels of the architecture."""
+    random = np.random.default_rng(seed)
+    rows, length = len(LENGTHS), max(LENGTHS)
+    mask = (np.arange(length) < np.array(LENGTHS)[:, None]).astype(np.int64)
+    words = random.integers(5, VOCAB, (rows, length))
+    out = {"input_ids": np.where(mask == 1, words, PAD[case.family]), "attention_mask": mask}
+    if case.family == "bert":
+        out["token_type_ids"] = mask * (np.arange(length) >= np.array(LENGTHS)[:, None] // 2)
+    counted = mask * (random.random((rows, length)) < 0.4)
+    counted[:, 0] = 1
+    makers = {
+        "next_sentence_label": lambda: random.integers(0, 2, rows),
+        "start_positions": lambda: random.integers(0, LENGTHS),
+        "end_positions": lambda: random.integers(0, LENGTHS),
+        "labels": lambda: _labels(case, random, counted, words),
+    }
+    return out | {name: makers[name]().astype(np.int64) for name in case.labels}
+
+
+def _labels(case: Case, random: np.random.Generator, counted: np.ndarray, words: np.ndarray) -> np.ndarray:
+    if "mlm" in case.logits:
+        return np.where(counted == 1, random.integers(5, VOCAB, words.shape), -100)
+    if "tags" in case.logits:
+        return np.where(counted == 1, random.integers(0, LABELS, words.shape), -100)
+    return random.integers(0, LABELS, len(words))
+
+
+def example(case: Case, theirs: Mapping[str, np.ndarray], positions: np.ndarray) -> Batch:
+    """The same rows and labels as a corrupted example of ours; positions i32 [batch, length], as the model counts them."""
+    tokens = theirs["input_ids"]
+    out = {"tokens": tokens, "types": theirs.get("token_type_ids", np.zeros_like(tokens)), "segments": theirs["attention_mask"]}
+    out["positions"] = positions
+    labels = theirs.get("labels")
+    if "mlm" in case.logits:
+        masked = labels >= 0
+        at = np.argsort(~masked, axis=1, kind="stable")[:, : masked.sum(1).max()]
+        out |= {"masked_at": at, "masked": np.take_along_axis(masked, at, 1)}
+        out["masked_ids"] = np.where(out["masked"], np.take_along_axis(labels, at, 1), 0)
+    elif "tags" in case.logits:
+        out["tags"] = np.where(labels >= 0, labels, -1)
+    elif "classifier" in case.logits:
+        out["label"] = labels
+    names = {"next_sentence_label": "is_random", "start_positions": "start", "end_positions": "end"}
+    out |= {ours: theirs[name] for name, ours in names.items() if name in theirs}
+    return {name: np.asarray(value, np.int32) for name, value in out.items()}
+
+
+PAIRS = [(name, activation) for name, case in CASES.items() for activation in case.activations]

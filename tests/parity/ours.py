@@ -1,0 +1,70 @@
+"""Our side of a comparison: a transformers folder opened, what the model says of whole rows, and the gradients of its loss."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxenc import pretrained, rng, tree
+from jaxenc.convert import bert, hf, key_map, weights
+from jaxenc.data.batch import Batch
+from jaxenc.objectives.heads import NAMES
+from jaxenc.pretrained import Model
+from jaxenc.tree import Tree
+
+BOUND = 1e-5
+
+
+def write_folder(folder: Path, config: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Path:
+    """A folder as save_pretrained leaves it, without a tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    weights.write_safetensors(folder / "model.safetensors", theirs, np.dtype("float32"))
+    return folder
+
+
+def opened(imported: hf.Imported) -> Model:
+    """The Model that `pretrained.load` gives, without the way over the disk."""
+    return Model(imported.run, imported.params, imported.tokenizer, pretrained.objective_of(imported.run, imported.tokenizer))
+
+
+def loss(model: Model, params: Tree, example: Batch) -> jax.Array:
+    """The loss as the trainer defines it: sum over terms of coef · sum / weight."""
+    objective = model.objective
+    keys = rng.evaluation(0, jnp.arange(len(example["tokens"]), dtype=jnp.uint32), jnp.int32(0))
+    with jax.default_matmul_precision("highest"):
+        sums, _, _ = objective.terms(params, {}, example, keys, train=False)
+    counts = objective.weights(example)
+    return sum(factor * sums[term] / counts[term] for term, factor in objective.coef.items())
+
+
+def in_our_layout(model: Model, theirs: Mapping[str, np.ndarray]) -> Tree:
+    """A tree of ours from values by transformers' names: every transform is linear, so gradients turn as weights do."""
+    layout = bert.layout_of("roberta" if model.config.model.first_position else "bert", theirs)
+    table = bert.entries(model.config.model, [head for head in NAMES if head in model.params], layout)
+    shapes = {path: leaf.shape for path, leaf in tree.leaves(model.params)}
+    tensors = {name: weights.Tensor(name, value.shape, value.dtype, value.copy) for name, value in theirs.items()}
+    return key_map.to_ours(table, tensors, shapes, "gradients")
+
+
+def assert_outputs(ours: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> None:
+    """Every number of theirs, at padded places too, within BOUND."""
+    for name, value in theirs.items():
+        if name != "loss":
+            assert ours[name].shape == value.shape, name
+            difference = np.abs(np.asarray(ours[name], np.float64) - value).max()
+            assert difference <= BOUND, f"{name} differs by {difference}"
+
+
+def assert_gradients(ours: Tree, theirs: Tree) -> None:
+    """As design.md defines it: BOUND of the norm over the whole tree; per leaf, of the larger of its own maximum and 1e-3 of the tree's."""
+    pairs = [(path, np.asarray(a, np.float64), np.asarray(b, np.float64)) for (path, a), (_, b) in zip(tree.leaves(ours), tree.leaves(theirs), strict=True)]
+    norm = lambda arrays: np.sqrt(sum((array**2).sum() for array in arrays))
+    assert norm([a - b for _, a, b in pairs]) <= BOUND * norm([b for _, _, b in pairs])
+    largest = max(np.abs(b).max() for _, _, b in pairs)
+    for path, a, b in pairs:
+        assert np.abs(a - b).max() <= BOUND * max(np.abs(b).max(), 1e-3 * largest), path

@@ -1,0 +1,64 @@
+"""transformers' side of a comparison: random tiny models, what they compute and what their loss's gradients are."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+import transformers
+from transformers import PreTrainedModel
+
+from tests.parity.cases import LABELS, PAD, VOCAB, Case
+
+torch.set_num_threads(1)
+WIDTH, LAYERS, POSITIONS = 8, 2, 14
+
+
+def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
+    """A random model in float32, evaluation mode. Weights are wide enough, and biases and norms far enough from 0 and 1, for any mistake
+    to show; embeddings are small, so that a wrong epsilon does."""
+    roberta = case.family == "roberta"
+    config = getattr(transformers, "RobertaConfig" if roberta else "BertConfig")(
+        vocab_size=VOCAB,
+        hidden_size=WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=2,
+        intermediate_size=2 * WIDTH,
+        hidden_act=activation,
+        max_position_embeddings=POSITIONS + (PAD["roberta"] + 1 if roberta else 0),
+        type_vocab_size=1 if roberta else 2,
+        layer_norm_eps=1e-5 if roberta else 1e-12,
+        pad_token_id=PAD[case.family],
+        num_labels=2 if "spans" in case.logits else LABELS,
+    )
+    model = getattr(transformers, case.architecture)(config).eval()
+    random = np.random.default_rng(seed)
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            scale = 0.05 if "embeddings.weight" in name else 0.3
+            drawn = random.normal(0, scale, tuple(value.shape))
+            value.copy_(torch.tensor(drawn + 1.0 if "LayerNorm.weight" in name or "layer_norm.weight" in name else drawn))
+    return model
+
+
+def weights(model: PreTrainedModel) -> dict[str, np.ndarray]:
+    """{name: float32}; a tied parameter comes once."""
+    return {name: value.detach().numpy().astype(np.float32) for name, value in model.named_parameters()}
+
+
+def outputs(model: PreTrainedModel, case: Case, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """`hidden` [layers + 1, batch, length, width], our names of the logits, and `loss` where there are labels; in the model's dtype."""
+    result = model(**{name: torch.tensor(value) for name, value in inputs.items()}, output_hidden_states=True)
+    out = {"hidden": torch.stack(result.hidden_states)}
+    for name, attributes in case.logits.items():
+        parts = [result[attribute] for attribute in attributes.split()]
+        out[name] = parts[0] if len(parts) == 1 else torch.stack(parts, dim=-1)
+    if case.labels:
+        out["loss"] = result.loss
+    return {name: value.detach().numpy() for name, value in out.items()}
+
+
+def gradients(model: PreTrainedModel, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """{name: gradient of the loss}, zeros for a parameter that the loss does not reach."""
+    model.zero_grad()
+    model(**{name: torch.tensor(value) for name, value in inputs.items()}).loss.backward()
+    return {name: (torch.zeros_like(p) if p.grad is None else p.grad).numpy() for name, p in model.named_parameters()}
