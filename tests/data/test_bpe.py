@@ -163,7 +163,7 @@ def test_all_files_open_as_the_same_tokenizer(folder, tool):
 
 
 def test_files_of_other_years_open_as_the_same_ids(folder, tool):
-    """tokenizers before 0.10 wrote no type of the model, merges as strings, and settings of padding stay in published files."""
+    """Old files name no type of the model and write merges as strings; settings of truncation stay in published ones."""
 
     def edit(data):
         del data["model"]["type"], data["model"]["ignore_merges"], data["pre_tokenizer"]["use_regex"]

@@ -29,5 +29,5 @@ def load(directory: str | Path) -> Tokenizer:
 
 
 def _is_bpe(model: object) -> bool:
-    """Files of before 2021 do not say the type of their model; only BPE has merges."""
+    """Old files do not say the type of their model; only BPE has merges."""
     return isinstance(model, dict) and model.get("type", "BPE" if "merges" in model else "") == "BPE"

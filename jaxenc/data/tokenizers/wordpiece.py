@@ -151,7 +151,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
 
 
 def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, splitter: dict) -> Tokenizer:
-    kinds = (model.get("type"), normalizer.get("type"), splitter.get("type"))
+    kinds = (model.get("type", "WordPiece"), normalizer.get("type"), splitter.get("type"))
     if kinds != ("WordPiece", "BertNormalizer", "BertPreTokenizer"):
         raise UserError(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")
     if not (normalizer.get("clean_text") and normalizer.get("handle_chinese_chars")):
