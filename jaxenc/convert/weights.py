@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -208,7 +209,9 @@ def pytorch(path: Path) -> dict[str, Tensor]:
     with user_errors(path, ADVICE):
         mapped = zipfile.is_zipfile(path)
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as error:
         raise UserError(f"{path}: torch does not open it as weights ({type(error).__name__}): save it as safetensors") from error
     if not isinstance(found, Mapping):
