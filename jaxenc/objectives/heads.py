@@ -53,11 +53,11 @@ class HeadsConfig(ObjectiveConfig):
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Heads":
         """The objective; no number of it depends on the vocabulary, the length or the predictions."""
         made = {
-            "pooler": lambda: Pooler(model.width, model.init_scale, execution),
-            "mlm": lambda: MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.init_scale, execution),
+            "pooler": lambda: Pooler(model.width, model.initializer, execution),
+            "mlm": lambda: MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.initializer, execution),
         }
         classes = {"next_sentence": 2, "spans": 2, "classifier": len(self.labels), "tags": len(self.labels)}
-        classifier = lambda name: Classifier(classes[name], model.init_scale, execution)
+        classifier = lambda name: Classifier(classes[name], model.initializer, execution)
         heads = {name: made[name]() if name in made else classifier(name) for name in NAMES if name in self.heads}
         # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
         coef = {name: 1.0 for name in heads if name in LABELS and classes[name] > 1}
