@@ -21,6 +21,8 @@ COMMANDS = {
     "pretrain": "train a model, or go on with a run",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "what a model puts in the place of [MASK]",
+    "convert": "a checkpoint of transformers or google-research/bert to a run directory",
+    "export": "a model to a folder that transformers opens",
     "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",
     "bench": "time the training step of a config on this machine",
     "report": "curves and tables of a run, beside count baselines",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data import readers
-from jaxenc.data.files import made
+from jaxenc.data.files import made, must_be_new
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 
@@ -30,8 +30,7 @@ def run(args: argparse.Namespace) -> int:
     if args.type != "wordpiece":
         raise UserError(f"--type {args.type}: comes later; use --type wordpiece")
     out = Path(args.out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out}: exists already; choose another --out or delete it")
+    must_be_new(out, "--out")
     strip_accents = args.lowercase if args.strip_accents is None else args.strip_accents
     tool = wordpiece.train(_lines(args.input), args.vocab_size, args.lowercase, strip_accents)
     with made(out) as folder:

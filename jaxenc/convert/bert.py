@@ -144,9 +144,7 @@ def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple
 
 
 def skipped(layout: Layout, heads: Collection[str]) -> tuple[str, ...]:
-    """Patterns of the names that hold no parameter: buffers of ids, an optimizer's slots, the pooler beside a classifier of RoBERTa's."""
-    if layout.family == "google":
-        return (r"global_step", r".*/adam_[mv]")
+    """Patterns of transformers' names that hold no parameter: buffers of ids, and the pooler beside a classifier of RoBERTa's."""
     base = re.escape(layout.base)
     unused = (base + r"pooler\.dense\.(weight|bias)",) if layout.family == "roberta" and "classifier" in heads else ()
     return (base + r"embeddings\.(position_ids|token_type_ids)", *unused)

@@ -52,6 +52,7 @@ ACTIVATIONS = {
     "relu": "relu",
     "tanh": "tanh",
 }
+MOST_CLASSES = 1_000_000
 HIDDEN_ACT = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh": "tanh"}
 
 
@@ -102,8 +103,8 @@ def labels_of(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
     names = data.get("id2label")
     if names is None:
         count = data.get("num_labels", 2)
-        names = {str(i): f"LABEL_{i}" for i in range(count)} if type(count) is int else count
-    if not isinstance(names, dict) or {str(key) for key in names} != {str(i) for i in range(len(names))}:
+        names = {str(i): f"LABEL_{i}" for i in range(count)} if type(count) is int and count < MOST_CLASSES else count
+    if not isinstance(names, dict) or names.keys() != {str(i) for i in range(len(names))}:
         raise UserError(f"{where}: id2label does not name the classes 0, 1, 2 ...: mend it")
     return tuple(str(names[str(i)]) for i in range(len(names)))
 

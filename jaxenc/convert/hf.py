@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -77,13 +76,10 @@ def convert(
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
-    """The tokenizer that `choice` asks for, see `load`; one line on stderr where the folder has none. Raises UserError."""
-    if choice == "none":
+    """The tokenizer that `choice` asks for, see `load`; None where the folder has no such files. Raises UserError."""
+    if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
         return None
     place = Path(choice).expanduser() if choice else folder
-    if not choice and not any((folder / name).exists() for name in TOKENIZER_FILES):
-        print(f"convert: {folder} has no tokenizer files; the model is converted without one, --tokenizer DIR adds it", file=sys.stderr)
-        return None
     try:
         return tokenizers.load(place)
     except UserError as error:
@@ -106,10 +102,10 @@ def _check_tokenizer(tokenizer: Tokenizer | None, model: BertConfig, where: Path
         )
 
 
-def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: str = "float32") -> None:
+def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: str = "float32") -> str:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all.
 
-    dtype: of the weights, one of EXPORTED. An encoder without heads is written as BertModel or RobertaModel saves itself, names bare.
+    Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED. An encoder without heads is written as BertModel or RobertaModel saves itself, names bare.
     Raises UserError for a model that transformers does not have, numbers too large for `dtype`, and a disk that refuses.
     """
     heads = [name for name in NAMES if name in params]
@@ -127,3 +123,4 @@ def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: 
         (folder / "config.json").write_text(json.dumps(data, indent=2) + "\n")
         if tokenizer is not None:
             tokenizer.save(folder)
+    return data["architectures"][0]

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxenc import tree
-from jaxenc.convert.weights import Tensor, as_dtype
+from jaxenc.convert.weights import Tensor, as_dtype, contiguous
 from jaxenc.errors import UserError
 from jaxenc.layers.embed import padded
 from jaxenc.tree import Tree
@@ -136,4 +136,4 @@ def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:
     for other in others:
         if not np.array_equal(values, as_dtype(other.read(), values.dtype, f"{where}: {other.name}"), equal_nan=True):
             raise UserError(f"{where}: {other.name} differs from {first.name}: untied heads are not supported, tie them and save again")
-    return np.ascontiguousarray(entry.transform.to_ours(values))
+    return contiguous(entry.transform.to_ours(values))

@@ -31,6 +31,14 @@ def write_bytes(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def must_be_new(out: Path, flag: str) -> None:
+    """Raises UserError, before any work is done, unless `out` is free: nothing, or an empty folder. flag: the option that names it."""
+    with user_errors(out, f"choose another {flag}"):
+        if out.is_symlink() or out.exists():
+            if not out.is_dir() or any(out.iterdir()):
+                raise UserError(f"{out}: exists already; choose another {flag} or delete it")
+
+
 @contextlib.contextmanager
 def held(folder: Path, advice: str) -> Iterator[None]:
     """`folder`, made where it is missing, for this process alone; on leaving, an empty one goes.

@@ -1,0 +1,36 @@
+"""`jaxenc convert`: a published checkpoint as a run directory of ours."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from jaxenc import pretrained
+from jaxenc.convert import hf, tf
+from jaxenc.data.files import must_be_new
+from jaxenc.errors import UserError
+from jaxenc.models.count import parameter_count
+
+SOURCES = {"hf": hf.load, "tf": tf.load}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    what = "a folder that transformers wrote, or the prefix of a checkpoint of google-research/bert"
+    parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX", help=what)
+    parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")
+    parser.add_argument("--tokenizer", default="", metavar="DIR|none", help="another tokenizer, or none (default: that of the source)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Converts and saves; prints where, which heads and how many parameters. Raises UserError."""
+    kind, _, place = args.source.partition(":")
+    if kind not in SOURCES or not place:
+        raise UserError(f"--from {args.source}: it takes hf:DIR or tf:PREFIX")
+    out = Path(args.to).expanduser()
+    must_be_new(out, "--to")
+    found = SOURCES[kind](Path(place).expanduser(), args.tokenizer)
+    if found.tokenizer is None and args.tokenizer != "none":
+        print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
+    pretrained.save(out, found.run, found.params, found.tokenizer)
+    heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
+    print(f"{out}: {parameter_count(found.params, found.run.model.vocab_size):,} parameters, {heads}")
+    return 0

@@ -1,0 +1,25 @@
+"""`jaxenc export`: a model of ours as a folder that other libraries open."""
+
+import argparse
+from pathlib import Path
+
+from jaxenc import pretrained
+from jaxenc.convert import hf
+from jaxenc.data.files import must_be_new
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
+    parser.add_argument("--to", choices=("hf",), default="hf", help="hf: what transformers' from_pretrained opens (default)")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
+    parser.add_argument("--dtype", choices=hf.EXPORTED, default="float32", help="of the weights (default: float32)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Loads and writes; prints where and what to open it with. Raises UserError."""
+    out = Path(args.out).expanduser()
+    must_be_new(out, "--out")
+    model = pretrained.load(Path(args.model).expanduser())
+    name = hf.save(out, model.config, model.params, model.tokenizer, args.dtype)
+    print(f"{out}: {name}.from_pretrained({str(out)!r}) opens it")
+    return 0

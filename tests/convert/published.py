@@ -1,0 +1,145 @@
+"""Folders as transformers 5.24 writes them, made with NumPy: names, shapes and layouts written down by hand, values random."""
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WIDTH, INNER, LAYERS, VOCAB, ROWS, LABELS = 8, 12, 2, 131, 16, 3
+CODES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64"}
+
+
+def _dense(name: str, inputs: int, outputs: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+
+
+def _norm(name: str) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
+
+
+def encoder(base: str, types: int) -> dict[str, tuple[int, ...]]:
+    """{name: shape} of BertModel or RobertaModel without a pooler."""
+    out: dict[str, tuple[int, ...]] = {
+        f"{base}embeddings.word_embeddings.weight": (VOCAB, WIDTH),
+        f"{base}embeddings.position_embeddings.weight": (ROWS, WIDTH),
+        f"{base}embeddings.token_type_embeddings.weight": (types, WIDTH),
+        **_norm(f"{base}embeddings.LayerNorm"),
+    }
+    for n in range(LAYERS):
+        layer = f"{base}encoder.layer.{n}"
+        for part in ("query", "key", "value"):
+            out |= _dense(f"{layer}.attention.self.{part}", WIDTH, WIDTH)
+        out |= {**_dense(f"{layer}.attention.output.dense", WIDTH, WIDTH), **_norm(f"{layer}.attention.output.LayerNorm")}
+        out |= {**_dense(f"{layer}.intermediate.dense", WIDTH, INNER), **_dense(f"{layer}.output.dense", INNER, WIDTH)}
+        out |= _norm(f"{layer}.output.LayerNorm")
+    return out
+
+
+def shapes(architecture: str) -> dict[str, tuple[int, ...]]:
+    """{name: shape} of the tensors that a class of transformers saves."""
+    family = "roberta" if architecture.startswith("Roberta") else "bert"
+    kind = architecture.removeprefix("Roberta").removeprefix("Bert")
+    base, types = "" if kind == "Model" else f"{family}.", 1 if family == "roberta" else 2
+    pooler = _dense(f"{base}pooler.dense", WIDTH, WIDTH)
+    mlm = {
+        "bert": {
+            "cls.predictions.bias": (VOCAB,),
+            **_dense("cls.predictions.transform.dense", WIDTH, WIDTH),
+            **_norm("cls.predictions.transform.LayerNorm"),
+        },
+        "roberta": {"lm_head.bias": (VOCAB,), **_dense("lm_head.dense", WIDTH, WIDTH), **_norm("lm_head.layer_norm")},
+    }[family]
+    texts = {
+        "bert": {**pooler, **_dense("classifier", WIDTH, LABELS)},
+        "roberta": {**_dense("classifier.dense", WIDTH, WIDTH), **_dense("classifier.out_proj", WIDTH, LABELS)},
+    }[family]
+    heads = {
+        "Model": pooler,
+        "ForMaskedLM": mlm,
+        "ForPreTraining": {**pooler, **mlm, **_dense("cls.seq_relationship", WIDTH, 2)},
+        "ForNextSentencePrediction": {**pooler, **_dense("cls.seq_relationship", WIDTH, 2)},
+        "ForSequenceClassification": texts,
+        "ForTokenClassification": _dense("classifier", WIDTH, LABELS),
+        "ForQuestionAnswering": _dense("qa_outputs", WIDTH, 2),
+    }
+    return {**encoder(base, types), **heads[kind]}
+
+
+ARCHITECTURES = tuple(
+    family + kind
+    for family in ("Bert", "Roberta")
+    for kind in ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+) + ("BertForPreTraining", "BertForNextSentencePrediction")  # fmt: skip
+
+
+def tensors(architecture: str, seed: int = 0) -> dict[str, np.ndarray]:
+    """{name: random float32 array}, each distinct from every other."""
+    random = np.random.default_rng(seed)
+    return {name: random.standard_normal(shape, np.float32) for name, shape in shapes(architecture).items()}
+
+
+def config(architecture: str) -> dict[str, Any]:
+    """config.json as save_pretrained writes it, the fields that matter and some that do not."""
+    family = "roberta" if architecture.startswith("Roberta") else "bert"
+    special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2} if family == "roberta" else {"pad_token_id": 0}
+    return {
+        "architectures": [architecture],
+        "attention_probs_dropout_prob": 0.2,
+        "classifier_dropout": None,
+        "dtype": "float32",
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "hidden_size": WIDTH,
+        "id2label": {"0": "no", "1": "maybe", "2": "yes"},
+        "initializer_range": 0.02,
+        "intermediate_size": INNER,
+        "is_decoder": False,
+        "layer_norm_eps": 1e-05 if family == "roberta" else 1e-12,
+        "max_position_embeddings": ROWS,
+        "model_type": family,
+        "num_attention_heads": 2,
+        "num_hidden_layers": LAYERS,
+        "position_embedding_type": "absolute",
+        "type_vocab_size": 1 if family == "roberta" else 2,
+        "transformers_version": "5.24.0",
+        "vocab_size": VOCAB,
+        **special,
+    }
+
+
+def safetensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """A safetensors file, written from its specification."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    data = b""
+    for name, array in arrays.items():
+        header[name] = {"dtype": CODES[array.dtype.name], "shape": array.shape, "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+        assert array.nbytes == math.prod(array.shape) * array.dtype.itemsize
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def write(folder: Path, arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> Path:
+    """A folder with config.json and model.safetensors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(settings, indent=2))
+    (folder / "model.safetensors").write_bytes(safetensors_bytes(arrays))
+    return folder
+
+
+def read(path: Path) -> dict[str, np.ndarray]:
+    """{name: float32 array} of a safetensors file of float32, read from its specification."""
+    content = path.read_bytes()
+    start = 8 + struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:start])
+    header.pop("__metadata__")
+    out = {}
+    for name, fields in header.items():
+        assert fields["dtype"] == "F32"
+        begin, end = fields["data_offsets"]
+        out[name] = np.frombuffer(content[start + begin : start + end], np.float32).reshape(fields["shape"])
+    return out

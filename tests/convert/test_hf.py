@@ -1,0 +1,243 @@
+"""Folders of transformers in and out again, with all that real files vary in."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxenc import config, tree
+from jaxenc.convert import hf
+from jaxenc.convert.hf import Imported
+from jaxenc.data.tokenizers import wordpiece
+from jaxenc.errors import UserError
+from jaxenc.run import from_dict
+from tests import tiny
+from tests.convert import published
+
+TEXT = "the quick brown fox jumps over the lazy dog"
+
+
+def make(folder: Path, architecture: str, change: Callable[[dict], dict] = dict, **settings: object) -> Path:
+    """A random folder of `architecture`, its tensors changed by `change` and its config by `settings`."""
+    return published.write(folder, change(published.tensors(architecture)), published.config(architecture) | settings)
+
+
+def flat(imported: Imported) -> dict[str, np.ndarray]:
+    return {path: np.asarray(leaf) for path, leaf in tree.leaves(imported.params)}
+
+
+def refused(folder: Path, tokenizer: str = "") -> str:
+    with pytest.raises(UserError) as error:
+        hf.load(folder, tokenizer)
+    assert str(folder) in str(error.value) and "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("architecture", published.ARCHITECTURES)
+def test_in_and_out_and_in_is_the_identity(architecture: str, tmp_path: Path) -> None:
+    """Every tensor of the folder bitwise, the class's name, and the Run through JSON."""
+    folder = make(tmp_path / "theirs", architecture)
+    first = hf.load(folder)
+    assert from_dict(json.loads(json.dumps(config.to_dict(first.run)))) == first.run
+    assert hf.save(tmp_path / "out", first.run, first.params, None) == architecture
+    wanted, found = published.tensors(architecture), published.read(tmp_path / "out" / "model.safetensors")
+    assert found.keys() == wanted.keys() and all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
+    again = hf.load(tmp_path / "out")
+    assert again.run == first.run
+    tiny.assert_bitwise(again.params, first.params)
+
+
+def test_labels_have_their_names(tmp_path: Path) -> None:
+    run = hf.load(make(tmp_path / "theirs", "BertForTokenClassification")).run
+    assert run.objective.labels == ("no", "maybe", "yes")
+
+
+def renamed(rule: Callable[[str], str]) -> Callable[[dict], dict]:
+    return lambda arrays: {rule(name): array for name, array in arrays.items()}
+
+
+def old_norms(name: str) -> str:
+    if "LayerNorm" not in name:
+        return name
+    return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+
+
+def with_buffers(arrays: dict) -> dict:
+    ids = np.arange(published.ROWS)[None]
+    return {**arrays, "bert.embeddings.position_ids": ids, "bert.embeddings.token_type_ids": np.zeros_like(ids)}
+
+
+def with_copies(arrays: dict) -> dict:
+    copies = {"weight": arrays["bert.embeddings.word_embeddings.weight"], "bias": arrays["cls.predictions.bias"]}
+    return {**arrays, **{f"cls.predictions.decoder.{leaf}": array for leaf, array in copies.items()}}
+
+
+def copies_alone(arrays: dict) -> dict:
+    left_out = ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias")
+    return {name: array for name, array in with_copies(arrays).items() if name not in left_out}
+
+
+@pytest.mark.parametrize("change", [renamed(old_norms), with_buffers, with_copies, copies_alone, renamed(lambda n: n)])
+def test_variants_of_one_model_are_the_same(change: Callable[[dict], dict], tmp_path: Path) -> None:
+    plain = hf.load(make(tmp_path / "plain", "BertForPreTraining"))
+    varied = hf.load(make(tmp_path / "varied", "BertForPreTraining", change))
+    assert varied.run == plain.run
+    tiny.assert_bitwise(varied.params, plain.params)
+
+
+@pytest.mark.parametrize("base", ["bert.", "", "model.", "0.auto_model."])
+def test_an_encoder_behind_any_base(base: str, tmp_path: Path) -> None:
+    plain = hf.load(make(tmp_path / "plain", "BertModel"))
+    varied = hf.load(make(tmp_path / "varied", "BertModel", renamed(lambda name: base + name)))
+    tiny.assert_bitwise(varied.params, plain.params)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_other_floats_become_float32(dtype: str, tmp_path: Path) -> None:
+    kind = np.dtype(jnp.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    cast = lambda arrays: {name: array.astype(kind) for name, array in arrays.items()}
+    found = flat(hf.load(make(tmp_path, "RobertaForMaskedLM", cast)))
+    source = published.tensors("RobertaForMaskedLM")
+    assert all(array.dtype == np.float32 for array in found.values())
+    assert (found["mlm/dense/kernel"] == source["lm_head.dense.weight"].astype(kind).astype(np.float32).T).all()
+    assert (found["mlm/bias"][: published.VOCAB] == source["lm_head.bias"].astype(kind).astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_export_in_half_precision_rounds_once(dtype: str, tmp_path: Path) -> None:
+    first = hf.load(make(tmp_path / "theirs", "BertModel"))
+    hf.save(tmp_path / "out", first.run, first.params, None, dtype)
+    kind = np.dtype(jnp.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    found = flat(hf.load(tmp_path / "out"))
+    assert all((found[path] == array.astype(kind).astype(np.float32)).all() for path, array in flat(first).items())
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["dtype"] == dtype
+
+
+@pytest.mark.parametrize("kind", ["xlm-roberta", "camembert"])
+def test_names_of_the_same_model(kind: str, tmp_path: Path) -> None:
+    run = hf.load(make(tmp_path, "RobertaForTokenClassification", model_type=kind, architectures=["Any"])).run
+    assert (run.model.first_position, run.model.positions, run.model.types) == (2, 14, 1)
+
+
+def test_heads_are_those_whose_tensors_are_there(tmp_path: Path) -> None:
+    """bert-base-uncased says BertForMaskedLM and holds a pooler and the next-sentence head; some hold a pooler more."""
+    said = hf.load(make(tmp_path / "a", "BertForPreTraining", architectures=["BertForMaskedLM"]))
+    assert said.run.objective.kind == "mlm_nsp"
+    pooler = published.tensors("RobertaModel", seed=1)
+    more = {f"roberta.{name}": array for name, array in pooler.items() if name.startswith("pooler")}
+    masked = hf.load(make(tmp_path / "b", "RobertaForMaskedLM", lambda arrays: arrays | more))
+    assert masked.run.objective.heads == ("pooler", "mlm")
+    bare = hf.load(make(tmp_path / "c", "BertModel", lambda a: {name: array for name, array in a.items() if "pooler" not in name}))
+    assert bare.run.objective.heads == ()
+
+
+def test_the_pooler_beside_a_classifier_of_robertas_is_not_used(tmp_path: Path) -> None:
+    """roberta-large-mnli and others hold it; transformers leaves it unused, as the classifier has a dense layer of its own."""
+    pooler = {f"roberta.pooler.dense.{leaf}": np.ones(s, np.float32) for leaf, s in (("weight", (8, 8)), ("bias", (8,)))}
+    found = flat(hf.load(make(tmp_path, "RobertaForSequenceClassification", lambda arrays: arrays | pooler)))
+    source = published.tensors("RobertaForSequenceClassification")
+    assert (found["pooler/dense/kernel"] == source["classifier.dense.weight"].T).all()
+
+
+@pytest.mark.parametrize(
+    "architecture, name",
+    [
+        ("BertForMaskedLM", "cls.predictions.decoder.weight"),
+        ("BertForMaskedLM", "cls.predictions.decoder.bias"),
+        ("RobertaForMaskedLM", "lm_head.decoder.weight"),
+        ("RobertaForMaskedLM", "lm_head.decoder.bias"),
+    ],
+)
+def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path) -> None:
+    other = np.zeros((published.VOCAB, published.WIDTH) if name.endswith("weight") else published.VOCAB, np.float32)
+    assert f"{name} differs from " in (said := refused(make(tmp_path, architecture, lambda arrays: {**arrays, name: other})))
+    assert "untied heads are not supported" in said
+
+
+@pytest.mark.parametrize(
+    "change, settings, words",
+    [
+        (dict, {"vocab_size": 132}, "embeddings.word_embeddings.weight (131, 8), expected (132, 8)"),
+        (dict, {"num_hidden_layers": 3}, "missing: encoder.layer.2.attention.self.query.weight"),
+        (dict, {"num_hidden_layers": 1}, "not known: encoder.layer.1.attention.self.query.weight"),
+        (lambda a: a | {"adapter.weight": np.zeros(1, np.float32)}, {}, "not known: adapter.weight"),
+        (lambda a: a | {"pooler.dense.bias": np.zeros(8, np.int64)}, {}, "of another dtype: pooler.dense.bias int64"),
+        (dict, {"model_type": "deberta"}, "its model_type is 'deberta'"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(change: Callable[[dict], dict], settings: dict, words: str, tmp_path: Path) -> None:
+    assert words in refused(make(tmp_path, "BertModel", change, **settings))
+
+
+def test_a_folder_without_a_config(tmp_path: Path) -> None:
+    assert "no such folder" in refused(tmp_path / "gone")
+    assert "config.json" in refused(tmp_path)
+    (tmp_path / "config.json").write_text("[1")
+    assert "not a JSON object" in refused(tmp_path)
+
+
+@pytest.fixture
+def spoken(tmp_path: Path) -> Path:
+    """A model and a tokenizer of one size in a folder."""
+    tokenizer = wordpiece.train([TEXT] * 3, 60)
+    size = tokenizer.vocabulary.size
+    rows = lambda arrays: {n: (a[:size] if "word_embeddings" in n else a) for n, a in arrays.items()}
+    folder = make(tmp_path / "spoken", "BertModel", rows, vocab_size=size)
+    tokenizer.save(folder)
+    return folder
+
+
+def test_the_tokenizer_comes_along_and_leaves_again(spoken: Path, tmp_path: Path) -> None:
+    found = hf.load(spoken)
+    hf.save(tmp_path / "out", found.run, found.params, found.tokenizer)
+    again = hf.load(tmp_path / "out")
+    assert again.tokenizer.encode([TEXT]) == found.tokenizer.encode([TEXT]) and again.tokenizer.vocabulary == found.tokenizer.vocabulary
+    assert again.run == found.run
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"tokenizer.json", "vocab.txt", "tokenizer_config.json"}
+
+
+def test_a_tokenizer_of_another_size_is_one_line_with_both_numbers(spoken: Path, tmp_path: Path) -> None:
+    other = make(tmp_path / "other", "BertModel")
+    for name in ("tokenizer.json", "vocab.txt"):
+        shutil.copy(spoken / name, other)
+    size = hf.load(spoken).tokenizer.vocabulary.size
+    assert f"the tokenizer has {size} tokens and the model 131 embedding rows" in (said := refused(other))
+    assert "`--tokenizer none` converts without it" in said
+    assert hf.load(other, "none").tokenizer is None
+
+
+def test_a_tokenizer_from_another_folder(spoken: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    shutil.copytree(spoken, bare, ignore=shutil.ignore_patterns("tok*", "vocab*"))
+    assert hf.load(bare).tokenizer is None
+    assert hf.load(bare, str(spoken)).tokenizer.vocabulary == hf.load(spoken).tokenizer.vocabulary
+
+
+@pytest.mark.parametrize("name", ["sentencepiece.bpe.model", "tokenizer.json"])
+def test_a_kind_of_tokenizer_that_we_do_not_open_is_one_line(name: str, tmp_path: Path) -> None:
+    folder = make(tmp_path, "RobertaModel")
+    (folder / name).write_text(json.dumps({"model": {"type": "Unigram"}}))
+    assert "`--tokenizer none` converts without it" in refused(folder)
+
+
+def test_fairseqs_missing_types_leave_as_a_row_of_zeros(tmp_path: Path) -> None:
+    first = hf.load(make(tmp_path / "theirs", "RobertaForMaskedLM"))
+    params = dict(first.params)
+    params["embeddings"] = {name: leaf for name, leaf in params["embeddings"].items() if name != "type"}
+    run = config.from_dict(type(first.run), config.to_dict(first.run) | {"model": {**config.to_dict(first.run.model), "types": 0}})
+    hf.save(tmp_path / "out", run, params, None)
+    out = published.read(tmp_path / "out" / "model.safetensors")
+    assert (out["roberta.embeddings.token_type_embeddings.weight"] == np.zeros((1, 8), np.float32)).all()
+    assert hf.load(tmp_path / "out").run.model.types == 1
+
+
+def test_a_failed_export_leaves_nothing(tmp_path: Path) -> None:
+    first = hf.load(make(tmp_path / "theirs", "BertModel"))
+    params = {**first.params, "pooler": {"dense": {"kernel": np.full((8, 8), 1e30, np.float32), "bias": np.zeros(8, np.float32)}}}
+    with pytest.raises(UserError, match="pooler.dense.weight holds numbers too large for float16"):
+        hf.save(tmp_path / "out", first.run, params, None, "float16")
+    assert {path.name for path in tmp_path.iterdir()} == {"theirs"}
