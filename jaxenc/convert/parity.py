@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from jaxenc.convert import bert_config
@@ -63,7 +62,7 @@ def compare(model: Model, folder: Path) -> list[Difference]:
     vocabulary = model.tokenizer.vocabulary if model.tokenizer else None
     architecture = bert_config.config_json(model.config, heads, vocabulary, "float32")["architectures"][0]
     rows = probe(model.config.model)
-    ours = jax.jit(model.apply)(model.params, rows)
+    ours = model.apply(model.params, rows)
     theirs = _theirs(folder, architecture, rows, "pooler" in heads)
     return [_difference(name, np.asarray(ours[name]), value) for name, value in theirs.items() if name in ours]
 

@@ -1,5 +1,6 @@
 """transformers' side of a comparison: random tiny models, what they compute and what their loss's gradients are."""
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
@@ -66,7 +67,7 @@ def outputs(model: PreTrainedModel, case: Case, inputs: Mapping[str, np.ndarray]
 
 
 def gradients(model: PreTrainedModel, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """{name: gradient of the loss}, zeros for a parameter that the loss does not reach."""
-    model.zero_grad()
+    """{name: gradient of the loss}, zeros for a parameter that the loss does not reach; in float64, for ours to be the only rounding."""
+    model = copy.deepcopy(model).double()
     model(**{name: torch.tensor(value) for name, value in inputs.items()}).loss.backward()
     return {name: (torch.zeros_like(p) if p.grad is None else p.grad).numpy() for name, p in model.named_parameters()}
