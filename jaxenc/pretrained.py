@@ -90,7 +90,6 @@ class Model:
             raise UserError("encode takes texts, or tokens= with mask= and types= where they are needed: give one of the two")
         rows = self._of_texts(texts) if tokens is None else self._of_tokens(tokens, mask, types)
         count, length = rows["tokens"].shape
-        self._check_length(length)
         some = lambda start: {field: array[start : start + ROWS] for field, array in rows.items()}
         parts = [self._computed("hidden", some(start))[:, : count - start, :length] for start in range(0, max(count, 1), ROWS)]
         return Encoded(np.concatenate(parts, axis=1), rows["segments"], rows["tokens"])
@@ -110,22 +109,21 @@ class Model:
         ids = tokenizer.encode_prompt(text)
         if mask not in ids:
             raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
-        self._check_length(len(ids))
-        logits = self._computed("mlm", self._of_tokens([ids], None, None))[0, : len(ids)]
+        logits = self._computed("mlm", self._of_tokens([ids], None, None, "the text"))[0, : len(ids)]
         masked = logits[np.array(ids) == mask].astype(np.float64)
         odds = np.exp(masked - masked.max(axis=1, keepdims=True))
         probabilities = odds / odds.sum(axis=1, keepdims=True)
-        return [[Guess(tokenizer.token(int(i)), float(row[i])) for i in np.argsort(-row)[:k]] for row in probabilities]
+        return [[Guess(tokenizer.token(int(i)), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
 
     def _spoken(self) -> Tokenizer:
         if self.tokenizer is None:
             raise UserError("this model has no tokenizer: give it one when it is converted, or use encode(tokens=)")
         return self.tokenizer
 
-    def _check_length(self, length: int) -> None:
+    def _check_length(self, length: int, what: str) -> None:
         longest = self.config.model.positions
         if length > longest:
-            raise UserError(f"the text has {length} tokens and the model takes {longest}: shorten it")
+            raise UserError(f"{what} has {length} tokens and the model takes {longest}: shorten it")
 
     def _of_texts(self, texts: Sequence[str]) -> Batch:
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
@@ -133,13 +131,16 @@ class Model:
         tokenizer = self._spoken()
         rows = [tokenizer.encode_prompt(text) for text in texts]
         lengths = np.array([len(row) for row in rows], np.int32)
+        if len(rows):
+            self._check_length(int(lengths.max()), f"texts[{lengths.argmax()}]")
         segments = (np.arange(lengths.max(initial=0)) < lengths[:, None]).astype(np.int32)
         tokens = np.full(segments.shape, tokenizer.vocabulary.pad, np.int32)
         tokens[segments > 0] = [token for row in rows for token in row]
         return self._rows(tokens, segments, np.zeros_like(tokens))
 
-    def _of_tokens(self, tokens: Any, mask: Any, types: Any) -> Batch:
+    def _of_tokens(self, tokens: Any, mask: Any, types: Any, what: str = "each row") -> Batch:
         tokens = _integers("tokens", tokens, self.config.model.vocab_size)
+        self._check_length(tokens.shape[1], what)
         segments = np.ones_like(tokens) if mask is None else _integers("mask", mask, 2)
         types = np.zeros_like(tokens) if types is None else _integers("types", types, max(self.config.model.types, 1))
         for name, array in (("mask", segments), ("types", types)):
@@ -190,6 +191,9 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = from_dict(restore.read_json(where, "config.json"))
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
+    if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
+        sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
+        raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
     chosen = objective_of(config, tokenizer)
     shapes, _ = parameters(chosen)
     return Model(config, restore.restore_params(where, shapes), tokenizer, chosen)

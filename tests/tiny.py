@@ -14,22 +14,25 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
-from jaxenc import rng
+from jaxenc import rng, tree
 from jaxenc.data.batch import Batch
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.models.bert import BertConfig
+from jaxenc.models.count import VOCABULARY as VOCABULARY_LEAVES
 from jaxenc.objectives.base import Objective
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.precision import policy
+from jaxenc.pretrained import objective_of
+from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train.config import TrainConfig
 from jaxenc.train.phases import Phase
-from jaxenc.train.state import Layout, State, layout
+from jaxenc.train.state import Layout, State, layout, parameters
 from jaxenc.train.step import compile_step
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
@@ -66,6 +69,20 @@ def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
         "epoch": np.zeros(rows, np.uint32),
         "is_random": random.integers(0, 2, rows).astype(np.int32),
     }
+
+
+def drawn(run: Run, seed: int = 0) -> dict[str, Any]:
+    """Random parameters of a run as NumPy arrays, biases and scales too; the rows that only pad the vocabulary are zeros."""
+    shapes, _ = parameters(objective_of(run, None))
+    random = np.random.default_rng(seed)
+
+    def fill(path: str, leaf: Any) -> np.ndarray:
+        values = random.normal(1.0 if path.endswith("scale") else 0.0, 0.1, leaf.shape).astype(np.float32)
+        if VOCABULARY_LEAVES.fullmatch(path):
+            values[run.model.vocab_size :] = 0
+        return values
+
+    return tree.map_with_path(fill, shapes)
 
 
 def mesh(preset: str, devices: int) -> Mesh:

@@ -63,7 +63,8 @@ def random_rows(reads: Mapping[str, int], rows: int, length: int, vocabulary: Vo
     batch["tokens"][:] = np.random.default_rng(0).choice(ids, (rows, length))
     batch["positions"][:] = np.arange(length)
     batch["segments"][:] = 1
-    batch["index"][:] = np.arange(rows)
+    if "index" in batch:
+        batch["index"][:] = np.arange(rows)
     return batch
 
 

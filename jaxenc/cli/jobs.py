@@ -101,10 +101,11 @@ def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
 
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
-    saved = _fingerprint(step_dir)
-    if saved != job.vocabulary.fingerprint:
-        mend = f"build it with {step_dir / TOKENIZER}"
-        raise UserError(f"data {job.run.data.path}: it was made with another tokenizer than checkpoint {step_dir}: {mend}")
+    if _fingerprint(step_dir) != job.vocabulary.fingerprint:
+        size = restore.read_json(step_dir, CONFIG)["model"]["vocab_size"]
+        other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
+        mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
+        raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
 
 
 def _fingerprint(step_dir: pathlib.Path) -> str:

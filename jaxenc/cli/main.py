@@ -23,6 +23,7 @@ COMMANDS = {
     "fill-mask": "what a model puts in the place of [MASK]",
     "convert": "a checkpoint of transformers or google-research/bert to a run directory",
     "export": "a model to a folder that transformers opens",
+    "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",
     "bench": "time the training step of a config on this machine",
     "report": "curves and tables of a run, beside count baselines",

@@ -44,6 +44,15 @@ def test_a_run_that_does_not_fit_is_one_line_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
+def test_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """One line before anything is written: a pooler has nothing to learn from."""
+    small = {"vocab_size": 150, "width": 16, "layers": 1, "heads": 2, "feed_forward": 32}
+    recipe = {"objective": {"kind": "heads", "heads": ["pooler"]}, "model": small, "data": {"path": str(data), "length": 24}}
+    (tmp_path / "config.json").write_text(json.dumps(recipe))
+    said = fails("pretrain", "--config", tmp_path / "config.json", "--workdir", tmp_path / "run")
+    assert "objective.kind=heads has no loss" in said and not (tmp_path / "run").exists()
+
+
 def test_a_shard_of_the_same_size_with_other_bytes_is_refused(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     shutil.copytree(data, tmp_path / "data")
     content = bytearray((tmp_path / "data" / "train-00000.tokens").read_bytes())

@@ -135,6 +135,43 @@ def test_saved_settings_are_those_of_a_bert_of_transformers(tmp_path):
     assert [config[f"{name}_token"] for name in ("pad", "unk", "cls", "sep", "mask")] == SPECIALS
 
 
+def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path):  # B45
+    old = wordpiece.train(TEXT, 90)
+    size = old.vocabulary.size
+    tool = old.extended(["zyxwv", "##qqq", "中"])
+    assert tool.vocabulary.size == size + 3 and tool.vocabulary.fingerprint != old.vocabulary.fingerprint
+    assert [tool.token(i) for i in range(size)] == [old.token(i) for i in range(size)]
+    assert tool.encode(["ZYXWV", "zyxwvqqq", "a 中"]) == [[size], [size, size + 1], [*old.encode(["a"])[0], size + 2]]
+    assert old.encode(TEXT) == tool.encode(TEXT) and old.vocabulary.reserved == tool.vocabulary.reserved
+    tool.save(tmp_path)
+    assert load(tmp_path).vocabulary == tool.vocabulary and load(tmp_path).encode(["zyxwv"]) == [[size]]
+    assert tool.extended(["vwxyz"]).encode(["zyxwv vwxyz"]) == [[size, size + 3]]
+
+
+@pytest.mark.parametrize(
+    "pieces, said",
+    [
+        ([], "no piece is given"),
+        (["new", " "], "' ' is blank"),
+        (["new", "new"], "'new' is given twice"),
+        (["a"], "'a' is in the vocabulary already"),
+        (["[MASK]"], "'[MASK]' is in the vocabulary already"),
+        (["New"], "'New' is never found in a text: 'New' is read as 'new'"),
+        (["né"], "'né' is never found in a text: 'né' is read as 'ne'"),
+        (["two words"], "is read as 'two words'"),
+        (["x-ray"], "is read as 'x - ray'"),
+        (["[NEW]"], "is read as '[ new ]'"),
+        (["##"], "'##' is never found"),
+        (["##中"], "'##中' is never found"),
+        (["x" * 101], "more than 100 characters"),
+    ],
+)
+def test_a_piece_that_no_text_gives_is_refused_by_name(pieces, said):
+    with pytest.raises(UserError) as caught:
+        wordpiece.train(TEXT, 90).extended(pieces)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
 def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
     with pytest.raises(UserError, match="no tokenizer.json and no vocab.txt"):
         load(tmp_path)

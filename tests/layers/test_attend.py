@@ -19,6 +19,7 @@ CUDNN = dataclasses.replace(EXACT, attention="cudnn")
 BATCH, LENGTH, HEADS, D = 3, 7, 2, 4
 LENGTHS = np.array([7, 4, 1], np.int32)
 SEGMENTS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 0, 0, 0], [1, 2, 3, 3, 3, 3, 3]], np.int32)
+HOLES = np.array([[1, 0, 1, 2, 0, 1, 1], [0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0, 5]], np.int32)
 BIAS = np.random.default_rng(2).normal(size=(BATCH, HEADS, LENGTH, LENGTH)).astype(np.float32)
 
 
@@ -41,10 +42,12 @@ def loops(q, k, v, seen, bias):
     "visible, seen, bias",
     [
         (Visible.by_lengths(LENGTHS), lambda row, query, key: key < LENGTHS[row], np.zeros_like(BIAS)),
+        (Visible.by_keys(HOLES), lambda row, query, key: HOLES[row, key] > 0, np.zeros_like(BIAS)),
+        (Visible.by_keys(HOLES > 0), lambda row, query, key: HOLES[row, key] > 0, np.zeros_like(BIAS)),
         (Visible.by_segments(SEGMENTS), lambda row, query, key: SEGMENTS[row, query] == SEGMENTS[row, key], np.zeros_like(BIAS)),
         (Visible.by_bias(BIAS), lambda row, query, key: True, BIAS),
     ],
-    ids=["lengths", "segments", "bias"],
+    ids=["lengths", "keys", "bool keys", "segments", "bias"],
 )
 def test_equals_loops(visible, seen, bias):
     """<= 1e-6, float32 against float64."""
@@ -62,10 +65,11 @@ def test_lengths_and_segments_of_one_text_agree_on_the_text():
     np.testing.assert_array_equal(np.asarray(one)[inside], np.asarray(two)[inside])
 
 
-def test_no_visible_key_is_finite():
-    """A row of length 0 averages its values and has finite gradients."""
+@pytest.mark.parametrize("visible", [Visible.by_lengths(jnp.array([0, 0, 3])), Visible.by_keys(jnp.zeros((BATCH, LENGTH), jnp.int32))])
+def test_no_visible_key_is_finite(visible):
+    """A row of which nothing is seen averages its values and has finite gradients."""
     q, k, v = qkv()
-    rule = lambda q, k, v: attend(q, k, v, Visible.by_lengths(jnp.array([0, 0, 3])), EXACT, 0.0, None, 0)
+    rule = lambda q, k, v: attend(q, k, v, visible, EXACT, 0.0, None, 0)
     np.testing.assert_allclose(rule(q, k, v)[0], np.broadcast_to(v[0].mean(axis=0), (LENGTH, HEADS, D)), rtol=0, atol=1e-6)
     gradients = jax.jit(jax.grad(lambda *args: jnp.square(rule(*args)).sum(), argnums=(0, 1, 2)))(q, k, v)
     assert all(np.isfinite(gradient).all() for gradient in gradients)
@@ -116,7 +120,7 @@ def test_cudnn_refuses_dropout_and_other_masks():
     q, k, v = qkv()
     with pytest.raises(ValueError, match="set attention_dropout to 0"):
         attend(q, k, v, Visible.by_lengths(LENGTHS), CUDNN, 0.1, rng.training(0, jnp.int32(0), BATCH), 0)
-    for visible in (Visible.by_segments(SEGMENTS), Visible.by_bias(BIAS)):
+    for visible in (Visible.by_keys(HOLES), Visible.by_segments(SEGMENTS), Visible.by_bias(BIAS)):
         with pytest.raises(ValueError, match="takes lengths only"):
             attend(q, k, v, visible, CUDNN, 0.0, None, 0)
 

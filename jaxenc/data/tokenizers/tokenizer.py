@@ -1,12 +1,15 @@
 """The one interface of every kind of vocabulary."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import tokenizers as library
 
 from jaxenc.data.files import user_errors, write_bytes
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
 
 
 class Tokenizer:
@@ -16,9 +19,19 @@ class Tokenizer:
     library makes the choice by a switch on the object, which calls on several threads would share.
     """
 
-    def __init__(self, literal: library.Tokenizer, framed: library.Tokenizer, vocabulary: Vocabulary, files: Mapping[str, str]):
-        """files: {name: content} of what `save` writes, tokenizer.json included."""
-        self._literal, self._framed, self._files = literal, framed, dict(files)
+    def __init__(
+        self,
+        literal: library.Tokenizer,
+        framed: library.Tokenizer,
+        vocabulary: Vocabulary,
+        files: Mapping[str, str],
+        extend: Callable[[Sequence[str]], Tokenizer],
+    ):
+        """files: {name: content} of what `save` writes, tokenizer.json included.
+
+        extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
+        """
+        self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
         self.vocabulary = vocabulary
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -39,6 +52,24 @@ class Tokenizer:
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.size}")
         return piece
+
+    def extended(self, pieces: Sequence[str]) -> Tokenizer:
+        """A tokenizer with `pieces` after its own: every id stays, and a text that holds a new piece as a word gives its id.
+
+        Raises UserError for no pieces, and for one that is empty, there already, given twice, or that no text could ever give.
+        """
+        if not pieces:
+            raise UserError("no piece is given: name at least one")
+        given: set[str] = set()
+        for piece in pieces:
+            if not piece.strip():
+                raise UserError(f"{piece!r} is blank: a piece has at least one character")
+            if self._literal.token_to_id(piece) is not None:
+                raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
+            if piece in given:
+                raise UserError(f"{piece!r} is given twice: every piece has one id")
+            given.add(piece)
+        return self._extend(pieces)
 
     def save(self, directory: str | Path) -> None:
         """Writes the files that `load` and transformers' AutoTokenizer open. Raises UserError when the disk refuses."""

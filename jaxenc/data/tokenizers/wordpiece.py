@@ -18,6 +18,7 @@ from jaxenc.errors import UserError
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LARGEST = 1 << 22  # the library reserves memory for every piece beforehand and aborts the process when there is not enough
+LONGEST_WORD = 100  # the library's max_input_chars_per_word; google-research/bert has 200
 UNUSED = re.compile(r"\[unused\d+\]")
 
 
@@ -208,4 +209,19 @@ def _build(pieces: Sequence[str], lowercase: bool, strip_accents: bool) -> Token
         "vocab.txt": "".join(piece + "\n" for piece in pieces),
         "tokenizer_config.json": json.dumps(config, indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(pieces, lowercase, strip_accents, more))
+
+
+def _extended(pieces: Sequence[str], lowercase: bool, strip_accents: bool, more: Sequence[str]) -> Tokenizer:
+    """The vocabulary `pieces` with `more` behind it; `##more` continues a word. UserError for what the longest match never meets."""
+    normalizer, splitter = _normalizer(lowercase, strip_accents), pre_tokenizers.BertPreTokenizer()
+    for piece in more:
+        word = f"a{piece[2:]}" if piece.startswith("##") and piece != "##" else piece
+        words = [part for part, _ in splitter.pre_tokenize_str(normalizer.normalize_str(word))]
+        if words != [word]:
+            raise UserError(
+                f"{piece!r} is never found in a text: {word!r} is read as {' '.join(words)!r}; write it as it is read, in one word"
+            )
+        if len(word) > LONGEST_WORD:
+            raise UserError(f"{piece[:20]!r}... is never found in a text: a word of more than {LONGEST_WORD} characters is [UNK]")
+    return _build([*pieces, *more], lowercase, strip_accents)

@@ -1,0 +1,105 @@
+"""More words for a trained model: the command, and training on from what it writes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxenc
+from jaxenc import pretrained
+from jaxenc.cli.main import main
+from jaxenc.data.build import build
+from jaxenc.data.tokenizers import wordpiece
+from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.pair import PairConfig
+from jaxenc.run import Run
+from jaxenc.train.config import TrainConfig
+from tests import tiny
+
+NEW = ["zebra", "##fish", "quagga"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small model and its tokenizer; PairConfig: heads beside the tied one stay as they are."""
+    out = tmp_path_factory.mktemp("model") / "run"
+    tokenizer = wordpiece.train(["the quick brown fox jumps over the lazy dog"] * 3, 60)
+    model = BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
+    config = Run(objective=PairConfig(), model=model, train=TrainConfig(steps=2)).with_vocabulary(tokenizer.vocabulary)
+    pretrained.save(out, config, tiny.drawn(config), tokenizer)
+    return out
+
+
+@pytest.fixture(scope="module")
+def grown(trained: Path) -> Path:
+    out = trained.with_name("grown")
+    assert main(["resize-vocab", "--model", str(trained), "--tokens", *NEW, "--out", str(out)]) == 0
+    return out
+
+
+def test_old_texts_read_and_mean_what_they_did(trained: Path, grown: Path) -> None:
+    """Hidden states bitwise, logits of the old tokens bitwise; a new word is one token whose vector is the mean."""
+    old, new = jaxenc.load(trained), jaxenc.load(grown)
+    size = old.tokenizer.vocabulary.size
+    assert new.config.model.vocab_size == new.tokenizer.vocabulary.size == size + 3
+    one, other = old.encode(["the fox"]), new.encode(["the fox"])
+    assert (one.hidden == other.hidden).all() and (one.tokens == other.tokens).all()
+    logits = [np.asarray(model.apply(model.params, {"tokens": one.tokens})["mlm"]) for model in (old, new)]
+    assert logits[1].shape[-1] == size + 3 and np.abs(logits[1][..., :size] - logits[0]).max() <= 1e-6
+    assert new.encode(["zebra zebrafish"]).tokens.tolist() == [[2, size, size, size + 1, 3]]
+    table = np.asarray(new.params["embeddings"]["token"]["table"])
+    assert np.abs(table[size : size + 3] - table[:size].mean(axis=0, dtype=np.float64)).max() <= 1e-6 and not table[size + 3 :].any()
+
+
+def test_pieces_of_a_file(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Line ends of any kind; the output says how to train on."""
+    (tmp_path / "words").write_bytes(b"zebra\r\n##fish\r\nquagga")
+    assert main(["resize-vocab", "--model", str(trained), "--add", str(tmp_path / "words"), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "3 of them new" in said and "moments start again" in said and f"--init-from {tmp_path / 'out'}" in said
+    assert jaxenc.load(tmp_path / "out").tokenizer.token(jaxenc.load(trained).tokenizer.vocabulary.size + 1) == "##fish"
+
+
+def test_a_grown_model_trains_on_data_of_its_tokenizer(trained: Path, grown: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """--init-from takes it, and refuses the model without the new pieces in one line that names both sizes (B46)."""
+    (tmp_path / "text.txt").write_text("the zebra jumps\nover the quagga\nthe fox\n\nthe dog\nthe lazy dog\n" * 4)
+    build([str(tmp_path / "text.txt")], grown / "tokenizer", tmp_path / "data", held_out=0.0)
+    size = jaxenc.load(grown).config.model.vocab_size
+    config = str(grown / "config.json")
+    fields = {"data.path": tmp_path / "data", "data.rows": "pairs", "data.length": 24, "train.batch": 8, "optim.warmup": 0}
+    flags = ["--config", config, *(f"--config.{name}={value}" for name, value in fields.items())]
+    said = fails("pretrain", *flags, "--workdir", tmp_path / "run", "--init-from", trained)
+    assert f"({size} pieces)" in said and f"({size - 3})" in said and "resize-vocab" in said
+    whole = fails("pretrain", *flags, "--workdir", tmp_path / "run", "--continue-from", grown)
+    assert "holds parameters only: use --init-from" in whole and len(whole) < 400
+    assert main(["pretrain", *flags, "--workdir", str(tmp_path / "run"), "--init-from", str(grown)]) == 0
+    assert jaxenc.load(tmp_path / "run").config.model.vocab_size == size
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (b"zebra\n\nfox", "words:2: blank line"),
+        (b"zebra\n\xff", "words:2: not UTF-8"),
+        (b"Zebra", "'Zebra' is never found in a text"),
+        (b"zebra\nzebra", "'zebra' is given twice"),
+        (b"", "words:1: blank line"),
+    ],
+)
+def test_pieces_that_cannot_be_added_are_one_line(
+    content: bytes, said: str, trained: Path, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    (tmp_path / "words").write_bytes(content)
+    got = fails("resize-vocab", "--model", trained, "--add", tmp_path / "words", "--out", tmp_path / "out")
+    assert said in got and sorted(path.name for path in tmp_path.iterdir()) == ["words"]
+
+
+def test_what_else_cannot_be(trained: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """A folder that is not empty, a model without a tokenizer."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    assert "exists already" in fails("resize-vocab", "--model", trained, "--tokens", "zebra", "--out", tmp_path / "full")
+    model = jaxenc.load(trained)
+    pretrained.save(tmp_path / "mute", model.config, model.params, None)
+    assert "no tokenizer" in fails("resize-vocab", "--model", tmp_path / "mute", "--tokens", "zebra", "--out", tmp_path / "out")
