@@ -136,13 +136,13 @@ def test_encode_is_the_slow_model(bare: Model) -> None:
 
 
 def test_encode_equals_apply_compiled_or_not(bare: Model) -> None:
+    """<= 1e-5, with padding on either side; hiding keys does change the rest."""
     tokens, mask = rows(3, 11), np.array([[1] * 11, [1] * 4 + [0] * 7, [0] * 5 + [1] * 6], np.int32)
     got = bare.encode(tokens=tokens, mask=mask).hidden
     batch = {"tokens": tokens, "segments": mask}
     for apply in (bare.apply, jax.jit(bare.apply)):
         np.testing.assert_allclose(apply(bare.params, batch)["hidden"], got, rtol=0, atol=1e-5)
     assert np.abs(bare.encode(tokens=tokens).hidden - got).max() > 1e-3
-    assert jax.grad(lambda params: bare.apply(params, batch)["hidden"].sum())(bare.params)
 
 
 def test_batch_mates_and_padding_change_nothing(bare: Model) -> None:

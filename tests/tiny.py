@@ -15,7 +15,7 @@ from jax import Array
 from jax.sharding import Mesh
 
 from jaxenc import rng, tree
-from jaxenc.data.batch import Batch
+from jaxenc.data.batch import Batch, empty
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.models.bert import BertConfig
@@ -160,8 +160,8 @@ def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one:
     with jax.set_mesh(where):
         place = layout(chosen, optim, one.batch, where, preset)
         step = compile_step(chosen, config, optim, one, place)
-        rows = {name: array for name, array in batch([1] * one.batch, one.length).items() if name in chosen.reads}
-        shapes = {n: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=partition.batch_sharding(where)) for n, a in rows.items()}
+        rows, split = empty(chosen.reads, one.batch, one.length), partition.batch_sharding(where)
+        shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
         with stderr_of() as read:
             done = step.lower(place.abstract, shapes).compile()
         return Compiled(where, place, done, read())

@@ -46,7 +46,7 @@ def test_a_run_that_does_not_fit_is_one_line_and_leaves_nothing(
 
 def test_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     """One line before anything is written: a pooler has nothing to learn from."""
-    small = {"vocab_size": 150, "width": 16, "layers": 1, "heads": 2, "feed_forward": 32}
+    small = {"kind": "bert", "vocab_size": 150, "width": 16, "layers": 1, "heads": 2, "feed_forward": 32}
     recipe = {"objective": {"kind": "heads", "heads": ["pooler"]}, "model": small, "data": {"path": str(data), "length": 24}}
     (tmp_path / "config.json").write_text(json.dumps(recipe))
     said = fails("pretrain", "--config", tmp_path / "config.json", "--workdir", tmp_path / "run")
