@@ -10,7 +10,7 @@ setup(
     description="Encoder language models in JAX: masks drawn in the sharded step, exact resume, verified checkpoints",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=[*find_packages(include=["jaxenc", "jaxenc.*"]), "jaxenc.configs", "jaxenc.configs.bert"],
+    packages=[*find_packages(include=["jaxenc", "jaxenc.*"]), "jaxenc.configs", "jaxenc.configs.bert", "jaxenc.configs.roberta"],
     package_dir={"jaxenc.configs": "configs"},
     entry_points={"console_scripts": ["jaxenc = jaxenc.cli.main:main"]},
     install_requires=[

@@ -15,7 +15,7 @@ from jaxenc.data.pipeline import Batches, Order, Pass
 from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
-from jaxenc.run import Run
+from jaxenc.run import Run, from_dict
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.train.job import Job
@@ -123,7 +123,8 @@ def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:
 
     refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if job.run.optim.schedule == "constant" else []))
-    refusals.refuse(saved_config, config.to_dict(job.run), free)
+    # Read as a Run first: a field that is younger than the checkpoint has its default there.
+    refusals.refuse(config.to_dict(from_dict(saved_config)), config.to_dict(job.run), free)
 
 
 def write_facts(job: Job, workdir: pathlib.Path) -> None:

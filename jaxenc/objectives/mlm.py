@@ -1,4 +1,4 @@
-"""Masked language modelling (Devlin et al. 2018, section 3.1, task 1)."""
+"""Masked language modelling (Devlin et al. 2018, section 3.1, task 1; Liu et al. 2019, section 4.1)."""
 
 import dataclasses
 import math
@@ -23,20 +23,33 @@ from jaxenc.objectives.corrupt.tokens import TokenMasking
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
+CHOICES = {
+    "rounding": ("half_even", "stochastic"),
+    "candidates": ("text", "all"),
+    "replacements": ("text", "all", "all_but_control"),
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class MlmConfig(ObjectiveConfig):
-    """What a recipe chooses.
+    """What a recipe chooses. BERT's code is google-research/bert:create_pretraining_data.py, RoBERTa's is
+    facebookresearch/fairseq:fairseq/data/mask_tokens_dataset.py.
 
-    rate: share of tokens predicted. max_predictions: the most of one row; 0 = ceil(rate · length).
+    rate: share of tokens predicted, specials counted. max_predictions: the most of one row; 0 = ceil(rate · length), which holds any.
+    rounding: of rate · n for a row of n tokens. `half_even` is BERT's, with at least one; `stochastic` is RoBERTa's,
+    int(rate · n + U) with U uniform in [0, 1): rate · n on average, and none in some short rows.
+    candidates: `text` predicts no [CLS] and no [SEP], as BERT; `all` predicts them like any token, as RoBERTa. Padding is never one.
     mask_share, random_share: 0.8 and 0.1 as published; the rest of the predicted tokens stay as they are.
     replacements: `text` draws random ids from the words and pieces of the vocabulary; `all` from every id, specials and unused slots
-    included, as google-research/bert:create_pretraining_data.py does.
+    included, as BERT; `all_but_control` from every id but those of padding, unknown, start and end, <mask> and fillers included,
+    as RoBERTa, where those four are the first ids.
     """
 
     kind: ClassVar[str] = "mlm"
     rate: float = 0.15
     max_predictions: int = 0
+    rounding: str = "half_even"
+    candidates: str = "text"
     mask_share: float = 0.8
     random_share: float = 0.1
     replacements: str = "text"
@@ -47,22 +60,25 @@ class MlmConfig(ObjectiveConfig):
             raise UserError(f"objective.rate is {self.rate}: it takes a share of the tokens, such as 0.15")
         if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:
             raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens: together at most 1")
-        if self.replacements not in ("text", "all"):
-            raise UserError(f"objective.replacements is {self.replacements!r}: use text or all")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
 
     def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> TokenMasking:
         """The masking rule at one row length; `max_predictions` 0 takes the config's own."""
-        reserved = vocabulary.reserved if self.replacements == "text" else ()
-        replacements = np.setdiff1d(np.arange(vocabulary.size, dtype=np.int32), np.array(reserved, np.int32))
+        control = (vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.sep)
+        left_out = {"text": vocabulary.reserved, "all": (), "all_but_control": control}[self.replacements]
+        replacements = np.setdiff1d(np.arange(vocabulary.size, dtype=np.int32), np.array(left_out, np.int32))
         if not replacements.size:
-            raise UserError("objective.replacements=text, and the vocabulary holds nothing but reserved ids: use all")
+            raise UserError(f"objective.replacements={self.replacements}, which leaves no id of the vocabulary to draw: use all")
         return TokenMasking(
             rate=self.rate,
             predictions=min(length, max_predictions or self.max_predictions or math.ceil(self.rate * length)),
+            rounding=self.rounding,
             mask_share=self.mask_share,
             random_share=self.random_share,
             mask_id=vocabulary.mask,
-            never_masked=(vocabulary.pad, vocabulary.cls, vocabulary.sep),
+            never_masked=(vocabulary.pad, vocabulary.cls, vocabulary.sep) if self.candidates == "text" else (vocabulary.pad,),
             replacements=replacements,
         )
 

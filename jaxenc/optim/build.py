@@ -23,7 +23,7 @@ def build(config: OptimConfig, params: Tree) -> optax.GradientTransformation:
     Raises UserError as `masks` does.
     """
     mask = masks.trained(config, masks.decay_mask(config, params))
-    adam = scale_by_adam(config.beta1, config.beta2, config.epsilon, config.bias_correction)
+    adam = scale_by_adam(config.beta1, config.beta2, config.epsilon, config.bias_correction, config.epsilon_added)
     decay = optax.add_decayed_weights(config.weight_decay, mask)
     if config.name == "adamw":
         return optax.chain(adam, decay)

@@ -5,7 +5,12 @@ import dataclasses
 from jaxenc.config import at_least
 from jaxenc.errors import UserError
 
-CHOICES = {"name": ("adamw", "lamb"), "schedule": ("linear", "square_root", "constant"), "origin": ("warmup_end", "step_zero")}
+CHOICES = {
+    "name": ("adamw", "lamb"),
+    "schedule": ("linear", "square_root", "constant"),
+    "origin": ("warmup_end", "step_zero"),
+    "epsilon_added": ("after_correction", "before_correction"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,8 +23,11 @@ class OptimConfig:
     origin: where the decay starts. `warmup_end` is fairseq's (RoBERTa) and XLNet's; `step_zero` is BERT's and NVIDIA's: the warm-up
         replaces the first steps of a decay that runs from step 0, so the rate drops at its end by the share already decayed.
     bias_correction: divide the moments by 1 - beta^t, as Adam's paper does; False is the original BERT, ELECTRA and ALBERT.
+    epsilon_added: to the root of the second moment `after_correction` of its bias, as Adam's paper (algorithm 1) and most libraries do,
+        or `before_correction`, as fairseq does (fairseq/optim/adam.py), whose epsilon weighs more in the first steps.
     clip: limit of the gradient's global norm; 0 is off.
-    decay_exclude: patterns (`re.fullmatch`) of the paths of parameters without weight decay and, under lamb, without a trust ratio.
+    decay_exclude: patterns (`re.fullmatch`) of the paths of parameters without weight decay and, under lamb, without a trust ratio;
+        () decays every parameter, as fairseq does.
     freeze: patterns of the paths of parameters that are not trained.
     """
 
@@ -32,6 +40,7 @@ class OptimConfig:
     beta2: float = 0.999
     epsilon: float = 1e-6
     bias_correction: bool = True
+    epsilon_added: str = "after_correction"
     weight_decay: float = 0.01
     clip: float = 1.0
     decay_exclude: tuple[str, ...] = (".*/bias", ".*/norm/.*")

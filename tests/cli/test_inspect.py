@@ -15,7 +15,13 @@ def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 
 @pytest.mark.parametrize(
     ("recipe", "without_heads", "total"),
-    [("bert/base", 109_482_240, 110_106_428), ("bert/large", 335_141_888, 336_226_108), ("bert/sizes:2x128", 4_385_920, 4_433_468)],
+    [
+        ("bert/base", 109_482_240, 110_106_428),
+        ("bert/large", 335_141_888, 336_226_108),
+        ("bert/sizes:2x128", 4_385_920, 4_433_468),
+        ("roberta/base", 124_645_632 - 590_592, 124_697_433),  # without the pooler that transformers counts
+        ("roberta/large", 355_359_744 - 1_049_600, 355_412_057),
+    ],
 )
 def test_counts_are_the_published_ones(capsys: pytest.CaptureFixture[str], recipe: str, without_heads: int, total: int) -> None:
     out = printed(capsys, "--config", recipe)
@@ -33,6 +39,18 @@ def test_a_split_state_is_smaller_on_each_device(capsys: pytest.CaptureFixture[s
 def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     recipes = [name if name != "bert/sizes" else "bert/sizes:12x256" for name in cli_config.names()]
     assert {"bert/tiny", "bert/small", "bert/base", "bert/large", "bert/large_lamb"} <= set(recipes)
+    assert {"roberta/tiny", "roberta/base", "roberta/large"} <= set(recipes)
     for name in recipes:
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
+
+
+@pytest.mark.parametrize(("recipe", "lr", "warmup"), [("roberta/base", 6e-4, 24_000), ("roberta/large", 4e-4, 30_000)])
+def test_roberta_recipes_are_what_the_paper_says(recipe: str, lr: float, warmup: int) -> None:
+    """Liu et al. 2019, table 9, and fairseq's examples/roberta/config/pretraining/base.yaml; an empty tuple survives the command line."""
+    run = cli_config.resolve(recipe, [])
+    phase, optim = run.plan[0], run.optim
+    assert (phase.steps, phase.batch, phase.length, phase.lr, phase.warmup) == (500_000, 8192, 512, lr, warmup)
+    assert (optim.beta1, optim.beta2, optim.epsilon, optim.weight_decay, optim.clip) == (0.9, 0.98, 1e-6, 0.01, 0.0)
+    assert (optim.decay_exclude, optim.schedule, optim.origin) == ((), "linear", "warmup_end")
+    assert run.objective.masking(run.model.published_vocabulary, 512, 0).predictions == 77

@@ -73,6 +73,15 @@ def lonely(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "data", folder / "run"
 
 
+def test_a_field_younger_than_the_run_has_its_default_there(lonely: tuple[Path, Path], tmp_path: Path) -> None:
+    """A run that an earlier version began, whose config.json lacks a field, is gone on with."""
+    shutil.copytree(lonely[1], tmp_path / "run")
+    saved = json.loads((tmp_path / "run" / "config.json").read_text())
+    del saved["optim"]["epsilon_added"], saved["model"]["init"]
+    (tmp_path / "run" / "config.json").write_text(json.dumps(saved))
+    assert main(command(lonely[0], tmp_path / "run", "--config.optim.warmup=1")) == 0
+
+
 def test_one_short_document_trains_and_is_reported(lonely: tuple[Path, Path], capsys: pytest.CaptureFixture) -> None:
     """One padded row: CLS, the three tokens, SEP of 24 places; no held-out row, no count baselines."""
     rows = [json.loads(line) for line in (lonely[1] / "metrics.jsonl").read_text().splitlines()]

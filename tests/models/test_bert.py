@@ -11,11 +11,12 @@ import pytest
 from flax import linen as nn
 
 from jaxenc import rng, tree
+from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.heads import NEVER, Classifier, MlmHead, Pooler
-from jaxenc.models.bert import Bert, BertConfig
+from jaxenc.models.bert import Bert, BertConfig, Embeddings
 from jaxenc.precision import policy
 from tests.models import reference_bert as reference
 
@@ -110,6 +111,42 @@ def test_equals_the_reference(changes):
     logits = reference.mlm_logits(wide["mlm"], wide["embeddings"]["token"]["table"], config, expected[-1])
     np.testing.assert_allclose(mlm[..., : config.vocab_size], logits, rtol=0, atol=1e-5)
     np.testing.assert_allclose(nsp, reference.nsp_logits(wide["pooler"], wide["nsp"], expected[-1]), rtol=0, atol=1e-5)
+
+
+def vocabulary(pad, size=150):
+    return Vocabulary(size, pad=pad, unk=4, cls=0, sep=2, mask=size - 1, reserved=(), fingerprint="")
+
+
+@pytest.mark.parametrize("pad", [1, 3])
+@pytest.mark.parametrize("length", [511, 512])
+def test_positions_start_after_the_pad_id_and_512_are_usable(pad, length):
+    """inputs.md B41: the table has 513 + pad rows; a NumPy look-up, which raises past the end, gives the same embeddings to 1e-5."""
+    config = dataclasses.replace(TINY, positions=512, types=1, first_position=2, norm_epsilon=1e-5).with_vocabulary(vocabulary(pad))
+    params = lively(config)["embeddings"]
+    assert params["position"]["table"].shape[0] == 512 + pad + 1
+    tokens = np.random.default_rng(2).integers(5, 149, (2, length)).astype(np.int32)
+    types, positions = np.zeros_like(tokens), np.tile(np.arange(length, dtype=np.int32), (2, 1))
+    got = jax.jit(Embeddings(config, EXACT).apply)({"params": params}, tokens, types, positions, None)
+    wide = jax.tree.map(np.float64, params)
+    total = wide["token"]["table"][tokens] + wide["position"]["table"][positions + pad + 1] + wide["type"]["table"][0]
+    np.testing.assert_allclose(got, reference.layer_norm(total, wide["norm"], 1e-5), rtol=0, atol=1e-5)
+
+
+def test_a_tokenizer_sets_the_size_and_where_roberta_counts_from():
+    bert, roberta = TINY, dataclasses.replace(TINY, first_position=2)
+    changed = [model.with_vocabulary(vocabulary(3, 77)) for model in (bert, roberta)]
+    assert [(config.vocab_size, config.first_position) for config in changed] == [(77, 0), (77, 4)]
+    assert changed[0] == dataclasses.replace(bert, vocab_size=77)
+
+
+def test_a_recipe_without_data_stands_for_the_published_layout():
+    """vocab.txt of BERT uncased and the dictionary of RoBERTa: where the specials are; with_vocabulary then changes nothing."""
+    bert, roberta = BertConfig(), dataclasses.replace(BertConfig(), vocab_size=50265, first_position=2)
+    one, two = bert.published_vocabulary, roberta.published_vocabulary
+    assert (one.size, one.pad, one.unk, one.cls, one.sep, one.mask, one.reserved[-1]) == (30522, 0, 100, 101, 102, 103, 998)
+    assert (two.size, two.pad, two.unk, two.cls, two.sep, two.mask) == (50265, 1, 3, 0, 2, 50264)
+    assert two.reserved == (0, 1, 2, 3, 50261, 50262, 50263, 50264)
+    assert bert.with_vocabulary(one) == bert and roberta.with_vocabulary(two) == roberta
 
 
 def test_last_layer_is_the_default():
@@ -220,6 +257,18 @@ def test_initial_values():
     assert not np.asarray(params["embeddings"]["token"]["table"])[TINY.vocab_size :].any()
 
 
+def test_initial_values_of_the_plain_normal():
+    """Biases and scales as before; the deviation is 0.02 itself, and some weights lie beyond the cut of the other."""
+    params = nn.meta.unbox(jax.jit(functools.partial(init, dataclasses.replace(TINY, init="normal")))(rng.init_key(3)))
+    for path, leaf in tree.leaves(params):
+        name = path.rsplit("/", 1)[1]
+        if name in ("bias", "scale"):
+            assert (np.asarray(leaf) == (name == "scale")).all(), path
+        elif leaf.size >= 1024:
+            true = np.asarray(leaf)[: TINY.vocab_size] if path.endswith("token/table") else np.asarray(leaf)
+            assert abs(true.std() / 0.02 - 1) <= 4 / np.sqrt(2 * true.size) and np.abs(true).max() > 0.04, path
+
+
 def test_parameters_differ_between_layers():
     encoder = nn.meta.unbox(jax.jit(functools.partial(init, TINY))(rng.init_key(0)))["encoder"]
     kernels = [np.asarray(encoder[layer]["attention"][part]["kernel"]) for layer in encoder for part in ("query", "key", "value", "output")]
@@ -235,6 +284,7 @@ def test_parameters_differ_between_layers():
         ({"types": -1}, "model.types is -1"),
         ({"dropout": 1.0}, "model.dropout is 1.0"),
         ({"norm_epsilon": 0.0}, "model.norm_epsilon is 0.0"),
+        ({"init": "uniform"}, "model.init is 'uniform': use one of truncated_normal, normal"),
         ({"activation": "gelu"}, "model.activation is 'gelu': use one of gelu_tanh, gelu_erf"),
     ],
 )

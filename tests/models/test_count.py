@@ -9,7 +9,7 @@ from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.heads import Classifier, MlmHead, Pooler
 from jaxenc.models import sizes
-from jaxenc.models.bert import Bert, BertConfig
+from jaxenc.models.bert import Bert
 from jaxenc.models.count import parameter_count, true_shape
 from jaxenc.precision import policy
 
@@ -51,12 +51,14 @@ def test_published_sizes(name, encoder, whole):
     assert encoder + parameter_count(heads, config.vocab_size) == whole
 
 
-@pytest.mark.parametrize("layers, width, count", [(12, 768, 124_645_632), (24, 1024, 355_359_744)])
-def test_roberta_sizes(layers, width, count):
-    """Encoder with pooler in the layout of transformers: one row of types, 514 positions."""
-    heads = width // 64
-    config = BertConfig(vocab_size=50265, layers=layers, width=width, heads=heads, feed_forward=4 * width, types=1, first_position=2)
-    assert parameter_count(shapes(config)[0], config.vocab_size) == count
+@pytest.mark.parametrize("name, count, masked", [("base", 124_645_632, 124_697_433), ("large", 355_359_744, 355_412_057)])
+def test_roberta_sizes(name, count, masked):
+    """Encoder with pooler, and the masked-token model without it, in the layout of transformers: one row of types, 514 positions."""
+    config = sizes.roberta(*sizes.ROBERTA[name])
+    body, heads = shapes(config)
+    assert parameter_count(body, config.vocab_size) == count
+    alone = {part: branch for part, branch in body.items() if part != "pooler"} | {"mlm": heads["mlm"]}
+    assert parameter_count(alone, config.vocab_size) == masked
 
 
 def test_true_shape_cuts_vocabulary_leaves_only():

@@ -42,10 +42,11 @@ KINDS = [
     OptimConfig(bias_correction=False),
     OptimConfig(),
     OptimConfig(beta2=0.98, weight_decay=0.1),
+    OptimConfig(beta2=0.98, epsilon_added="before_correction", decay_exclude=()),
     OptimConfig(name="lamb"),
     OptimConfig(name="lamb", bias_correction=False),
 ]
-IDS = ["bert", "adamw", "adamw_98", "lamb", "lamb_albert"]
+IDS = ["bert", "adamw", "adamw_98", "fairseq", "lamb", "lamb_albert"]
 
 
 def start() -> dict[str, np.ndarray]:
@@ -63,7 +64,8 @@ def gradients(step: int) -> dict[str, np.ndarray]:
 
 
 class Transcription:
-    """google-research/bert AdamWeightDecayOptimizer; Adam's paper, algorithm 1; LAMB as albert:lamb_optimizer.py; all per leaf."""
+    """google-research/bert AdamWeightDecayOptimizer; Adam's paper, algorithm 1; fairseq's Adam.step, which corrects the quotient; LAMB
+    as albert:lamb_optimizer.py; all per leaf."""
 
     def __init__(self, config: OptimConfig) -> None:
         self.config, self.t = config, 0
@@ -77,11 +79,13 @@ class Transcription:
             g = np.float64(grad)
             self.m[path] = c.beta1 * self.m[path] + (1 - c.beta1) * g
             self.v[path] = c.beta2 * self.v[path] + (1 - c.beta2) * g**2
-            m, v = self.m[path], self.v[path]
-            if c.bias_correction:
-                m, v = m / (1 - c.beta1**self.t), v / (1 - c.beta2**self.t)
-            update = m / (np.sqrt(v) + c.epsilon)
-            if not re.search("norm|bias", path):
+            m, v, corrected = self.m[path], self.v[path], (1 - c.beta1**self.t, 1 - c.beta2**self.t)
+            if c.epsilon_added == "before_correction":
+                update = np.sqrt(corrected[1]) / corrected[0] * (m / (np.sqrt(v) + c.epsilon))
+            else:
+                m, v = (m / corrected[0], v / corrected[1]) if c.bias_correction else (m, v)
+                update = m / (np.sqrt(v) + c.epsilon)
+            if not c.decay_exclude or not re.search("norm|bias", path):
                 update = update + c.weight_decay * params[path]
                 p_norm, u_norm = np.linalg.norm(params[path]), np.linalg.norm(update)
                 if c.name == "lamb" and p_norm > 0 and u_norm > 0:
@@ -118,7 +122,8 @@ def test_a_step_without_gradient_moves_only_what_decays(config: OptimConfig) -> 
     optimizer = build(config, params)
     direction, _ = optimizer.update(jax.tree.map(np.zeros_like, params), optimizer.init(params), params)
     moved = {path for path, leaf in flat(direction).items() if leaf.any()}
-    assert moved == {path for path in SHAPES if not path.endswith("bias") and "/norm/" not in path}
+    excluded = {path for path in SHAPES if path.endswith("bias") or "/norm/" in path}
+    assert moved == (set(SHAPES) - excluded if config.decay_exclude else set(SHAPES))
 
 
 @pytest.mark.parametrize("t, ratio", [(1, 3.2), (10, 6.5), (100, 3.2), (1000, 1.26)])
@@ -142,6 +147,15 @@ def test_epsilon_is_the_configured_one() -> None:
     optimizer = build(OptimConfig(weight_decay=0.0, decay_exclude=()), params)
     direction, _ = optimizer.update({"w": {"kernel": jnp.full(1, 1e-6)}}, optimizer.init(params), params)
     assert float(direction["w"]["kernel"][0]) == pytest.approx(0.5, rel=1e-5)
+
+
+@pytest.mark.parametrize("added, expected", [("after_correction", 0.5), ("before_correction", 0.02**0.5 / (0.02**0.5 + 1))])
+def test_epsilon_weighs_more_before_the_correction(added: str, expected: float) -> None:
+    """At the first update with a gradient as large as epsilon: g / (g + e), or with v = 0.02 g², 0.141 g / (0.141 g + e)."""
+    params = {"w": {"kernel": jnp.ones(1)}}
+    optimizer = build(OptimConfig(beta2=0.98, weight_decay=0.0, decay_exclude=(), epsilon_added=added), params)
+    direction, _ = optimizer.update({"w": {"kernel": jnp.full(1, 1e-6)}}, optimizer.init(params), params)
+    assert float(direction["w"]["kernel"][0]) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("config", KINDS, ids=IDS)

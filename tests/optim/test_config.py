@@ -10,6 +10,7 @@ from jaxenc.optim.config import OptimConfig
         ("name", "adam", "'adam': use adamw or lamb"),
         ("schedule", "cosine", "'cosine': use linear or square_root or constant"),
         ("origin", "zero", "'zero': use warmup_end or step_zero"),
+        ("epsilon_added", "inside", "'inside': use after_correction or before_correction"),
         ("lr", -1e-4, "-0.0001: it is at least 0"),
         ("warmup", -1, "-1: it is at least 0"),
         ("clip", -1.0, "-1.0: it is at least 0"),

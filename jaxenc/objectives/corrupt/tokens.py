@@ -1,12 +1,14 @@
-"""Masking single tokens: exactly k of a row's candidates, without replacement, and what each becomes.
+"""Masking single tokens: k of a row's candidates, without replacement, and what each becomes.
 
-The rule is that of google-research/bert:create_pretraining_data.py (create_masked_lm_predictions), made a pure function of one key a
-row so that it runs inside the sharded step. `draws` holds all the randomness, `apply` is deterministic.
+The rules are those of google-research/bert:create_pretraining_data.py (create_masked_lm_predictions) and of
+facebookresearch/fairseq:fairseq/data/mask_tokens_dataset.py, made a pure function of one key a row so that they run inside the sharded
+step. `draws` holds all the randomness, `apply` is deterministic.
 """
 
 import dataclasses
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
@@ -21,40 +23,48 @@ class TokenMasking:
     """The numbers of the rule.
 
     rate: share of a row's tokens, specials counted, that is predicted; predictions: the most of one row, the fixed shape.
+    rounding: how a row's count becomes whole, `half_even` or `stochastic` (see `budget`).
     mask_share, random_share: how many of the predicted become [MASK] and a random id; the others stay.
     mask_id: the id of [MASK]; never_masked: ids that are no candidates; replacements: the ids a random replacement draws from.
     """
 
     rate: float
     predictions: int
+    rounding: str
     mask_share: float
     random_share: float
     mask_id: int
     never_masked: tuple[int, ...]
     replacements: np.ndarray = dataclasses.field(repr=False)
 
-    def budget(self, length: int) -> np.ndarray:
-        """i32 [length + 1]: predictions of a row by its number of tokens, min(predictions, max(1, round(n · rate))), half to even.
+    def budget(self, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """(sure i32, odds u32), each [length + 1]: n tokens have sure[n] predictions, and one more where the row's bits are below odds[n].
 
-        Counted on the host with Python's rounding, because float32 rounds some halves the other way (n = 190 at 0.15).
+        half_even: max(1, round(n · rate)) and never more, with Python's rounding of the float64 product, as google-research/bert counts.
+        stochastic: int(n · rate + U) with U = 1 - (bits + 1) / 2^32, as fairseq counts, of the rate as it is written in decimals.
+        Counted on the host, because float32 rounds some n the other way (n = 190 at 0.15).
         """
-        counts = [min(self.predictions, max(1, round(n * self.rate))) for n in range(length + 1)]
-        return np.array([0, *counts[1:]], np.int32)
+        rows = range(length + 1)
+        if self.rounding == "half_even":
+            return np.array([max(1, round(n * self.rate)) if n else 0 for n in rows], np.int32), np.zeros(length + 1, np.uint32)
+        sure, odds = zip(*(divmod(int(Fraction(repr(self.rate)) * n * UINT32), UINT32) for n in rows), strict=True)
+        return np.array(sure, np.int32), np.array(odds, np.uint32)
 
 
 @dataclasses.dataclass(frozen=True)
 class Draws:
-    """Uniform u32 bits of one row. selection: [length]; action, replacement: [predictions]."""
+    """Uniform u32 bits of one row. selection: [length]; action, replacement: [predictions]; rounding: a scalar."""
 
     selection: Array
     action: Array
     replacement: Array
+    rounding: Array
 
 
 def draws(key: Array, length: int, predictions: int) -> Draws:
     """All the random bits that masking one row takes from its key."""
-    bits = jax.random.bits(key, (length + 2 * predictions,), jnp.uint32)
-    return Draws(bits[:length], bits[length : length + predictions], bits[length + predictions :])
+    bits = jax.random.bits(key, (length + 2 * predictions + 1,), jnp.uint32)
+    return Draws(bits[:length], bits[length : length + predictions], bits[length + predictions : -1], bits[-1])
 
 
 def apply(masking: TokenMasking, drawn: Draws, tokens: Array, segments: Array) -> dict[str, Array]:
@@ -72,7 +82,8 @@ def apply(masking: TokenMasking, drawn: Draws, tokens: Array, segments: Array) -
     scores = (candidate.astype(jnp.uint32) << 31) | noise | positions
     best = jax.lax.top_k(scores, masking.predictions)[0]
 
-    count = jnp.minimum(jnp.asarray(masking.budget(length))[jnp.sum(segments > 0)], jnp.sum(candidate))
+    sure, odds = (jnp.asarray(table)[jnp.sum(segments > 0)] for table in masking.budget(length))
+    count = jnp.minimum(sure + (drawn.rounding < odds), jnp.sum(candidate))
     masked = jnp.arange(masking.predictions) < count
     masked_at = jnp.where(masked, (best & jnp.uint32((1 << place_bits) - 1)).astype(jnp.int32), 0)
     originals = tokens[masked_at]

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import jax
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from jaxenc import rng
-from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.data.vocabulary import Vocabulary, published_roberta
+from jaxenc.errors import UserError
 from jaxenc.objectives.corrupt import tokens
 from jaxenc.objectives.corrupt.tokens import TokenMasking
 from jaxenc.objectives.mlm import MlmConfig
@@ -19,7 +21,11 @@ from tests import tiny
 
 V = tiny.VOCABULARY
 SPECIALS = (V.pad, V.cls, V.sep)
-GOLDEN = Path(__file__).parents[2] / "golden" / "masks.txt"
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+
+R = published_roberta(64)
+FAIRSEQ = MlmConfig(rounding="stochastic", candidates="all", replacements="all_but_control")
 
 
 def masking(length: int, replacements: str = "text", vocabulary: Vocabulary = V, **fields) -> TokenMasking:
@@ -34,7 +40,7 @@ def _jitted(length: int, numbers: tuple, replacements: bytes):
     @jax.vmap
     def run(key, row, segments):
         drawn = tokens.draws(key, length, rule.predictions)
-        return (drawn.selection, drawn.action, drawn.replacement), tokens.apply(rule, drawn, row, segments)
+        return (drawn.selection, drawn.action, drawn.replacement, drawn.rounding), tokens.apply(rule, drawn, row, segments)
 
     return run
 
@@ -48,17 +54,22 @@ def corrupt(rule: TokenMasking, rows: np.ndarray, segments: np.ndarray, seed: in
 
 
 def reference(rule: TokenMasking, draws: Sequence[np.ndarray], row: np.ndarray, segments: np.ndarray) -> dict[str, list[int]]:
-    """One row, written from google-research/bert:create_pretraining_data.py and the meaning of the draws, in plain Python.
+    """One row, written from google-research/bert:create_pretraining_data.py, fairseq's mask_tokens_dataset.py and the meaning of the
+    draws, in plain Python.
 
     Positions go by the upper bits of their draw, as many as 31 less those that number the positions, the later position first where
     they are equal. An action below 0.8 · 2^32 is [MASK], from 0.9 · 2^32 on a random id, and the token itself between.
     """
-    selection, action, replacement = ([int(x) for x in part] for part in draws)
+    selection, action, replacement = ([int(x) for x in part] for part in draws[:3])
     n = sum(1 for s in segments if s > 0)
     candidates = [i for i in range(len(row)) if segments[i] > 0 and row[i] not in rule.never_masked]
     dropped = 1 + max(1, (len(row) - 1).bit_length())
     candidates.sort(key=lambda i: (selection[i] >> dropped, i), reverse=True)
-    count = min(rule.predictions, max(1, round(n * rule.rate)), len(candidates)) if n else 0
+    if rule.rounding == "stochastic":
+        wanted = int(Fraction(str(rule.rate)) * n + Fraction(2**32 - 1 - int(draws[3]), 2**32))
+    else:
+        wanted = max(1, round(n * rule.rate)) if n else 0
+    count = min(rule.predictions, wanted, len(candidates))
     out = {"tokens": [int(x) for x in row], "masked_at": [0] * rule.predictions, "masked_ids": [0] * rule.predictions}
     out["masked"] = [0] * rule.predictions
     for j, at in enumerate(candidates[:count]):
@@ -86,7 +97,8 @@ def mixed_rows(length: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("length", [3, 5, 60, 64, 127, 128, 512])
 def test_equals_a_loop_over_the_same_draws(length: int) -> None:
     """Bitwise, in every field of every row."""
-    for rule in (masking(length), masking(length, "all", max_predictions=min(4, length), mask_share=0.5, random_share=0.5)):
+    few = masking(length, "all", max_predictions=min(4, length), mask_share=0.5, random_share=0.5)
+    for rule in (masking(length), few, FAIRSEQ.masking(V, length, 0)):
         rows, segments = mixed_rows(length)
         draws, got = corrupt(rule, rows, segments, seed=length)
         for i in range(len(rows)):
@@ -113,9 +125,39 @@ def test_the_count_and_the_positions(length: int) -> None:
 
 def test_halves_round_to_even_as_in_python() -> None:
     """190 · 0.15 is 28.499999999999996 in float64 and 28.5 in float32; 30 · 0.15 is 4.5, which rounds to 4."""
-    budget = TokenMasking(0.15, 100, 0.8, 0.1, V.mask, SPECIALS, np.arange(5, 200)).budget(512)
+    budget, odds = masking(512).budget(512)
     assert [budget[n] for n in (0, 1, 3, 10, 30, 50, 190, 512)] == [0, 1, 1, 2, 4, 8, 28, 77]
-    assert budget.tolist() == [0, *(min(100, max(1, round(n * 0.15))) for n in range(1, 513))]
+    assert budget.tolist() == [0, *(max(1, round(n * 0.15)) for n in range(1, 513))] and not odds.any()
+
+
+def test_stochastic_counts_are_those_of_the_rate_as_it_is_written() -> None:
+    """sure + odds / 2^32 is 0.15 n, to 2^-32; a whole 0.15 n has no odds, whatever the float product; nothing is the least of one."""
+    sure, odds = FAIRSEQ.masking(V, 512, 0).budget(512)
+    assert [(int(sure[n]), int(odds[n])) for n in (0, 10, 20, 140, 190, 512)] == [
+        (0, 0), (1, 1 << 31), (3, 0), (21, 0), (28, 1 << 31), (76, int(0.8 * 2**32))]  # fmt: skip
+    assert [int(n) for n in sure[:7]] == [0] * 7
+    for n in range(513):
+        assert 0 <= Fraction(15 * n, 100) - (int(sure[n]) + Fraction(int(odds[n]), 2**32)) < Fraction(1, 2**32), n
+
+
+@pytest.mark.parametrize("n, bits, count", [(10, (1 << 31) - 1, 2), (10, 1 << 31, 1), (20, 0, 3), (0, 0, 0), (5, 0, 1), (5, 2**32 - 1, 0)])
+def test_one_more_where_the_bits_are_below_the_odds(n: int, bits: int, count: int) -> None:
+    """At the edges: 0.15 · 10 = 1.5 turns at 2^31, 0.15 · 20 = 3 never does."""
+    rule = FAIRSEQ.masking(V, 20, 0)
+    drawn = tokens.Draws(*(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits))
+    got = tokens.apply(rule, drawn, jnp.full(20, 7), (jnp.arange(20) < n).astype(jnp.int32))
+    assert int(got["masked"].sum()) == count
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.07, 0.1, 0.15, 0.3, 0.4, 1.0])
+@pytest.mark.parametrize("config", [MlmConfig(), FAIRSEQ], ids=["bert", "fairseq"])
+def test_the_fixed_shape_holds_the_largest_count(rate: float, config: MlmConfig) -> None:
+    """ceil(rate · length) slots for rows of 1 to 600 tokens, though 0.07 · 100 is a little more than 7 and 0.15 · 20 exactly 3."""
+    for length in range(1, 601):
+        rule = dataclasses.replace(config, rate=rate).masking(V, length, 0)
+        sure, odds = rule.budget(length)
+        assert (sure + (odds > 0)).max() <= rule.predictions <= length
+    assert FAIRSEQ.masking(V, 20, 0).predictions == 3
 
 
 def test_padding_and_specials_are_never_chosen() -> None:
@@ -213,16 +255,93 @@ def test_masks_of_two_steps_and_of_two_rows_overlap_as_independent_draws_do() ->
     tiny.assert_bitwise(first, again)
 
 
-def test_masks_are_the_golden_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("config, name", [(MlmConfig(), "masks.txt"), (FAIRSEQ, "masks_fairseq.txt")], ids=["bert", "fairseq"])
+def test_masks_are_the_golden_ones(tmp_path: Path, config: MlmConfig, name: str) -> None:
     """Rows of mixed lengths at seed 7, step 3: `positions -> what stands there` of each. Both supported jax lines draw the same bits.
 
     A change here changes every run that is resumed.
     """
     batch = tiny.batch([64, 64, 40, 17, 5, 3, 1, 64], 64, seed=11)
-    _, got = corrupt(masking(64), batch["tokens"], batch["segments"], seed=7, step=3)
+    _, got = corrupt(config.masking(V, 64, 0), batch["tokens"], batch["segments"], seed=7, step=3)
     lines = []
     for at, ids, row, n in zip(got["masked_at"], got["masked_ids"], got["tokens"], got["masked"].sum(1), strict=True):
         lines.append(" ".join(f"{p}:{old}->{row[p]}" for p, old in zip(at[:n].tolist(), ids[:n].tolist(), strict=True)))
     text = "\n".join(lines) + "\n"
-    (tmp_path / "masks.txt").write_text(text)
-    assert text == GOLDEN.read_text(), f"masks changed: if that is meant, copy {tmp_path / 'masks.txt'} to {GOLDEN}"
+    (tmp_path / name).write_text(text)
+    assert text == (GOLDEN / name).read_text(), f"masks changed: if that is meant, copy {tmp_path / name} to {GOLDEN}"
+
+
+FULL, SHORT = 16_384, 4_096
+
+
+@pytest.fixture(scope="module")
+def fairseq() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """(tokens of each row, the example): 16,384 rows of 64 tokens, 1,048,576 in all, then 4,096 each of 3, 10 and 20 padded to 64.
+
+    Every word is <unk>, which no replacement draws.
+    """
+    n = np.repeat([64, 3, 10, 20], [FULL, SHORT, SHORT, SHORT])
+    places = np.arange(64)[None]
+    rows = np.where(places == 0, R.cls, np.where(places == n[:, None] - 1, R.sep, R.unk))
+    real = places < n[:, None]
+    rows = np.where(real, rows, R.pad).astype(np.int32)
+    return n, corrupt(FAIRSEQ.masking(R, 64, 0), rows, real.astype(np.int32), seed=9)[1]
+
+
+@pytest.mark.parametrize("tokens_of_row, low, odds", [(64, 9, 0.6), (3, 0, 0.45), (10, 1, 0.5), (20, 3, 0.0)])
+def test_counts_are_rounded_up_as_often_as_the_rate_asks(fairseq: tuple, tokens_of_row: int, low: int, odds: float) -> None:
+    """Each count is the floor or the ceiling of 0.15 n, the ceiling within 3 sigma = 3 sqrt(p (1 - p) / rows) of p: so is their mean."""
+    n, got = fairseq
+    counts = got["masked"][n == tokens_of_row].sum(1)
+    assert set(counts.tolist()) == ({low, low + 1} if odds else {low})
+    assert abs(counts.mean() - 0.15 * tokens_of_row) <= 3 * np.sqrt(odds * (1 - odds) / len(counts)) + 1e-12
+
+
+def test_specials_are_chosen_as_often_as_words_and_padding_never(fairseq: tuple) -> None:
+    """0.15 of all <s> and of all </s> in rows of 64, 3, 10 and 20, within 3 sigma. All 64 places alike: the sum of squared deviations,
+    whose mean is rows · E[k (1 - k / m)], within 3 sigma of a chi-squared with m - 1 degrees of freedom."""
+    n, got = fairseq
+    real = got["masked"] == 1
+    assert (np.where(real, got["masked_at"], 0) < n[:, None]).all() and not (got["masked_ids"][real] == R.pad).any()
+    assert (got["tokens"][np.arange(64)[None] >= n[:, None]] == R.pad).all()
+    for special in (R.cls, R.sep):
+        for length in (64, 3, 10, 20):
+            some = n == length
+            share = (real & (got["masked_ids"] == special))[some].sum() / some.sum()
+            assert abs(share - 0.15) <= 3 * np.sqrt(0.15 * 0.85 / some.sum()), f"id {special} in rows of {length}: {share}"
+    full = n == 64
+    hits, k = np.bincount(got["masked_at"][full][real[full]], minlength=64), real[full].sum(1)
+    statistic = np.square(hits - hits.mean()).sum() / (full.sum() * (k * (1 - k / 64)).mean() / 63)
+    assert abs(statistic - 63) <= 3 * np.sqrt(2 * 63)
+
+
+def test_the_shares_of_fairseq_count_a_drawn_mask_too(fairseq: tuple) -> None:
+    """Of 1 in 60 replacements that is <mask> itself: 0.8 + 0.1 / 60 of words are <mask>, 0.1 stay, within 3 sigma each."""
+    _, got = fairseq
+    words = (got["masked"] == 1) & (got["masked_ids"] == R.unk)
+    now = np.take_along_axis(got["tokens"], got["masked_at"], 1)[words]
+    for name, share, p in (("mask", (now == R.mask).mean(), 0.8 + 0.1 / 60), ("same", (now == R.unk).mean(), 0.1)):
+        assert abs(share - p) <= 3 * np.sqrt(p * (1 - p) / now.size), f"{name}: {share} is not {p}"
+
+
+def test_fairseq_draws_every_id_but_the_four_at_the_front_alike() -> None:
+    """131,072 replacements over ids 4 to 63, <mask> and the fillers before it included; chi-squared within 3 sigma of its mean."""
+    rule = dataclasses.replace(FAIRSEQ, rate=1.0, mask_share=0.0, random_share=1.0).masking(R, 128, 0)
+    rows = np.full((1024, 128), R.unk, np.int32)
+    _, got = corrupt(rule, rows, np.ones_like(rows), seed=2)
+    counts = np.bincount(got["tokens"].ravel(), minlength=R.size)
+    assert not counts[:4].any() and counts[4:].all()
+    assert abs(chi_squared(counts[4:])) <= 3
+
+
+@pytest.mark.parametrize(
+    "field, value, words",
+    [
+        ("rounding", "up", "'up': use half_even or stochastic"),
+        ("candidates", "words", "'words': use text or all"),
+        ("replacements", "fairseq", "'fairseq': use text or all or all_but_control"),
+    ],
+)
+def test_a_rule_that_is_not_one_is_one_line(field: str, value: str, words: str) -> None:
+    with pytest.raises(UserError, match=f"objective.{field} is {words}"):
+        MlmConfig(**{field: value})
