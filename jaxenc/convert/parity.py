@@ -75,7 +75,7 @@ def probe(config: BertConfig) -> Batch:
     words = np.setdiff1d(np.arange(config.vocab_size), [pad])
     real = places < lengths
     tokens = np.where(real, random.choice(words, (len(lengths), length)), max(pad, 0))
-    types = real & (places >= lengths // 2) & (config.types > 1)
+    types = real & (places >= (lengths + 1) // 2) & (config.types > 1)
     batch = {"tokens": tokens, "types": types, "segments": real}
     return {name: value.astype(np.int32) for name, value in batch.items()}
 
