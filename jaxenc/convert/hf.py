@@ -44,7 +44,7 @@ def load(folder: Path, tokenizer: str = "") -> Imported:
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder: name one that transformers wrote, with its config.json")
+        raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
     where = folder / "config.json"
     data = weights.read_json(where)
     family = bert_config.family_of(data, where)
