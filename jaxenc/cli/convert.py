@@ -2,10 +2,11 @@
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 from jaxenc import pretrained
-from jaxenc.convert import hf, tf
+from jaxenc.convert import hf, parity, tf
 from jaxenc.data.files import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
@@ -18,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX", help=what)
     parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")
     parser.add_argument("--tokenizer", default="", metavar="DIR|none", help="another tokenizer, or none (default: that of the source)")
+    parser.add_argument("--check", action="store_true", help="compare with transformers; exit code 1 beyond the tolerance")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
     kind, _, place = args.source.partition(":")
     if kind not in SOURCES or not place:
         raise UserError(f"--from {args.source}: it takes hf:DIR or tf:PREFIX")
+    if args.check:
+        parity.require()
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
     found = SOURCES[kind](Path(place).expanduser(), args.tokenizer)
@@ -33,4 +37,18 @@ def run(args: argparse.Namespace) -> int:
     pretrained.save(out, found.run, found.params, found.tokenizer)
     heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
     print(f"{out}: {parameter_count(found.params, found.run.model.vocab_size):,} parameters, {heads}")
-    return 0
+    return _check(kind, Path(place).expanduser(), out) if args.check else 0
+
+
+def _check(kind: str, source: Path, out: Path) -> int:
+    """Compares what was written with the source, or, where transformers cannot open that, with what `jaxenc export` makes of it."""
+    model = pretrained.load(out)
+    if kind == "hf":
+        differences = parity.compare(model, source)
+    else:
+        print("convert: transformers opens no TensorFlow checkpoint, so this compares with our own export of it", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            hf.save(Path(folder) / "hf", model.config, model.params, model.tokenizer)
+            differences = parity.compare(model, Path(folder) / "hf")
+    print(parity.table(differences))
+    return 0 if all(one.within for one in differences) else 1

@@ -58,11 +58,10 @@ HIDDEN_ACT = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh
 
 def family_of(data: Mapping[str, Any], where: Path) -> str:
     """bert or roberta. Raises UserError for another model, and for variants of these two that we do not compute."""
-    kind = data.get("model_type", "")
-    if not kind:
-        # Folders from before 2020 name only the class.
-        kind = next((kind for kind in FAMILIES if architecture_of(data).lower().startswith(kind)), "")
-    if kind not in FAMILIES:
+    # Folders from before 2020 name only the class, and those from before other models than BERT not even that.
+    named = architecture_of(data) or "BertModel"
+    kind = data.get("model_type") or next((kind for kind in FAMILIES if named.lower().startswith(kind)), named)
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise UserError(f"{where}: its model_type is {kind!r}: {', '.join(FAMILIES)} can be converted")
     if data.get("position_embedding_type", "absolute") != "absolute":
         raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxenc import tree
-from jaxenc.convert import bert, bert_config, key_map, weights
+from jaxenc.convert import bert, bert_config, key_map, shards, weights
 from jaxenc.convert.bert import Layout
 from jaxenc.convert.weights import Tensor
 from jaxenc.data import tokenizers
@@ -44,11 +44,11 @@ def load(folder: Path, tokenizer: str = "") -> Imported:
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder: name one that transformers wrote, with its config.json")
+        raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
     where = folder / "config.json"
     data = weights.read_json(where)
     family = bert_config.family_of(data, where)
-    tensors = weights.open_folder(folder)
+    tensors = shards.open_folder(folder)
     layout = bert.layout_of(family, tensors)
     heads = bert.heads_of(tensors, layout, bert_config.architecture_of(data))
     labels = bert_config.labels_of(data, where) if {"classifier", "tags"} & set(heads) else ()

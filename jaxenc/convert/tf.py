@@ -24,7 +24,9 @@ def open(prefix: Path) -> dict[str, Tensor]:
         raise UserError(f"{prefix}: one file of a checkpoint: name the prefix {prefix.with_suffix('')}")
     if prefix.is_dir():
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
-        raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, such as {found[0] if found else prefix / 'bert_model.ckpt'}")
+        raise UserError(
+            f"{prefix}: a folder: name the prefix of the checkpoint, such as {found[0] if found else prefix / 'bert_model.ckpt'}"
+        )
     return {name: tensor for name, tensor in bundle.read_index(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
 
 

@@ -1,6 +1,6 @@
-"""Files of tensors, read by name: safetensors, one file or an index with shards, and PyTorch's pytorch_model.bin.
+"""Tensors that are still in their file, and the safetensors format.
 
-We read safetensors ourselves. The library maps the whole file, and mapped pages stay in memory beside the arrays made from them (203 MB
+We read it ourselves. The library maps the whole file, and mapped pages stay in memory beside the arrays made from them (203 MB
 for a file of 91 MB, measured), and its NumPy side knows no bfloat16 (0.8.0). The format: the length of the header, u64; the header, JSON
 {name: {dtype, shape, data_offsets}}; the raw values, row by row, little endian.
 """
@@ -10,7 +10,6 @@ import functools
 import json
 import math
 import struct
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,36 +41,6 @@ class Tensor:
     shape: tuple[int, ...]
     dtype: np.dtype
     read: Callable[[], np.ndarray]
-
-
-def open_folder(folder: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of a transformers folder: the first that is there of model.safetensors, its index, pytorch_model.bin, its index.
-
-    Reads headers only. Raises UserError, naming the file or the tensor, for a file that is truncated or lies about itself.
-    """
-    for name, reader in (("model.safetensors", safetensors), ("pytorch_model.bin", pytorch)):
-        if (folder / name).exists():
-            return reader(folder / name)
-        if (folder / f"{name}.index.json").exists():
-            return _sharded(folder / f"{name}.index.json", reader)
-    raise UserError(f"{folder}: no model.safetensors and no pytorch_model.bin here: {ADVICE}")
-
-
-def _sharded(index: Path, reader: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
-    table = read_json(index).get("weight_map")
-    if not isinstance(table, dict) or not all(isinstance(file, str) and Path(file).name == file for file in table.values()):
-        raise UserError(f"{index}: holds no weight_map of tensors to files beside it: {AGAIN}")
-    out: dict[str, Tensor] = {}
-    for file in dict.fromkeys(table.values()):
-        shard = index.parent / file
-        if not shard.is_file():
-            raise UserError(f"{shard}: missing, and {index.name} names it: {AGAIN}")
-        found, listed = reader(shard), {name for name, place in table.items() if place == file}
-        for name in listed ^ found.keys():
-            one, other = (index.name, shard) if name in listed else (shard, index.name)
-            raise UserError(f"{index}: the tensor {name} is in {one} and not in {other}: {AGAIN}")
-        out |= found
-    return out
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -194,40 +163,3 @@ def contiguous(array: np.ndarray) -> np.ndarray:
     for i in range(0, array.shape[1], 32):
         out[:, i : i + 32] = array[:, i : i + 32]
     return out
-
-
-def pytorch(path: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of a file that torch.save wrote: tensors by name and nothing else, without running anything that is in it.
-
-    Needs torch, which maps a file of today's format; one from before 2020 has to be read whole.
-    """
-    try:
-        import torch
-    except ImportError as error:
-        raise UserError(f"{path}: needs torch to be opened: install it, or save the model as safetensors") from error
-    with user_errors(path, ADVICE):
-        mapped = zipfile.is_zipfile(path)
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
-    except Exception as error:
-        raise UserError(f"{path}: torch does not open it as weights ({type(error).__name__}): save it as safetensors") from error
-    if not isinstance(found, Mapping):
-        raise UserError(f"{path}: holds {type(found).__name__} and not tensors by name: save it as safetensors")
-    for name, value in found.items():
-        if not isinstance(name, str) or not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-            raise UserError(f"{path}: {name} is no plain tensor: save the model as safetensors")
-    return {name: _from_torch(path, name, value.detach()) for name, value in found.items()}
-
-
-def _from_torch(path: Path, name: str, value: Any) -> Tensor:
-    code = str(value.dtype).removeprefix("torch.")
-    if code not in NAMED:
-        raise UserError(f"{path}: the tensor {name} is {code}, which is not supported: save it as float32")
-
-    def read() -> np.ndarray:
-        import torch
-
-        # NumPy knows bfloat16 only through its bits.
-        return np.array(value.view(torch.int16).numpy().view(BFLOAT16) if code == "bfloat16" else value.numpy())
-
-    return Tensor(name, tuple(value.shape), NAMED[code], read)

@@ -70,11 +70,8 @@ def shapes(architecture: str) -> dict[str, tuple[int, ...]]:
 
 
 KINDS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-ARCHITECTURES = (
-    *(family + kind for family in ("Bert", "Roberta") for kind in KINDS),
-    "BertForPreTraining",
-    "BertForNextSentencePrediction",
-)
+BERTS = ("BertForPreTraining", "BertForNextSentencePrediction")
+ARCHITECTURES = (*(family + kind for family in ("Bert", "Roberta") for kind in KINDS), *BERTS)
 
 
 def tensors(architecture: str, seed: int = 0) -> dict[str, np.ndarray]:

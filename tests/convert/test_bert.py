@@ -146,7 +146,8 @@ def test_google_research_writes_gelu_for_the_tanh_form() -> None:
     [
         ({"model_type": "distilbert"}, "its model_type is 'distilbert': bert, roberta, xlm-roberta, camembert can be converted"),
         ({"model_type": 3}, "its model_type is 3"),
-        ({"model_type": None, "architectures": ["DistilBertModel"]}, "its model_type is ''"),
+        ({"model_type": ["bert"]}, "its model_type is ['bert']"),
+        ({"model_type": None, "architectures": ["DistilBertModel"]}, "its model_type is 'DistilBertModel'"),
         ({"position_embedding_type": "relative_key_query"}, "position_embedding_type is 'relative_key_query'"),
         ({"is_decoder": True}, "is_decoder is set"),
         ({"add_cross_attention": True}, "add_cross_attention is set"),
@@ -175,6 +176,7 @@ def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str
 def test_folders_from_before_model_types_name_their_class() -> None:
     old = {"architectures": ["RobertaForMaskedLM"]}
     assert bert_config.family_of(old, WHERE) == "roberta" and bert_config.family_of({"architectures": ["BertModel"]}, WHERE) == "bert"
+    assert bert_config.family_of({"hidden_size": 768}, WHERE) == "bert"
 
 
 def test_labels_without_names_are_numbered() -> None:

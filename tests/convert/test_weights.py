@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.convert import weights
+from jaxenc.convert import shards, weights
 from jaxenc.errors import UserError
 from tests.convert.published import safetensors_bytes
 
@@ -37,7 +37,7 @@ def entry(shape: list, begin: int, end: int, dtype: str = "F32") -> dict:
 
 def refused(folder: Path) -> str:
     with pytest.raises(UserError) as error:
-        for tensor in weights.open_folder(folder).values():
+        for tensor in shards.open_folder(folder).values():
             tensor.read()
     assert "\n" not in str(error.value) and str(folder) in str(error.value)
     return str(error.value)
@@ -53,7 +53,7 @@ def same(tensors: Mapping[str, weights.Tensor], arrays: Mapping[str, np.ndarray]
 
 def test_every_dtype_and_shape_is_read(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(safetensors_bytes(ARRAYS))
-    same(weights.open_folder(tmp_path), ARRAYS)
+    same(shards.open_folder(tmp_path), ARRAYS)
 
 
 def test_shards_are_one_model(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_shards_are_one_model(tmp_path: Path) -> None:
         (tmp_path / file).write_bytes(safetensors_bytes({name: ARRAYS[name] for name in held}))
     index = {"metadata": {}, "weight_map": {name: file for file, held in files.items() for name in held}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    same(weights.open_folder(tmp_path), ARRAYS)
+    same(shards.open_folder(tmp_path), ARRAYS)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_file_with_bytes_behind_its_end_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_shrinks_after_it_was_opened(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(safetensors_bytes({"a": np.zeros(2, np.float32)}))
-    tensor = weights.open_folder(tmp_path)["a"]
+    tensor = shards.open_folder(tmp_path)["a"]
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UserError, match="ends within the tensor a"):
         tensor.read()

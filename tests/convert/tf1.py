@@ -14,8 +14,13 @@ DTYPES = {"float32": 1, "float64": 2, "int32": 3, "int64": 9, "bfloat16": 14, "f
 def published(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The weights of transformers' BERT by google's names, with Adam's slots beside each and the step."""
     out = {}
+    heads = {"classifier.weight": "output_weights", "qa_outputs.weight": "cls/squad/output_weights"}
+    heads |= {name.replace("weight", "bias"): google.replace("weights", "bias") for name, google in heads.items()}
     for name, value in theirs.items():
-        dense = name.endswith(".weight") and not re.search(r"LayerNorm|_embeddings|seq_relationship|qa_outputs|^classifier", name)
+        if name in heads:
+            out[heads[name]] = value
+            continue
+        dense = name.endswith(".weight") and not re.search(r"LayerNorm|_embeddings|seq_relationship", name)
         name = re.sub(r"layer\.(\d+)", r"layer_\1", name)
         name = re.sub(r"(cls\.predictions|seq_relationship)\.bias", r"\1.output_bias", name)
         name = name.replace("seq_relationship.weight", "seq_relationship.output_weights").replace("_embeddings.weight", "_embeddings")

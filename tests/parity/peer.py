@@ -1,5 +1,6 @@
 """transformers' side of a comparison: random tiny models, what they compute and what their loss's gradients are."""
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +16,12 @@ WIDTH, LAYERS, POSITIONS = 8, 2, 14
 
 def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
     """A random model in float32, evaluation mode. Weights are wide enough, and biases and norms far enough from 0 and 1, for any mistake
-    to show; embeddings are small, so that a wrong epsilon does."""
+    to show. Embeddings are small, so that a wrong epsilon shows too; and they are, as queries and keys, so that the rounding of the
+    gradients that are exactly zero (of a key's bias, of a span's) stays small against the largest.
+
+    torch's tables leave the gradient of their padding row out. A span's softmax runs over padded places too, so that row has one: here
+    it is the true gradient, as google-research/bert computes it.
+    """
     roberta = case.family == "roberta"
     config = getattr(transformers, "RobertaConfig" if roberta else "BertConfig")(
         vocab_size=VOCAB,
@@ -34,9 +40,12 @@ def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
     random = np.random.default_rng(seed)
     with torch.no_grad():
         for name, value in model.named_parameters():
-            scale = 0.05 if "embeddings.weight" in name else 0.3
+            scale = 0.01 if "embeddings.weight" in name else 0.1 if "query" in name or "key" in name else 0.3
             drawn = random.normal(0, scale, tuple(value.shape))
             value.copy_(torch.tensor(drawn + 1.0 if "LayerNorm.weight" in name or "layer_norm.weight" in name else drawn))
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
     return model
 
 
@@ -58,7 +67,7 @@ def outputs(model: PreTrainedModel, case: Case, inputs: Mapping[str, np.ndarray]
 
 
 def gradients(model: PreTrainedModel, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """{name: gradient of the loss}, zeros for a parameter that the loss does not reach."""
-    model.zero_grad()
+    """{name: gradient of the loss}, zeros for a parameter that the loss does not reach; in float64, for ours to be the only rounding."""
+    model = copy.deepcopy(model).double()
     model(**{name: torch.tensor(value) for name, value in inputs.items()}).loss.backward()
     return {name: (torch.zeros_like(p) if p.grad is None else p.grad).numpy() for name, p in model.named_parameters()}

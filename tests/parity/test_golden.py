@@ -33,7 +33,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_every_hidden_state_and_logit(opened: tuple[Case, Model, dict, dict]) -> None:
     case, model, inputs, expected = opened
     rows = example(case, inputs, model.config.model.positions_of(inputs["input_ids"]))
-    found = jax.jit(model.apply)(model.params, rows)
+    found = model.apply(model.params, rows)
     wanted = {name: value for name, value in expected.items() if "gradients/" not in name}
     assert set(wanted) >= {"hidden", *case.logits}
     ours.assert_outputs(found, wanted)
@@ -45,6 +45,6 @@ def test_the_loss_and_its_gradients(opened: tuple[Case, Model, dict, dict]) -> N
         assert not model.objective.coef
         return
     rows = example(case, inputs, model.config.model.positions_of(inputs["input_ids"]))
-    loss, gradients = jax.jit(jax.value_and_grad(lambda params: ours.loss(model, params, rows)))(model.params)
+    loss, gradients = jax.value_and_grad(lambda params: ours.loss(model, params, rows))(model.params)
     assert abs(loss - expected["loss"]) <= ours.BOUND
     ours.assert_gradients(gradients, ours.in_our_layout(model, group(expected, "gradients/")))

