@@ -19,7 +19,6 @@ from absl import logging as absl_logging
 
 from jaxenc import tree
 
-
 # Bytes that are compressed and written at once. Without a limit Orbax holds a second copy of everything, and takes twice as long:
 # 2.8 GB and 9.9 s against 1.9 GB and 4.8 s for the parameters of BERT-large on two cores.
 IN_FLIGHT = 1 << 27

@@ -134,6 +134,6 @@ def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:
     first, *others = (held[name] for name in entry.names if name in held)
     values = as_dtype(first.read(), np.dtype(np.float32), f"{where}: {first.name}")
     for other in others:
-        if not np.array_equal(values, as_dtype(other.read(), values.dtype, f"{where}: {other.name}"), equal_nan=True):
+        if not np.array_equal(values, as_dtype(other.read(), values.dtype, f"{where}: {other.name}")):
             raise UserError(f"{where}: {other.name} differs from {first.name}: untied heads are not supported, tie them and save again")
     return contiguous(entry.transform.to_ours(values))

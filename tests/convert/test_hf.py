@@ -210,6 +210,15 @@ def test_a_tokenizer_of_another_size_is_one_line_with_both_numbers(spoken: Path,
     assert hf.load(other, "none").tokenizer is None
 
 
+def test_a_tokenizer_whose_pad_is_not_the_models_is_one_line(spoken: Path, tmp_path: Path) -> None:
+    """RoBERTa's positions are counted over what is not the pad id."""
+    size = hf.load(spoken).tokenizer.vocabulary.size
+    rows = lambda arrays: {n: (a[:size] if "word_embeddings" in n else a) for n, a in arrays.items()}
+    folder = make(tmp_path / "roberta", "RobertaModel", rows, vocab_size=size)
+    shutil.copy(spoken / "tokenizer.json", folder)
+    assert "the tokenizer's pad id is 0 and config.json's pad_token_id 1" in refused(folder)
+
+
 def test_a_tokenizer_from_another_folder(spoken: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     shutil.copytree(spoken, bare, ignore=shutil.ignore_patterns("tok*", "vocab*"))
