@@ -20,6 +20,7 @@ from jaxenc.cli.main import main
 from jaxenc.convert import hf, parity
 from jaxenc.pretrained import Model
 from tests import tiny
+from tests.convert import tf1
 from tests.parity import ours, peer
 from tests.parity.cases import CASES, PAIRS, Case, example, inputs
 
@@ -154,3 +155,10 @@ def test_the_command_ends_with_1_beyond_the_tolerance(tmp_path: Path, monkeypatc
     monkeypatch.setattr(parity, "TOLERANCE", 1e-12)
     assert main([*command, str(tmp_path / "wrong"), "--check"]) == 1
     assert "beyond the tolerance" in capsys.readouterr().out
+
+
+def test_a_tensorflow_checkpoint_is_checked_through_our_export(tmp_path: Path, capsys) -> None:
+    prefix = tf1.archive(tmp_path)
+    assert main(["convert", "--from", f"tf:{prefix}", "--to", str(tmp_path / "out"), "--check"]) == 0
+    said = capsys.readouterr()
+    assert "compares with our own export" in said.err and "next_sentence" in said.out
