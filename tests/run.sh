@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes what the tests need in .venv and runs them all; where a Python 3.12 is found, the fast ones there too, in .venv-3.12.
 # PYTHON chooses the first interpreter (3.11 or newer). --live, or CI=true, also installs the libraries that our numbers are compared with
-# (torch for CPUs, transformers; 1.2 GB) into .venv and runs tests/parity/test_live.py. Other arguments go to pytest.
+# (torch for CPUs, transformers; 1.2 GB) into .venv and runs tests/parity/test_live*.py. Other arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -9,7 +9,7 @@ from jaxenc.checkpoint import refusals, restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
 from jaxenc.data import sources, tokenizers
-from jaxenc.data.files import user_errors, write_bytes
+from jaxenc.data.files import read_json, user_errors, write_bytes
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches, Order, Pass
 from jaxenc.data.store import open_split
@@ -78,20 +78,8 @@ def warnings(job: Job) -> list[str]:
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
     if (workdir / CONFIG).exists():
-        _refuse(read_json(workdir / CONFIG), read_json(workdir / MANIFEST), job)
-
-
-def read_json(path: pathlib.Path) -> dict:
-    """The object in a JSON file of a run directory. Raises UserError when it is missing or damaged."""
-    with user_errors(path, "start in a new work directory"):
-        text = path.read_bytes()
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{path}: is not JSON ({error}); start in a new work directory") from error
-    if not isinstance(data, dict):
-        raise UserError(f"{path}: holds no JSON object; start in a new work directory")
-    return data
+        saved = (read_json(workdir / name, "start in a new work directory") for name in (CONFIG, MANIFEST))
+        _refuse(*saved, job)
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:

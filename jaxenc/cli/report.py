@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxenc.cli import jobs
 from jaxenc.data import baselines
+from jaxenc.data.files import read_json
 from jaxenc.errors import UserError
 from jaxenc.run import from_dict
 from jaxenc.train import record
@@ -32,7 +33,7 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     if not path.is_file():
         raise UserError(f"{path}: no such file: name the directory of a run that has trained")
     rows = record.read(path)
-    config = from_dict(jobs.read_json(workdir / jobs.CONFIG))
+    config = from_dict(read_json(workdir / jobs.CONFIG, "name a run directory"))
     counts: dict[str, float] = {}
     try:
         counts = baselines.count_baselines(config.data.path) if with_baselines else {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jaxenc.data import readers
 from jaxenc.data.files import made, must_be_new
-from jaxenc.data.tokenizers import wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, wordpiece
 from jaxenc.errors import UserError
 
 KINDS = ("wordpiece", "bpe", "unigram", "characters")
@@ -18,27 +18,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
     parser.add_argument("--type", choices=KINDS, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="number of pieces, specials included (default: 30000)")
-    parser.add_argument("--lowercase", action=argparse.BooleanOptionalAction, default=True, help="lower-case the text (default: on)")
-    parser.add_argument(
-        "--strip-accents", action=argparse.BooleanOptionalAction, default=None, help="remove accents (default: as --lowercase)"
-    )
+    switch = argparse.BooleanOptionalAction
+    parser.add_argument("--lowercase", action=switch, help="lower-case the text (wordpiece; default: on)")
+    parser.add_argument("--strip-accents", action=switch, help="remove accents (wordpiece; default: as --lowercase)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
 
 
 def run(args: argparse.Namespace) -> int:
     """Trains and saves; prints where and how large. Raises UserError."""
-    if args.type != "wordpiece":
-        raise UserError(f"--type {args.type}: comes later; use --type wordpiece")
+    if args.type not in ("wordpiece", "bpe"):
+        raise UserError(f"--type {args.type}: comes later; use --type wordpiece or bpe")
+    if args.type == "bpe" and (args.lowercase, args.strip_accents) != (None, None):
+        raise UserError("--type bpe: keeps the text as it is; leave out --lowercase and --strip-accents")
     out = Path(args.out)
     must_be_new(out, "--out")
-    strip_accents = args.lowercase if args.strip_accents is None else args.strip_accents
-    tool = wordpiece.train(_lines(args.input), args.vocab_size, args.lowercase, strip_accents)
+    tool = _trained(args)
     with made(out) as folder:
         tool.save(folder)
     print(f"{out}: {tool.vocabulary.size:,} pieces")
     if tool.vocabulary.size < args.vocab_size:
         print(f"tokenizer: the text gave fewer pieces than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)
     return 0
+
+
+def _trained(args: argparse.Namespace) -> Tokenizer:
+    if args.type == "bpe":
+        return bpe.train(_lines(args.input), args.vocab_size)
+    lowercase = True if args.lowercase is None else args.lowercase
+    strip_accents = lowercase if args.strip_accents is None else args.strip_accents
+    return wordpiece.train(_lines(args.input), args.vocab_size, lowercase, strip_accents)
 
 
 def _lines(inputs: Sequence[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -29,6 +30,19 @@ def write_bytes(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_json(path: Path, advice: str) -> dict:
+    """The JSON object in a file. Raises UserError `path`: what is wrong; `advice` when it cannot be read or holds none."""
+    with user_errors(path, advice):
+        content = path.read_bytes()
+    try:
+        data = json.loads(content)
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error}); {advice}") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: holds no JSON object; {advice}")
+    return data
 
 
 def must_be_new(out: Path, flag: str) -> None:

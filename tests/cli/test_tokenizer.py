@@ -42,8 +42,17 @@ def test_the_size_is_told_and_so_is_a_text_that_gives_less(text, tmp_path, capsy
     assert "fewer pieces than --vocab-size 5,000" in capsys.readouterr().err
 
 
+def test_byte_level_bpe_keeps_the_text_and_takes_no_settings_of_wordpiece(text, tmp_path):
+    run("--input", text, "--type", "bpe", "--vocab-size", 280, "--out", tmp_path / "tok")
+    tool = load(tmp_path / "tok")
+    assert tool.vocabulary.size == 280 and tool.decode(tool.encode(["Ångström"])[0]) == "Ångström"
+    for flag in ("--lowercase", "--no-lowercase", "--strip-accents", "--no-strip-accents"):
+        with pytest.raises(UserError, match="--type bpe: keeps the text as it is"):
+            run("--input", text, "--type", "bpe", "--out", tmp_path / "other", flag)
+
+
 def test_what_comes_later_and_what_is_in_the_way(text, tmp_path):
-    for kind in ("bpe", "unigram", "characters"):
+    for kind in ("unigram", "characters"):
         with pytest.raises(UserError, match="comes later"):
             run("--input", text, "--type", kind, "--out", tmp_path / "tok")
     with pytest.raises(UserError, match="exists already"):

@@ -18,9 +18,10 @@ from jaxenc.data.sentences import split
     ],
 )
 def test_the_rule(line, expected):
-    assert split(line) == expected
+    assert [sentence.strip() for sentence in split(line)] == expected
 
 
-def test_nothing_but_blanks_is_lost():
-    line = "A b.  C d?\tE (f.) “G!” h. i J. K. 5. L"
-    assert "".join("".join(split(line)).split()) == "".join(line.split())
+def test_nothing_is_lost_and_a_sentence_starts_with_the_blanks_before_it():
+    line = "A bb.  C d?\tE (f.) “G!” h. i J. K. 5. Ll.\u00a0M。 N。O"
+    assert "".join(split(f" {line}\t ")) == line
+    assert split(line) == ["A bb.", "  C d?", "\tE (f.) “G!” h. i J. K. 5.", " Ll.", "\u00a0M。", " N。", "O"]

@@ -46,6 +46,15 @@ def test_both_files_open_as_the_same_tokenizer(tmp_path, lowercase, strip_accent
     assert made.encode([text]) == from_json.encode([text]) == from_vocab.encode([text])
 
 
+def test_an_old_tokenizer_json_does_not_say_the_type_of_its_model(tmp_path):
+    made = wordpiece.train(TEXT, 90)
+    made.save(tmp_path)
+    data = json.loads((tmp_path / "tokenizer.json").read_text())
+    del data["model"]["type"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(data))
+    assert load(tmp_path).vocabulary == made.vocabulary
+
+
 def test_settings_and_order_change_the_fingerprint(tmp_path):
     a, b = vocab(tmp_path, ["a", "b"]), vocab(tmp_path / "..", ["b", "a"])
     prints = {

@@ -183,7 +183,7 @@ def test_a_recipe_names_heads() -> None:
 
 
 def test_heads_train_on_eight_devices_in_parts() -> None:
-    """The first loss is the sum of means over the whole batch, whatever the mesh and the microbatches (<= 1e-5); twenty-five steps halve it."""
+    """The first loss is the sum of means over the whole batch, whatever the mesh and the parts (<= 1e-5); twenty-five steps halve it."""
     config = HeadsConfig(("pooler", "classifier", "tags", "spans"), LABELS)
     objective = tiny.objective(config, dataclasses.replace(QUIET, layers=1))
     batch = tiny.batch([48, 9, 30, 4] * 4)

@@ -1,5 +1,6 @@
-"""Rows of a data folder. A new kind of row is a file beside this one and a line in `open_source`."""
+"""Rows of a data folder. A new kind of row is a file beside this one and a line in KINDS."""
 
+from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs
 from jaxenc.data.sources.source import DataConfig, Source
 from jaxenc.data.sources.text import Text
@@ -7,6 +8,14 @@ from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 
 __all__ = ["DataConfig", "Source", "open_source"]
+
+# data.rows -> (smallest data.length, the source of (shards, config, seed, evaluation))
+KINDS = {
+    "text": (3, lambda shards, config, *_: Text(shards, config.length)),
+    "full_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=True)),
+    "doc_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=False)),
+    "pairs": (5, lambda shards, config, *choices: Pairs(shards, config.length, config.short_probability, *choices)),
+}
 
 
 def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> Source:
@@ -17,14 +26,12 @@ def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> 
     """
     if not config.path:
         raise UserError("data.path is not set: name a folder made by `jaxenc data`")
-    if config.rows not in ("text", "pairs"):
-        raise UserError(f"data.rows is {config.rows!r}: it takes 'text' or 'pairs'")
-    smallest = 3 if config.rows == "text" else 5
+    if config.rows not in KINDS:
+        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join(KINDS)}")
+    smallest, source = KINDS[config.rows]
     if config.length < smallest:
         raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
     shards = open_split(config.path, split)
     if not len(shards.tokens):
         raise UserError(f"{config.path}: the split {split} has no documents, so no rows; add text or raise --held-out")
-    if config.rows == "text":
-        return Text(shards, config.length)
-    return Pairs(shards, config.length, config.short_probability, seed, evaluation)
+    return source(shards, config, seed, evaluation)

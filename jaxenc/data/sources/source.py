@@ -13,8 +13,9 @@ from jaxenc.errors import UserError
 class DataConfig:
     """Which rows a run reads.
 
-    path: a folder made by `jaxenc data`. length: tokens in a row, specials included. rows: `text`, the documents one after another, or
-    `pairs`, two segments for next-sentence prediction. short_probability: of pairs, the share with a shorter target (0.1 in
+    path: a folder made by `jaxenc data`. length: tokens in a row, specials included. rows: `text`, the documents one after another;
+    `full_sentences`, whole sentences of one or more documents; `doc_sentences`, of one document; `pairs`, two segments for
+    next-sentence prediction. short_probability: of pairs, the share with a shorter target (0.1 in
     google-research/bert:create_pretraining_data.py).
     """
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from jaxenc.data.tokenizers import wordpiece
+from jaxenc.data.files import read_json
+from jaxenc.data.tokenizers import bpe, wordpiece
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.errors import UserError
 
@@ -10,15 +11,23 @@ __all__ = ["Tokenizer", "load"]
 
 
 def load(directory: str | Path) -> Tokenizer:
-    """The tokenizer of a folder: its `tokenizer.json`, or else its BERT `vocab.txt`.
+    """The tokenizer of a folder: its `tokenizer.json`, or else its BERT `vocab.txt`, or its `vocab.json` and `merges.txt`.
 
     A `tokenizer_config.json` beside a lone vocab.txt says do_lower_case and strip_accents; without one they take BERT's defaults.
-    Raises UserError when the folder holds neither file, or a vocabulary that is not sound.
+    Raises UserError when the folder holds none of these files, or a vocabulary that is not sound.
     """
     folder = Path(directory)
-    if (folder / "tokenizer.json").is_file():
-        return wordpiece.from_json(folder / "tokenizer.json")
+    if (path := folder / "tokenizer.json").is_file():
+        data = read_json(path, "make the tokenizer again")
+        return (bpe if _is_bpe(data.get("model")) else wordpiece).from_json(path, data)
     if (folder / "vocab.txt").is_file():
         lowercase, strip_accents = wordpiece.settings_of(folder / "tokenizer_config.json")
         return wordpiece.from_vocab(folder / "vocab.txt", lowercase, strip_accents)
+    if (folder / "vocab.json").is_file():
+        return bpe.from_files(folder)
     raise UserError(f"{folder}: no tokenizer.json and no vocab.txt here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
+
+
+def _is_bpe(model: object) -> bool:
+    """Old files do not say the type of their model; only BPE has merges."""
+    return isinstance(model, dict) and model.get("type", "BPE" if "merges" in model else "") == "BPE"

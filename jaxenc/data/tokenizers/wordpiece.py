@@ -4,20 +4,19 @@ import collections
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import user_errors
-from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.files import read_json, user_errors
+from jaxenc.data.tokenizers.tokenizer import LARGEST, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-LARGEST = 1 << 22  # the library reserves memory for every piece beforehand and aborts the process when there is not enough
 LONGEST_WORD = 100  # the library's max_input_chars_per_word; google-research/bert has 200
 UNUSED = re.compile(r"\[unused\d+\]")
 
@@ -130,7 +129,7 @@ def _check(pieces: Sequence[str], path: str | Path) -> None:
 
 def settings_of(path: Path) -> tuple[bool, bool]:
     """(lowercase, strip_accents) of a tokenizer_config.json; BERT's defaults, lower case and no accents, when there is none."""
-    data = _json(path) if path.is_file() else {}
+    data = read_json(path, "make the tokenizer again") if path.is_file() else {}
     lowercase = data.get("do_lower_case", True)
     return lowercase, _accents(data.get("strip_accents"), lowercase)
 
@@ -140,32 +139,19 @@ def _accents(strip_accents: bool | None, lowercase: bool) -> bool:
     return lowercase if strip_accents is None else strip_accents
 
 
-def _json(path: Path) -> dict:
-    with user_errors(path, "name a folder made by `jaxenc tokenizer`"):
-        text = path.read_bytes()
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{path}: not JSON ({error}); make the tokenizer again") from error
-    if not isinstance(data, dict):
-        raise UserError(f"{path}: holds no JSON object; make the tokenizer again")
-    return data
-
-
-def from_json(path: str | Path) -> Tokenizer:
-    """The tokenizer of a tokenizer.json, ours or one that transformers wrote for a BERT.
+def from_json(path: str | Path, data: Mapping) -> Tokenizer:
+    """The tokenizer of a tokenizer.json with the content `data`, ours or one that transformers wrote for a BERT.
 
     Raises UserError for a model, normaliser or word splitter that is not BERT's, and for a vocabulary that is not sound.
     """
-    data = _json(Path(path))
     try:
         return _from_parts(path, data, *(data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer")))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); make the tokenizer again") from error
 
 
-def _from_parts(path: str | Path, data: dict, model: dict, normalizer: dict, splitter: dict) -> Tokenizer:
-    kinds = (model.get("type"), normalizer.get("type"), splitter.get("type"))
+def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, splitter: dict) -> Tokenizer:
+    kinds = (model.get("type", "WordPiece"), normalizer.get("type"), splitter.get("type"))
     if kinds != ("WordPiece", "BertNormalizer", "BertPreTokenizer"):
         raise UserError(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")
     if not (normalizer.get("clean_text") and normalizer.get("handle_chinese_chars")):

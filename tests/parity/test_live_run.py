@@ -1,0 +1,44 @@
+"""A model that we trained, on eight devices, in transformers: the same words for a mask, with the same probabilities."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import jaxenc
+from jaxenc.cli.main import main
+
+WORDS = "the cat dog bird fish sat ran flew swam on over under by a old red mat hill tree sea".split()
+RUN = ("--config.mesh.preset=fsdp", "--config.train.steps=12", "--config.optim.warmup=2", "--config.log.tensorboard=false")
+
+
+def trained(folder: Path, kind: str, recipe: str) -> Path:
+    """A run directory: a vocabulary, data and twelve steps through the commands."""
+    random = np.random.default_rng(0)
+    lines = [" ".join(random.choice(WORDS, 9)) + "." for _ in range(400)]
+    (folder / "text.txt").write_text("\n\n".join("\n".join(lines[i : i + 4]) for i in range(0, len(lines), 4)))
+    tokenizer, data, run = (str(folder / name) for name in ("tokenizer", "data", "run"))
+    assert main(["tokenizer", "--input", str(folder / "text.txt"), "--type", kind, "--vocab-size", "300", "--out", tokenizer]) == 0
+    assert main(["data", "--input", str(folder / "text.txt"), "--tokenizer", tokenizer, "--held-out", "0.1", "--out", data]) == 0
+    assert main(["pretrain", "--config", recipe, f"--config.data.path={data}", "--workdir", run, *RUN]) == 0
+    return folder / "run"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind, recipe, mask", [("wordpiece", "bert/tiny", "[MASK]"), ("bpe", "roberta/tiny", "<mask>")])
+def test_the_same_five_words(kind: str, recipe: str, mask: str, tmp_path: Path) -> None:
+    run, out = trained(tmp_path, kind, recipe), tmp_path / "out"
+    assert main(["export", "--model", str(run), "--to", "hf", "--out", str(out)]) == 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(out, local_files_only=True)
+    theirs = transformers.AutoModelForMaskedLM.from_pretrained(out, local_files_only=True).eval()
+    model = jaxenc.load(run)
+    for text in (f"the old {mask} sat on the mat.", f"a {mask} flew over the {mask} tree."):
+        ids = tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            probabilities = theirs(**ids).logits[0].softmax(-1)[ids["input_ids"][0] == tokenizer.mask_token_id]
+        for guesses, row in zip(model.fill_mask(text, k=5), probabilities, strict=True):
+            best = row.topk(5)
+            assert [guess.token for guess in guesses] == tokenizer.convert_ids_to_tokens(best.indices.tolist())
+            assert np.abs([guess.probability for guess in guesses] - best.values.numpy()).max() <= 1e-5

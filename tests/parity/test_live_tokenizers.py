@@ -1,0 +1,55 @@
+"""Our tokenizer folders in transformers and back: the same ids for every text, nothing fetched, nothing warned of."""
+
+import logging
+
+import pytest
+import transformers
+
+from jaxenc.data.tokenizers import bpe, load, wordpiece
+
+TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5"] * 4
+TEXTS = [
+    *(
+        "hello world",
+        "  two  blanks ",
+        "a\tb\n\nc\r\n",
+        "\u00a0x\u00a0",
+        "\0 a\0b",
+        "\u0e38",
+        "\u0301a",
+        "",
+        "   ",
+        "\x85\u2028\u200b\ufeff\ufffd",
+    ),
+    *("🥱 📷🤏 🦾 👨‍👩‍👧 🇮🇸 👍🏽", "สวัสดีชาวโลก", "日本語。世界!", "é e\u0301 ﬁ İ", "x" * 10_000, "dog " * 2_000, "shoot\x97 TOO"),
+    *("I go to {mask} today", "a{mask}b", "{mask}", "{mask}  {mask}", "{cls}x{sep} {pad} {unk} y"),
+]
+NEW = ["newton", "<new>", "京都町"]
+KINDS = {
+    "bpe": lambda: bpe.train(TEXT, 300),
+    "bpe, added": lambda: bpe.train(TEXT, 300).extended([*NEW, " café"]),
+    "wordpiece": lambda: wordpiece.train(TEXT, 120),
+    "wordpiece, cased": lambda: wordpiece.train(TEXT, 140, lowercase=False, strip_accents=False),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_of_ours_is_the_same_tokenizer_there_and_back(kind, tmp_path, caplog, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)  # so that caplog sees its warnings
+    ours = KINDS[kind]()
+    ours.save(tmp_path / "ours")
+    with caplog.at_level(logging.WARNING):
+        theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
+    assert not caplog.records and len(theirs) == ours.vocabulary.size
+    names = ("pad", "unk", "cls", "sep", "mask")
+    assert [getattr(theirs, f"{name}_token_id") for name in names] == [getattr(ours.vocabulary, name) for name in names]
+    theirs.save_pretrained(tmp_path / "theirs")
+    back = load(tmp_path / "theirs")
+    for text in [*TEXTS, *TEXT, *NEW, "a newton<new>b x newtons  café"]:
+        text = text.format(**{name: getattr(theirs, f"{name}_token") for name in names})
+        ids = theirs(text)["input_ids"]
+        assert ours.encode_prompt(text) == ids == back.encode_prompt(text), text
+        assert ours.encode([text]) == back.encode([text])
+        if kind.startswith("bpe"):
+            assert theirs.decode(ids) == ours.decode(ids), text
