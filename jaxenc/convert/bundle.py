@@ -20,7 +20,7 @@ MAGIC = 0xDB4775248B80FB57
 FOOTER, TRAILER = 48, 5
 # The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is no weight.
 DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 19: np.float16}
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+VARINT, BYTES, FIXED = 0, 2, {1: 8, 5: 4}  # kinds of fields; the bytes of the fixed ones
 
 
 def read_index(prefix: Path) -> dict[str, Tensor]:
@@ -122,13 +122,16 @@ def _pairs(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
-        if tag & 7 == VARINT:
+        kind = tag & 7
+        if kind == VARINT:
             value, at = _varint(message, at)
-        else:
-            sizes = {FIXED64: 8, FIXED32: 4}
-            size, at = (sizes[tag & 7], at) if tag & 7 in sizes else _varint(message, at)
+        elif kind == BYTES:
+            size, at = _varint(message, at)
             value, at = message[at : at + size], at + size
-            value = int.from_bytes(value, "little") if tag & 7 in sizes else value
+        elif kind in FIXED:
+            value, at = int.from_bytes(message[at : at + FIXED[kind]], "little"), at + FIXED[kind]
+        else:
+            raise ValueError(f"a field of the kind {kind}")
         yield tag >> 3, value
 
 

@@ -67,6 +67,8 @@ def convert(
     tokenizer: Tokenizer | None,
 ) -> Imported:
     """Tensors of one of the layouts to a model of ours. where: what messages call the source. Raises UserError for what disagrees."""
+    if model.layers > len(tensors):
+        raise UserError(f"{where}: its config has {model.layers} layers and there are {len(tensors)} tensors: both must belong together")
     _check_tokenizer(tokenizer, model, where)
     run = bert_config.run_of(model, heads, labels)
     shapes, _ = parameters(objective_of(run, tokenizer))

@@ -73,7 +73,7 @@ class Entry:
 def to_ours(
     entries: Sequence[Entry], tensors: Mapping[str, Tensor], shapes: Mapping[str, Shape], where: str, skipped: Sequence[str] = ()
 ) -> Tree:
-    """The parameters of a file: a nested dict of float32 jax.Arrays on the first CPU device.
+    """The parameters of a file: a nested dict of float32 jax.Arrays in the host's memory, if jax may use it.
 
     tensors: {their name: Tensor}; shapes: {our path: shape} of the model that the file is for; where: what messages call the file;
     skipped: patterns (`re.fullmatch`) of their names that hold no parameter.
@@ -84,8 +84,8 @@ def to_ours(
     held = {name: tensor for name, tensor in tensors.items() if not any(re.fullmatch(pattern, name) for pattern in skipped)}
     _compare(entries, held, shapes, where)
     # Arrays of jax and not of NumPy: Orbax copies the latter once more before it writes them.
-    cpu = jax.local_devices(backend="cpu")[0]
-    return tree.from_leaves((entry.ours, jax.device_put(_read(entry, held, where), cpu)) for entry in entries)
+    place = _host()
+    return tree.from_leaves((entry.ours, jax.device_put(_read(entry, held, where), place)) for entry in entries)
 
 
 def to_theirs(entries: Sequence[Entry], params: Tree) -> dict[str, np.ndarray]:
@@ -96,6 +96,14 @@ def to_theirs(entries: Sequence[Entry], params: Tree) -> dict[str, np.ndarray]:
     leaves = dict(tree.leaves(params))
     _check_table(entries, {path: leaf.shape for path, leaf in leaves.items()})
     return {entry.theirs: entry.transform.to_theirs(np.asarray(leaves[entry.ours])) for entry in entries}
+
+
+def _host() -> jax.Device:
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        # JAX_PLATFORMS leaves out the CPU.
+        return jax.local_devices()[0]
 
 
 def _check_table(entries: Sequence[Entry], shapes: Mapping[str, Shape]) -> None:

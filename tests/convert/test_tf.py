@@ -1,6 +1,5 @@
 """google-research checkpoints: the numbers, the tokenizer beside them, and what goes wrong."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,35 +10,12 @@ from jaxenc.convert.hf import Imported
 from jaxenc.errors import UserError
 from tests.convert import tf1
 from tests.parity import ours
-from tests.parity.cases import CASES, VOCAB, example
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
-
-def golden(architecture: str) -> dict[str, np.ndarray]:
-    with np.load(GOLDEN / "hf" / f"{architecture}.npz") as file:
-        return {name: file[name] for name in file.files}
-
-
-def write(folder: Path, architecture: str = "BertForPreTraining", pieces: tuple[str, ...] = ()) -> Path:
-    """A folder as google's archives unpack: three files of weights, bert_config.json and, with `pieces`, vocab.txt. Gives the prefix."""
-    arrays = golden(architecture)
-    weights = {name.removeprefix("weights/"): value for name, value in arrays.items() if name.startswith("weights/")}
-    tf1.write(folder / "bert_model.ckpt", tf1.published(weights))
-    theirs = json.loads(str(arrays["config"]))
-    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
-    config = {name: theirs[name] for name in (*names, "vocab_size")}
-    (folder / "bert_config.json").write_text(json.dumps({**config, "hidden_act": "gelu", "pooler_type": "first_token_transform"}))
-    if pieces:
-        more = [f"##{i}" for i in range(VOCAB - len(SPECIALS) - len(pieces))]
-        (folder / "vocab.txt").write_text("\n".join([*SPECIALS, *pieces, *more]) + "\n")
-    return folder / "bert_model.ckpt"
+from tests.parity.cases import CASES, example
 
 
 def check(imported: Imported, architecture: str) -> None:
     """Every hidden state and logit is that of transformers with the tanh form of GELU."""
-    case, arrays, model = CASES[architecture], golden(architecture), ours.opened(imported)
+    case, arrays, model = CASES[architecture], tf1.golden(architecture), ours.opened(imported)
     inputs = {name.removeprefix("inputs/"): value for name, value in arrays.items() if name.startswith("inputs/")}
     rows = example(case, inputs, model.config.model.positions_of(inputs["input_ids"]))
     expected = {name: arrays[f"gelu_new/{name}"] for name in ("hidden", *case.logits)}
@@ -49,14 +25,14 @@ def check(imported: Imported, architecture: str) -> None:
 @pytest.mark.parametrize("architecture", ["BertForPreTraining", "BertForSequenceClassification", "BertForQuestionAnswering"])
 def test_the_same_numbers(architecture: str, tmp_path: Path) -> None:
     """As run_pretraining.py, run_classifier.py and run_squad.py leave their checkpoints, Adam's slots and the step with them."""
-    found = tf.load(write(tmp_path, architecture))
+    found = tf.load(tf1.archive(tmp_path, architecture))
     check(found, architecture)
     assert found.run.model.activation == "gelu_tanh" and found.run.model.norm_epsilon == 1e-12 and found.tokenizer is None
 
 
 def test_a_checkpoint_that_tensorflow_wrote(tmp_path: Path) -> None:
-    write(tmp_path)
-    for path in (GOLDEN / "tf").glob("model.ckpt.*"):
+    tf1.archive(tmp_path)
+    for path in (tf1.GOLDEN / "tf").glob("model.ckpt.*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     check(tf.load(tmp_path / "model.ckpt"), "BertForPreTraining")
 
@@ -71,13 +47,13 @@ def test_weights_are_told_from_what_an_optimizer_left(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pieces, cased", [(("Hello", "hello"), True), (("hello",), False)])
 def test_the_vocabulary_tells_whether_texts_are_lower_cased(pieces: tuple[str, ...], cased: bool, tmp_path: Path, capsys) -> None:
-    tokenizer = tf.load(write(tmp_path, pieces=pieces)).tokenizer
+    tokenizer = tf.load(tf1.archive(tmp_path, pieces=pieces)).tokenizer
     assert tokenizer.token(tokenizer.encode(["Hello"])[0][0]) == ("Hello" if cased else "hello")
     assert ("kept as they are" if cased else "lower-cased") in capsys.readouterr().err
 
 
 def test_what_is_written_beside_the_vocabulary_wins(tmp_path: Path) -> None:
-    prefix = write(tmp_path, pieces=("hello", "Hello"))
+    prefix = tf1.archive(tmp_path, pieces=("hello", "Hello"))
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
     tokenizer = tf.load(prefix).tokenizer
     assert tokenizer.token(tokenizer.encode(["Hello"])[0][0]) == "hello"
@@ -85,7 +61,7 @@ def test_what_is_written_beside_the_vocabulary_wins(tmp_path: Path) -> None:
 
 
 def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
-    prefix = write(tmp_path)
+    prefix = tf1.archive(tmp_path)
     for wrong, words in (
         (Path(f"{prefix}.index"), f"one file of a checkpoint: name the prefix {prefix}"),
         (Path(f"{prefix}.data-00000-of-00001"), f"one file of a checkpoint: name the prefix {prefix}"),
@@ -95,7 +71,7 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError) as error:
             tf.load(wrong)
         assert words in str(error.value) and "\n" not in str(error.value)
-    (tmp_path / "vocab.txt").write_text("\n".join((*SPECIALS, "hello")) + "\n")
+    (tmp_path / "vocab.txt").write_text("\n".join((*tf1.SPECIALS, "hello")) + "\n")
     with pytest.raises(UserError, match="the tokenizer has 6 tokens and the model 131"):
         tf.load(prefix)
     (tmp_path / "bert_config.json").unlink()

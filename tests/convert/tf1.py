@@ -1,5 +1,6 @@
 """Checkpoints as google-research/bert's run_pretraining.py leaves them, written without TensorFlow: its file format and its names."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,7 +9,33 @@ import numpy as np
 
 from jaxenc.convert.crc32c import checksum, masked
 
+GOLDEN = Path(__file__).parents[1] / "golden"
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 DTYPES = {"float32": 1, "float64": 2, "int32": 3, "int64": 9, "bfloat16": 14, "float16": 19}
+
+
+def golden(architecture: str) -> dict[str, np.ndarray]:
+    """What tests/golden/hf/make.py left of one class of transformers."""
+    with np.load(GOLDEN / "hf" / f"{architecture}.npz") as file:
+        return {name: file[name] for name in file.files}
+
+
+def archive(folder: Path, architecture: str = "BertForPreTraining", pieces: tuple[str, ...] = ()) -> Path:
+    """A folder as google's archives unpack, with the golden weights: the checkpoint, bert_config.json and, with `pieces`, vocab.txt.
+    Gives the prefix."""
+    arrays = golden(architecture)
+    write(
+        folder / "bert_model.ckpt",
+        published({name.removeprefix("weights/"): arrays[name] for name in arrays if name.startswith("weights/")}),
+    )
+    theirs = json.loads(str(arrays["config"]))
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
+    config = {name: theirs[name] for name in (*names, "vocab_size")}
+    (folder / "bert_config.json").write_text(json.dumps({**config, "hidden_act": "gelu", "pooler_type": "first_token_transform"}))
+    if pieces:
+        more = [f"##{i}" for i in range(config["vocab_size"] - len(SPECIALS) - len(pieces))]
+        (folder / "vocab.txt").write_text("\n".join([*SPECIALS, *pieces, *more]) + "\n")
+    return folder / "bert_model.ckpt"
 
 
 def published(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

