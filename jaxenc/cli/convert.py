@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> int:
     found = SOURCES[kind](Path(place).expanduser(), args.tokenizer)
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
-    pretrained.save(out, found.run, found.params, found.tokenizer)
+    pretrained.save(out, found.config, found.params, found.tokenizer)
     heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
-    print(f"{out}: {parameter_count(found.params, found.run.model.vocab_size):,} parameters, {heads}")
+    print(f"{out}: {parameter_count(found.params, found.config.model.vocab_size):,} parameters, {heads}")
     return _check(kind, Path(place).expanduser(), out) if args.check else 0
 
 
@@ -48,7 +48,7 @@ def _check(kind: str, source: Path, out: Path) -> int:
     else:
         print("convert: transformers opens no TensorFlow checkpoint, so this compares with our own export of it", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
-            hf.save(Path(folder) / "hf", model.config, model.params, model.tokenizer)
+            hf.save(Path(folder) / "hf", model)
             differences = parity.compare(model, Path(folder) / "hf")
     print(parity.table(differences))
     return 0 if all(one.within for one in differences) else 1

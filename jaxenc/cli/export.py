@@ -19,7 +19,6 @@ def run(args: argparse.Namespace) -> int:
     """Loads and writes; prints where and what to open it with. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    model = pretrained.load(Path(args.model).expanduser())
-    name = hf.save(out, model.config, model.params, model.tokenizer, args.dtype)
+    name = hf.save(out, pretrained.load(Path(args.model).expanduser()), args.dtype)
     print(f"{out}: {name}.from_pretrained({str(out)!r}) opens it")
     return 0

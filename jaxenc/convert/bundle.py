@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxenc.convert.crc32c import checksum, masked
 from jaxenc.convert.weights import BFLOAT16, Tensor
 from jaxenc.data.files import user_errors
 from jaxenc.errors import UserError
@@ -60,16 +59,25 @@ def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
     return Tensor(name, shape, dtype, lambda: np.frombuffer(raw(), dtype).reshape(shape))
 
 
-def _bytes(path: Path, name: str, offset: int, size: int, crc: int) -> bytearray:
-    raw = bytearray(size)
+def _bytes(path: Path, name: str, offset: int, size: int, crc: int) -> bytes:
     with user_errors(path, "copy the checkpoint again, with all its data files"), path.open("rb") as file:
         file.seek(offset)
-        count = file.readinto(raw)
-    if count != size:
-        raise UserError(f"{path}: {name} is cut off ({count:,} of {size:,} bytes): copy the checkpoint again")
-    if masked(checksum(raw)) != crc:
+        raw = file.read(size)
+    if len(raw) != size:
+        raise UserError(f"{path}: {name} is cut off ({len(raw):,} of {size:,} bytes): copy the checkpoint again")
+    if _checksum(raw) != crc:
         raise UserError(f"{path}: {name} is damaged (its checksum differs): copy the checkpoint again")
     return raw
+
+
+def _checksum(data: bytes) -> int:
+    """CRC-32C in the form in which TensorFlow stores it beside the data (tensorflow/core/lib/hash/crc32c.h)."""
+    try:
+        import google_crc32c
+    except ImportError as error:
+        raise UserError("TensorFlow's checkpoints are read with google-crc32c: pip install 'jaxenc[tf]'") from error
+    value = google_crc32c.value(data)
+    return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -86,7 +94,7 @@ def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
 def _block(content: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
     """(key, value) of one block; a key repeats the first bytes of the one before it."""
     block, trailer = content[start : start + size], content[start + size : start + size + TRAILER]
-    if len(block) != size or len(trailer) != TRAILER or masked(checksum(block + trailer[:1])) != int.from_bytes(trailer[1:], "little"):
+    if len(block) != size or len(trailer) != TRAILER or _checksum(block + trailer[:1]) != int.from_bytes(trailer[1:], "little"):
         raise ValueError(f"the block at byte {start} is damaged")
     if trailer[0]:
         raise ValueError("it is compressed, which TensorFlow never does")

@@ -1,43 +1,20 @@
 """A model folder of transformers, in and out."""
 
-import dataclasses
 import json
-from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from jaxenc import tree
-from jaxenc.convert import bert, bert_config, key_map, shards, weights
-from jaxenc.convert.bert import Layout
-from jaxenc.convert.weights import Tensor
-from jaxenc.data import tokenizers
-from jaxenc.data.files import made
-from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.convert import FAMILIES, key_map, model, shards, weights
+from jaxenc.convert.base import Export
+from jaxenc.data.files import made, read_json
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
-from jaxenc.objectives.heads import NAMES
-from jaxenc.pretrained import objective_of
-from jaxenc.run import Run
-from jaxenc.train.state import parameters
-from jaxenc.tree import Tree
+from jaxenc.pretrained import Model
 
-# Any of them in a folder means that it has a tokenizer, of a kind that we open or not.
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
-WITHOUT = "`--tokenizer none` converts without it"
+# Of the weights that are written.
 EXPORTED = ("float32", "float16", "bfloat16")
 
 
-@dataclasses.dataclass(frozen=True)
-class Imported:
-    """What `pretrained.save` takes. tokenizer: None where there is none."""
-
-    run: Run
-    params: Tree
-    tokenizer: Tokenizer | None
-
-
-def load(folder: Path, tokenizer: str = "") -> Imported:
+def load(folder: Path, tokenizer: str = "") -> Model:
     """The model in a folder that transformers' save_pretrained wrote, in float32.
 
     tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, or none where it has no such files.
@@ -45,85 +22,39 @@ def load(folder: Path, tokenizer: str = "") -> Imported:
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
-    where = folder / "config.json"
-    data = weights.read_json(where)
-    family = bert_config.family_of(data, where)
-    tensors = shards.open_folder(folder)
-    layout = bert.layout_of(family, tensors)
-    heads = bert.heads_of(tensors, layout, bert_config.architecture_of(data))
-    labels = bert_config.labels_of(data, where) if {"classifier", "tags"} & set(heads) else ()
-    model = bert_config.model_of(data, family, where)
-    bert_config.check(model, heads, family, where)
-    return convert(folder, model, heads, labels, layout, tensors, open_tokenizer(folder, tokenizer))
+    config, tensors = _config(folder / "config.json"), shards.open_folder(folder)
+    found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
+    return model.build(found, tensors, model.open_tokenizer(folder, tokenizer), folder)
 
 
-def convert(
-    where: Path,
-    model: BertConfig,
-    heads: Collection[str],
-    labels: tuple[str, ...],
-    layout: Layout,
-    tensors: Mapping[str, Tensor],
-    tokenizer: Tokenizer | None,
-) -> Imported:
-    """Tensors of one of the layouts to a model of ours. where: what messages call the source. Raises UserError for what disagrees."""
-    if model.layers > len(tensors):
-        raise UserError(f"{where}: its config has {model.layers} layers and there are {len(tensors)} tensors: both must belong together")
-    _check_tokenizer(tokenizer, model, where)
-    run = bert_config.run_of(model, heads, labels)
-    shapes, _ = parameters(objective_of(run, tokenizer))
-    table = bert.entries(model, heads, layout)
-    wanted = {path: leaf.shape for path, leaf in tree.leaves(shapes)}
-    return Imported(run, key_map.to_ours(table, tensors, wanted, str(where), bert.skipped(layout, heads)), tokenizer)
+def _config(path: Path) -> dict[str, Any]:
+    """config.json, always with a `model_type`, one of FAMILIES."""
+    config = read_json(path, weights.ADVICE)
+    # Folders from before 2020 name only the class, and those from before other models than BERT not even that.
+    classes = config.get("architectures")
+    named = str(classes[0]) if isinstance(classes, list) and classes else "BertModel"
+    kind = config.get("model_type") or next((kind for kind in FAMILIES if named.lower().startswith(kind)), named)
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise UserError(f"{path}: its model_type is {kind!r}: {', '.join(FAMILIES)} can be converted")
+    return {**config, "model_type": kind}
 
 
-def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
-    """The tokenizer that `choice` asks for, see `load`; None where the folder has no such files. Raises UserError."""
-    if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
-        return None
-    place = Path(choice).expanduser() if choice else folder
-    try:
-        return tokenizers.load(place)
-    except UserError as error:
-        raise UserError(f"{error}; {WITHOUT}") from error
+def export(ours: Model) -> Export:
+    """`ours` as transformers has it. Raises UserError for a model that it does not have."""
+    return FAMILIES[ours.config.model.kind].write(ours)
 
 
-def _check_tokenizer(tokenizer: Tokenizer | None, model: BertConfig, where: Path) -> None:
-    if tokenizer is None:
-        return
-    vocabulary = tokenizer.vocabulary
-    if vocabulary.size != model.vocab_size:
-        raise UserError(
-            f"{where}: the tokenizer has {vocabulary.size} tokens and the model {model.vocab_size} embedding rows: "
-            f"name the right one with --tokenizer DIR; {WITHOUT}"
-        )
-    if model.first_position and vocabulary.pad != model.first_position - 1:
-        raise UserError(
-            f"{where}: the tokenizer's pad id is {vocabulary.pad} and config.json's pad_token_id {model.first_position - 1}: "
-            f"name the right one with --tokenizer DIR; {WITHOUT}"
-        )
-
-
-def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: str = "float32") -> str:
+def save(out: Path, ours: Model, dtype: str = "float32") -> str:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all.
 
-    Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED. An encoder without heads is written as
-    BertModel or RobertaModel saves itself, names bare.
+    Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED.
     Raises UserError for a model that transformers does not have, numbers too large for `dtype`, and a disk that refuses.
     """
-    heads = [name for name in NAMES if name in params]
-    data = bert_config.config_json(run, heads, tokenizer.vocabulary if tokenizer else None, dtype)
-    family, model = data["model_type"], run.model
-    bert_config.check(model, heads, family, out)
-    if not model.types:
-        # transformers always adds a row of types: zeros change nothing.
-        model = dataclasses.replace(model, types=1)
-        params = tree.merge(params, {"embeddings": {"type": {"table": np.zeros((1, model.width), np.float32)}}})
-    layout = Layout(family, f"{family}." if set(heads) - {"pooler"} else "")
-    arrays = key_map.to_theirs(bert.entries(model, heads, layout), params)
+    theirs = export(ours)
+    arrays = key_map.to_theirs(theirs.entries, theirs.params)
     with made(out) as folder:
         weights.write_safetensors(folder / "model.safetensors", arrays, weights.NAMED[dtype])
-        (folder / "config.json").write_text(json.dumps(data, indent=2) + "\n")
-        if tokenizer is not None:
-            tokenizer.save(folder)
-    return data["architectures"][0]
+        (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
+        if ours.tokenizer is not None:
+            ours.tokenizer.save(folder)
+    return theirs.config["architectures"][0]

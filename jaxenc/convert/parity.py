@@ -2,34 +2,25 @@
 
 import dataclasses
 import importlib.util
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaxenc.convert import bert_config
+from jaxenc.convert import hf
+from jaxenc.convert.base import Export
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
-from jaxenc.objectives.heads import NAMES
 from jaxenc.pretrained import Model
+from jaxenc.run import Run
 
 # Of the largest number of an output, or of 1 where that is smaller. Two float32 programs that sum in another order differ by about 1e-6
 # of it; the mildest mistake there is, the other form of GELU, by about 1e-3.
 TOLERANCE = 1e-5
 LONGEST = 33  # odd, so that no row falls on a multiple of anything
 NEEDED = ("torch", "transformers")
-# By the ending of a class: {our output: attributes of its output}.
-LOGITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "Model": {"pooled": ("pooler_output",)},
-    "ForPreTraining": {"mlm": ("prediction_logits",), "next_sentence": ("seq_relationship_logits",)},
-    "ForMaskedLM": {"mlm": ("logits",)},
-    "ForNextSentencePrediction": {"next_sentence": ("logits",)},
-    "ForSequenceClassification": {"classifier": ("logits",)},
-    "ForTokenClassification": {"tags": ("logits",)},
-    "ForQuestionAnswering": {"spans": ("start_logits", "end_logits")},
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,28 +45,24 @@ def require() -> None:
 
 
 def compare(model: Model, folder: Path) -> list[Difference]:
-    """The differences of every hidden state and of each head's logits from those of the model that transformers opens in `folder`.
+    """The differences of every hidden state and of each head's outputs from those of the model that transformers opens in `folder`.
 
     On fixed pseudo-random rows, padded at the end, of two types where there are two; at padded places too. Both in float32.
     """
-    heads = [name for name in NAMES if name in model.params]
-    vocabulary = model.tokenizer.vocabulary if model.tokenizer else None
-    architecture = bert_config.config_json(model.config, heads, vocabulary, "float32")["architectures"][0]
-    rows = probe(model.config.model)
+    export = hf.export(model)
+    rows = probe(model.config, export.config["pad_token_id"])
     ours = model.apply(model.params, rows)
-    theirs = _theirs(folder, architecture, rows, "pooler" in heads)
-    return [_difference(name, np.asarray(ours[name]), value) for name, value in theirs.items() if name in ours]
+    return [_difference(name, np.asarray(ours[name]), value) for name, value in _theirs(folder, export, rows).items()]
 
 
-def probe(config: BertConfig) -> Batch:
-    """The rows that are compared: a batch of `Model.apply`."""
-    random, length = np.random.Generator(np.random.Philox(3)), min(LONGEST, config.positions)
+def probe(run: Run, pad: int) -> Batch:
+    """The rows that are compared: a batch of `Model.apply`. Padding, and nothing else, has the id `pad`."""
+    random, length = np.random.Generator(np.random.Philox(3)), min(LONGEST, run.model.positions)
     lengths, places = np.array([length, length, 2 * length // 3 or 1, 1])[:, None], np.arange(length)
-    pad = config.first_position - 1
-    words = np.setdiff1d(np.arange(config.vocab_size), [pad])
+    words = np.setdiff1d(np.arange(run.model.vocab_size), [pad])
     real = places < lengths
-    tokens = np.where(real, random.choice(words, (len(lengths), length)), max(pad, 0))
-    types = real & (places >= (lengths + 1) // 2) & (config.types > 1)
+    tokens = np.where(real, random.choice(words, (len(lengths), length)), pad)
+    types = real & (places >= (lengths + 1) // 2) & (run.model.types > 1)
     batch = {"tokens": tokens, "types": types, "segments": real}
     return {name: value.astype(np.int32) for name, value in batch.items()}
 
@@ -93,16 +80,18 @@ def _difference(name: str, ours: np.ndarray, theirs: np.ndarray) -> Difference:
     return Difference("hidden states" if name == "hidden" else name, float(largest), float(np.abs(theirs).max()))
 
 
-def _theirs(folder: Path, architecture: str, rows: Batch, pooler: bool) -> dict[str, np.ndarray]:
-    """{our name of an output: what the class `architecture` of transformers computes}."""
+def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
+    """{our name of an output: what the class of transformers that `export` names computes}."""
     import torch
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    ending = next(ending for ending in LOGITS if architecture.endswith(ending))
-    choices: dict[str, Any] = {} if ending != "Model" else {"add_pooling_layer": pooler}
+    opens = getattr(transformers, export.config["architectures"][0])
+    choices: dict[str, Any] = {}
+    if "add_pooling_layer" in inspect.signature(opens).parameters and "pooled" not in export.outputs:
+        choices["add_pooling_layer"] = False
     try:
-        model = getattr(transformers, architecture).from_pretrained(folder, dtype=torch.float32, local_files_only=True, **choices).eval()
+        model = opens.from_pretrained(folder, dtype=torch.float32, local_files_only=True, **choices).eval()
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{folder}: transformers {transformers.__version__} does not open it, so nothing was compared: {reason}") from error
@@ -110,8 +99,7 @@ def _theirs(folder: Path, architecture: str, rows: Batch, pooler: bool) -> dict[
     with torch.no_grad():
         out = model(**{name: torch.tensor(value, dtype=torch.int64) for name, value in arguments.items()}, output_hidden_states=True)
     found = {"hidden": torch.stack(out.hidden_states)}
-    for name, attributes in LOGITS[ending].items():
+    for name, attributes in export.outputs.items():
         parts = [out[attribute] for attribute in attributes]
-        if parts[0] is not None:
-            found[name] = parts[0] if len(parts) == 1 else torch.stack(parts, dim=-1)
+        found[name] = parts[0] if len(parts) == 1 else torch.stack(parts, dim=-1)
     return {name: value.numpy() for name, value in found.items()}

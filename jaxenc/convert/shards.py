@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jaxenc.convert.pytorch import pytorch
-from jaxenc.convert.weights import ADVICE, AGAIN, Tensor, read_json, safetensors
+from jaxenc.convert.weights import ADVICE, AGAIN, Tensor, safetensors
+from jaxenc.data.files import read_json
 from jaxenc.errors import UserError
 
 
@@ -22,7 +23,7 @@ def open_folder(folder: Path) -> dict[str, Tensor]:
 
 
 def _sharded(index: Path, reader: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
-    table = read_json(index).get("weight_map")
+    table = read_json(index, AGAIN).get("weight_map")
     if not isinstance(table, dict) or not all(isinstance(file, str) and Path(file).name == file for file in table.values()):
         raise UserError(f"{index}: holds no weight_map of tensors to files beside it: {AGAIN}")
     out: dict[str, Tensor] = {}

@@ -1,21 +1,22 @@
-"""A BERT checkpoint of google-research (TensorFlow 1), in; TensorFlow is not needed."""
+"""A TensorFlow 1 checkpoint that the authors of a paper published, in; TensorFlow is not needed."""
 
 import re
 import sys
 from pathlib import Path
 
-from jaxenc.convert import bert, bert_config, bundle, hf, weights
-from jaxenc.convert.hf import Imported
+from jaxenc.convert import FAMILIES, bundle, model
 from jaxenc.convert.weights import Tensor
+from jaxenc.data.files import read_json
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.errors import UserError
+from jaxenc.pretrained import Model
 
 # What optimizers and the training loop leave beside the weights: google-research's Adam, NVIDIA's LAMB, TensorFlow's own.
 NOT_WEIGHTS = re.compile(r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|beta[12]_power(_\d+)?|global_step)")
 ENDINGS = re.compile(r"\.(index|meta|data-\d+-of-\d+)")
 
 
-def open(prefix: Path) -> dict[str, Tensor]:
+def open_checkpoint(prefix: Path) -> dict[str, Tensor]:
     """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without an optimizer's; reads no values.
 
     Raises UserError when `prefix` is a folder or one of the files, and for an index that is missing or damaged.
@@ -30,25 +31,27 @@ def open(prefix: Path) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in bundle.read_index(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
 
 
-def load(prefix: Path, tokenizer: str = "") -> Imported:
-    """The model of a checkpoint, in float32: its weights, and bert_config.json and vocab.txt beside them, as google's archives hold them.
+def load(prefix: Path, tokenizer: str = "") -> Model:
+    """The model of a checkpoint, in float32: its weights, and its config and vocabulary beside them, as google's archives hold them.
 
-    `hidden_act: gelu` is the tanh form here (modeling.py), and LayerNorm's epsilon 1e-12. Classes have no names: LABEL_0, LABEL_1 ...
     tokenizer: as in `hf.load`. Whether texts are lower-cased is written nowhere, so the vocabulary tells: one with capital letters is
     for texts as they are, one without could not spell them. tokenizer_config.json or tokenizer.json beside it wins.
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
-    tensors, where = open(prefix), prefix.parent / "bert_config.json"
-    model = bert_config.model_of(weights.read_json(where), "google", where)
-    heads = bert.heads_of(tensors, bert.GOOGLE, "")
-    labels = tuple(f"LABEL_{i}" for i in range(tensors["output_weights"].shape[0])) if "classifier" in heads else ()
-    return hf.convert(prefix, model, heads, labels, bert.GOOGLE, tensors, _tokenizer(prefix.parent, tokenizer))
+    tensors = open_checkpoint(prefix)
+    by_config = {prefix.parent / family.google_config: family for family in FAMILIES.values()}
+    where = next((path for path in by_config if path.is_file()), None)
+    if where is None:
+        wanted = " or ".join(path.name for path in by_config)
+        raise UserError(f"{prefix.parent}: holds no {wanted}: put the one that was published with the checkpoint beside it")
+    found = by_config[where].read_google(read_json(where, "copy it again"), tensors, where)
+    return model.build(found, tensors, _tokenizer(prefix.parent, tokenizer), prefix)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     path = folder / "vocab.txt"
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
-        return hf.open_tokenizer(folder, choice)
+        return model.open_tokenizer(folder, choice)
     uncased = wordpiece.from_vocab(path, lowercase=True, strip_accents=True)
     pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)

@@ -17,7 +17,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxenc.data.files import user_errors
+from jaxenc.data.files import json_object, user_errors
 from jaxenc.errors import UserError
 
 LARGEST_HEADER = 100_000_000  # bytes, the limit that the format sets
@@ -43,34 +43,6 @@ class Tensor:
     read: Callable[[], np.ndarray]
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; UserError when there is none."""
-    with user_errors(path, ADVICE):
-        text = path.read_bytes()
-    try:
-        return _object(text)
-    except ValueError as error:
-        raise UserError(f"{path}: not a JSON object ({error}): {AGAIN}") from error
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    """ValueError for anything but one JSON object without a repeated key."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        out = dict(pairs)
-        if len(out) != len(pairs):
-            raise ValueError("a key is repeated")
-        return out
-
-    try:
-        data = json.loads(text.decode("utf-8"), object_pairs_hook=once)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    if not isinstance(data, dict):
-        raise ValueError(f"holds {type(data).__name__}")
-    return data
-
-
 def safetensors(path: Path) -> dict[str, Tensor]:
     """{name: Tensor} of one safetensors file. The header is checked against the file's size before anything is believed."""
     with user_errors(path, ADVICE), open(path, "rb") as file:
@@ -83,7 +55,7 @@ def safetensors(path: Path) -> dict[str, Tensor]:
         text = file.read(length)
     start, end = 8 + length, 0
     try:
-        header = _object(text)
+        header = json_object(text)
         header.pop("__metadata__", None)
         parts = sorted((_part(name, fields) for name, fields in header.items()), key=lambda part: part[1:3])
     except ValueError as error:

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from jaxenc.errors import UserError
 
@@ -32,17 +33,25 @@ def write_bytes(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read_json(path: Path, advice: str) -> dict:
+def json_object(content: bytes) -> dict[str, Any]:
+    """The JSON object in `content`; ValueError, which says what is there instead, when it is none."""
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from error
+    if not isinstance(data, dict):
+        raise ValueError("holds no JSON object")
+    return data
+
+
+def read_json(path: Path, advice: str) -> dict[str, Any]:
     """The JSON object in a file. Raises UserError `path`: what is wrong; `advice` when it cannot be read or holds none."""
     with user_errors(path, advice):
         content = path.read_bytes()
     try:
-        data = json.loads(content)
+        return json_object(content)
     except ValueError as error:
-        raise UserError(f"{path}: not JSON ({error}); {advice}") from error
-    if not isinstance(data, dict):
-        raise UserError(f"{path}: holds no JSON object; {advice}")
-    return data
+        raise UserError(f"{path}: {error}; {advice}") from error
 
 
 def must_be_new(out: Path, flag: str) -> None:

@@ -1,5 +1,6 @@
 """Folders of transformers in and out again, with all that real files vary in."""
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -11,9 +12,9 @@ import pytest
 
 from jaxenc import config, tree
 from jaxenc.convert import hf
-from jaxenc.convert.hf import Imported
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.pretrained import Model
 from jaxenc.run import from_dict
 from tests import tiny
 from tests.convert import published
@@ -26,8 +27,8 @@ def make(folder: Path, architecture: str, change: Callable[[dict], dict] = dict,
     return published.write(folder, change(published.tensors(architecture)), published.config(architecture) | settings)
 
 
-def flat(imported: Imported) -> dict[str, np.ndarray]:
-    return {path: np.asarray(leaf) for path, leaf in tree.leaves(imported.params)}
+def flat(model: Model) -> dict[str, np.ndarray]:
+    return {path: np.asarray(leaf) for path, leaf in tree.leaves(model.params)}
 
 
 def refused(folder: Path, tokenizer: str = "") -> str:
@@ -42,17 +43,17 @@ def test_in_and_out_and_in_is_the_identity(architecture: str, tmp_path: Path) ->
     """Every tensor of the folder bitwise, the class's name, and the Run through JSON."""
     folder = make(tmp_path / "theirs", architecture)
     first = hf.load(folder)
-    assert from_dict(json.loads(json.dumps(config.to_dict(first.run)))) == first.run
-    assert hf.save(tmp_path / "out", first.run, first.params, None) == architecture
+    assert from_dict(json.loads(json.dumps(config.to_dict(first.config)))) == first.config
+    assert hf.save(tmp_path / "out", first) == architecture
     wanted, found = published.tensors(architecture), published.read(tmp_path / "out" / "model.safetensors")
     assert found.keys() == wanted.keys() and all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
     again = hf.load(tmp_path / "out")
-    assert again.run == first.run
+    assert again.config == first.config
     tiny.assert_bitwise(again.params, first.params)
 
 
 def test_labels_have_their_names(tmp_path: Path) -> None:
-    run = hf.load(make(tmp_path / "theirs", "BertForTokenClassification")).run
+    run = hf.load(make(tmp_path / "theirs", "BertForTokenClassification")).config
     assert run.objective.labels == ("no", "maybe", "yes")
 
 
@@ -85,7 +86,7 @@ def copies_alone(arrays: dict) -> dict:
 def test_variants_of_one_model_are_the_same(change: Callable[[dict], dict], tmp_path: Path) -> None:
     plain = hf.load(make(tmp_path / "plain", "BertForPreTraining"))
     varied = hf.load(make(tmp_path / "varied", "BertForPreTraining", change))
-    assert varied.run == plain.run
+    assert varied.config == plain.config
     tiny.assert_bitwise(varied.params, plain.params)
 
 
@@ -110,7 +111,7 @@ def test_other_floats_become_float32(dtype: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_export_in_half_precision_rounds_once(dtype: str, tmp_path: Path) -> None:
     first = hf.load(make(tmp_path / "theirs", "BertModel"))
-    hf.save(tmp_path / "out", first.run, first.params, None, dtype)
+    hf.save(tmp_path / "out", first, dtype)
     kind = np.dtype(jnp.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     found = flat(hf.load(tmp_path / "out"))
     assert all((found[path] == array.astype(kind).astype(np.float32)).all() for path, array in flat(first).items())
@@ -119,20 +120,27 @@ def test_export_in_half_precision_rounds_once(dtype: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", ["xlm-roberta", "camembert"])
 def test_names_of_the_same_model(kind: str, tmp_path: Path) -> None:
-    run = hf.load(make(tmp_path, "RobertaForTokenClassification", model_type=kind, architectures=["Any"])).run
+    run = hf.load(make(tmp_path, "RobertaForTokenClassification", model_type=kind, architectures=["Any"])).config
     assert (run.model.first_position, run.model.positions, run.model.types) == (2, 14, 1)
+
+
+@pytest.mark.parametrize("architecture, said", [("RobertaForMaskedLM", True), ("BertForMaskedLM", True), ("BertForMaskedLM", False)])
+def test_folders_from_before_model_types_name_their_class_or_are_berts(architecture: str, said: bool, tmp_path: Path) -> None:
+    classes = [architecture] if said else None
+    run = hf.load(make(tmp_path, architecture, model_type=None, architectures=classes)).config
+    assert run.model.first_position == (2 if architecture.startswith("Roberta") else 0)
 
 
 def test_heads_are_those_whose_tensors_are_there(tmp_path: Path) -> None:
     """bert-base-uncased says BertForMaskedLM and holds a pooler and the next-sentence head; some hold a pooler more."""
     said = hf.load(make(tmp_path / "a", "BertForPreTraining", architectures=["BertForMaskedLM"]))
-    assert said.run.objective.kind == "mlm_nsp"
+    assert said.config.objective.kind == "mlm_nsp"
     pooler = published.tensors("RobertaModel", seed=1)
     more = {f"roberta.{name}": array for name, array in pooler.items() if name.startswith("pooler")}
     masked = hf.load(make(tmp_path / "b", "RobertaForMaskedLM", lambda arrays: arrays | more))
-    assert masked.run.objective.heads == ("pooler", "mlm")
+    assert masked.config.objective.heads == ("pooler", "mlm")
     bare = hf.load(make(tmp_path / "c", "BertModel", lambda a: {name: array for name, array in a.items() if "pooler" not in name}))
-    assert bare.run.objective.heads == ()
+    assert bare.config.objective.heads == ()
 
 
 def test_the_pooler_beside_a_classifier_of_robertas_is_not_used(tmp_path: Path) -> None:
@@ -167,7 +175,10 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         (dict, {"num_hidden_layers": 1}, "not known: encoder.layer.1.attention.self.query.weight"),
         (lambda a: a | {"adapter.weight": np.zeros(1, np.float32)}, {}, "not known: adapter.weight"),
         (lambda a: a | {"pooler.dense.bias": np.zeros(8, np.int64)}, {}, "of another dtype: pooler.dense.bias int64"),
-        (dict, {"model_type": "deberta"}, "its model_type is 'deberta'"),
+        (dict, {"model_type": "deberta"}, "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert can be converted"),
+        (dict, {"model_type": 3}, "its model_type is 3"),
+        (dict, {"model_type": ["bert"]}, "its model_type is ['bert']"),
+        (dict, {"model_type": None, "architectures": ["DistilBertModel"]}, "its model_type is 'DistilBertModel'"),
     ],
 )
 def test_what_does_not_fit_is_one_line(change: Callable[[dict], dict], settings: dict, words: str, tmp_path: Path) -> None:
@@ -178,7 +189,7 @@ def test_a_folder_without_a_config(tmp_path: Path) -> None:
     assert "no such folder" in refused(tmp_path / "gone")
     assert "config.json" in refused(tmp_path)
     (tmp_path / "config.json").write_text("[1")
-    assert "not a JSON object" in refused(tmp_path)
+    assert "config.json: not JSON" in refused(tmp_path)
 
 
 @pytest.fixture
@@ -194,10 +205,10 @@ def spoken(tmp_path: Path) -> Path:
 
 def test_the_tokenizer_comes_along_and_leaves_again(spoken: Path, tmp_path: Path) -> None:
     found = hf.load(spoken)
-    hf.save(tmp_path / "out", found.run, found.params, found.tokenizer)
+    hf.save(tmp_path / "out", found)
     again = hf.load(tmp_path / "out")
     assert again.tokenizer.encode([TEXT]) == found.tokenizer.encode([TEXT]) and again.tokenizer.vocabulary == found.tokenizer.vocabulary
-    assert again.run == found.run
+    assert again.config == found.config
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"tokenizer.json", "vocab.txt", "tokenizer_config.json"}
 
 
@@ -217,7 +228,8 @@ def test_a_tokenizer_whose_pad_is_not_the_models_is_one_line(spoken: Path, tmp_p
     rows = lambda arrays: {n: (a[:size] if "word_embeddings" in n else a) for n, a in arrays.items()}
     folder = make(tmp_path / "roberta", "RobertaModel", rows, vocab_size=size)
     shutil.copy(spoken / "tokenizer.json", folder)
-    assert "the tokenizer's pad id is 0 and config.json's pad_token_id 1" in refused(folder)
+    said = refused(folder)
+    assert "the tokenizer has the pad id 0, with which model.first_position would be 1 and is 2" in said
 
 
 def test_a_tokenizer_from_another_folder(spoken: Path, tmp_path: Path) -> None:
@@ -238,16 +250,16 @@ def test_fairseqs_missing_types_leave_as_a_row_of_zeros(tmp_path: Path) -> None:
     first = hf.load(make(tmp_path / "theirs", "RobertaForMaskedLM"))
     params = dict(first.params)
     params["embeddings"] = {name: leaf for name, leaf in params["embeddings"].items() if name != "type"}
-    run = config.from_dict(type(first.run), config.to_dict(first.run) | {"model": {**config.to_dict(first.run.model), "types": 0}})
-    hf.save(tmp_path / "out", run, params, None)
+    run = dataclasses.replace(first.config, model=dataclasses.replace(first.config.model, types=0))
+    hf.save(tmp_path / "out", dataclasses.replace(first, config=run, params=params))
     out = published.read(tmp_path / "out" / "model.safetensors")
     assert (out["roberta.embeddings.token_type_embeddings.weight"] == np.zeros((1, 8), np.float32)).all()
-    assert hf.load(tmp_path / "out").run.model.types == 1
+    assert hf.load(tmp_path / "out").config.model.types == 1
 
 
 def test_a_failed_export_leaves_nothing(tmp_path: Path) -> None:
     first = hf.load(make(tmp_path / "theirs", "BertModel"))
     params = {**first.params, "pooler": {"dense": {"kernel": np.full((8, 8), 1e30, np.float32), "bias": np.zeros(8, np.float32)}}}
     with pytest.raises(UserError, match="pooler.dense.weight holds numbers too large for float16"):
-        hf.save(tmp_path / "out", first.run, params, None, "float16")
+        hf.save(tmp_path / "out", dataclasses.replace(first, params=params), "float16")
     assert {path.name for path in tmp_path.iterdir()} == {"theirs"}

@@ -10,23 +10,24 @@ from jaxenc.cli.main import main
 from jaxenc.convert import parity
 from jaxenc.convert.parity import Difference
 from jaxenc.models.bert import BertConfig
+from jaxenc.run import Run
 
 
 def test_rows_are_fixed_and_padded_and_of_both_types() -> None:
-    """For RoBERTa padding is its pad id and nothing else is, since its positions follow from it."""
+    """Padding is the pad id and nothing else is, since RoBERTa's positions follow from it."""
     for config in (
         BertConfig(vocab_size=131),
         BertConfig(vocab_size=131, first_position=2, types=1),
         BertConfig(vocab_size=9, positions=1),
     ):
-        rows = parity.probe(config)
-        assert all(np.array_equal(rows[name], again) for name, again in parity.probe(config).items())
+        run, pad = Run(model=config), max(config.first_position - 1, 0)
+        rows = parity.probe(run, pad)
+        assert all(np.array_equal(rows[name], again) for name, again in parity.probe(run, pad).items())
         assert rows["tokens"].min() >= 0 and rows["tokens"].max() < config.vocab_size
         assert set(np.unique(rows["types"])) == set(range(min(config.types, 2, 1 + (config.positions > 1))))
         lengths = rows["segments"].sum(axis=1)
         assert lengths.min() == 1 and lengths.max() == min(33, config.positions)
-        if config.first_position:
-            assert np.array_equal(rows["tokens"] != config.first_position - 1, rows["segments"] == 1)
+        assert np.array_equal(rows["tokens"] != pad, rows["segments"] == 1)
 
 
 @pytest.mark.parametrize(

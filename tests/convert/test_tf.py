@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from jaxenc.convert import tf
-from jaxenc.convert.hf import Imported
 from jaxenc.errors import UserError
+from jaxenc.pretrained import Model
 from tests.convert import tf1
 from tests.parity import ours
 from tests.parity.cases import CASES, example
 
 
-def check(imported: Imported, architecture: str) -> None:
+def check(model: Model, architecture: str) -> None:
     """Every hidden state and logit is that of transformers with the tanh form of GELU."""
-    case, arrays, model = CASES[architecture], tf1.golden(architecture), ours.opened(imported)
+    case, arrays = CASES[architecture], tf1.golden(architecture)
     inputs = {name.removeprefix("inputs/"): value for name, value in arrays.items() if name.startswith("inputs/")}
     rows = example(case, inputs, model.config.model.positions_of(inputs["input_ids"]))
     expected = {name: arrays[f"gelu_new/{name}"] for name in ("hidden", *case.logits)}
@@ -27,7 +27,7 @@ def test_the_same_numbers(architecture: str, tmp_path: Path) -> None:
     """As run_pretraining.py, run_classifier.py and run_squad.py leave their checkpoints, Adam's slots and the step with them."""
     found = tf.load(tf1.archive(tmp_path, architecture))
     check(found, architecture)
-    assert found.run.model.activation == "gelu_tanh" and found.run.model.norm_epsilon == 1e-12 and found.tokenizer is None
+    assert found.config.model.activation == "gelu_tanh" and found.config.model.norm_epsilon == 1e-12 and found.tokenizer is None
 
 
 def test_a_checkpoint_that_tensorflow_wrote(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_weights_are_told_from_what_an_optimizer_left(tmp_path: Path) -> None:
     kept = ("bert/pooler/dense/kernel", "madam_m")
     left = ("global_step", "beta1_power", "bert/pooler/dense/kernel/adam_v", "bert/pooler/dense/kernel/lamb_m", "x/Adam", "x/Adam_1")
     tf1.write(tmp_path / "model", {name: np.zeros(1, np.float32) for name in (*kept, *left)})
-    assert set(tf.open(tmp_path / "model")) == set(kept)
+    assert set(tf.open_checkpoint(tmp_path / "model")) == set(kept)
 
 
 @pytest.mark.parametrize("pieces, cased", [(("Hello", "hello"), True), (("hello",), False)])
@@ -75,5 +75,5 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the tokenizer has 6 tokens and the model 131"):
         tf.load(prefix)
     (tmp_path / "bert_config.json").unlink()
-    with pytest.raises(UserError, match=r"bert_config\.json: No such file"):
+    with pytest.raises(UserError, match=r"holds no bert_config\.json: put the one"):
         tf.load(prefix)

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import google_crc32c
 import numpy as np
-
-from jaxenc.convert.crc32c import checksum, masked
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -64,7 +63,7 @@ def write(prefix: Path, tensors: Mapping[str, np.ndarray], shards: int = 1) -> N
         value = np.asarray(tensors[name], order="C")
         raw, shard = value.tobytes(), number % shards
         shape = b"".join(_message(2, _number(1, size)) for size in value.shape)
-        crc = masked(checksum(raw)).to_bytes(4, "little")
+        crc = _checksum(raw).to_bytes(4, "little")
         entry = _number(1, DTYPES[value.dtype.name]) + _message(2, shape) + _number(3, shard) + _number(4, len(data[shard]))
         entries.append((name.encode(), entry + _number(5, len(raw)) + b"\x35" + crc))
         data[shard] += raw
@@ -87,8 +86,14 @@ def _append(out: bytearray, records: list[tuple[bytes, bytes]]) -> bytes:
     """Adds one block and gives the handle to it."""
     body = b"".join(_entries(records)) + (0).to_bytes(4, "little") + (1).to_bytes(4, "little")
     handle = _varint(len(out)) + _varint(len(body))
-    out += body + b"\0" + masked(checksum(body + b"\0")).to_bytes(4, "little")
+    out += body + b"\0" + _checksum(body + b"\0").to_bytes(4, "little")
     return handle
+
+
+def _checksum(data: bytes) -> int:
+    """tensorflow/core/lib/hash/crc32c.h: rotated right by 15 bits, plus a constant, modulo 2^32."""
+    value = google_crc32c.value(data)
+    return ((value >> 15) + ((value & 0x7FFF) << 17) + 0xA282EAD8) % 2**32
 
 
 def _entries(records: list[tuple[bytes, bytes]]) -> Iterator[bytes]:

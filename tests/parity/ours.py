@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxenc import pretrained, rng, tree
-from jaxenc.convert import bert, hf, key_map, weights
+from jaxenc import rng, tree
+from jaxenc.convert import hf, key_map, weights
 from jaxenc.data.batch import Batch
-from jaxenc.objectives.heads import NAMES
 from jaxenc.pretrained import Model
 from jaxenc.tree import Tree
 
@@ -27,11 +26,6 @@ def write_folder(folder: Path, config: Mapping[str, Any], theirs: Mapping[str, n
     return folder
 
 
-def opened(imported: hf.Imported) -> Model:
-    """The Model that `pretrained.load` gives, without the way over the disk."""
-    return Model(imported.run, imported.params, imported.tokenizer, pretrained.objective_of(imported.run, imported.tokenizer))
-
-
 def loss(model: Model, params: Tree, example: Batch) -> jax.Array:
     """The loss as the trainer defines it: sum over terms of coef · sum / weight."""
     objective = model.objective
@@ -44,11 +38,9 @@ def loss(model: Model, params: Tree, example: Batch) -> jax.Array:
 
 def in_our_layout(model: Model, theirs: Mapping[str, np.ndarray]) -> Tree:
     """A tree of ours from values by transformers' names: every transform is linear, so gradients turn as weights do."""
-    layout = bert.layout_of("roberta" if model.config.model.first_position else "bert", theirs)
-    table = bert.entries(model.config.model, [head for head in NAMES if head in model.params], layout)
     shapes = {path: leaf.shape for path, leaf in tree.leaves(model.params)}
     tensors = {name: weights.Tensor(name, value.shape, value.dtype, value.copy) for name, value in theirs.items()}
-    return key_map.to_ours(table, tensors, shapes, "gradients")
+    return key_map.to_ours(hf.export(model).entries, tensors, shapes, "gradients")
 
 
 def assert_outputs(ours: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> None:

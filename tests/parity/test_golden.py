@@ -27,7 +27,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         golden = {name: file[name] for name in file.files}
     config = {**json.loads(str(golden["config"])), "hidden_act": activation, "architectures": [architecture]}
     folder = ours.write_folder(tmp_path_factory.mktemp("hf"), config, group(golden, "weights/"))
-    return CASES[architecture], ours.opened(hf.load(folder)), group(golden, "inputs/"), group(golden, f"{activation}/")
+    return CASES[architecture], hf.load(folder), group(golden, "inputs/"), group(golden, f"{activation}/")
 
 
 def test_every_hidden_state_and_logit(opened: tuple[Case, Model, dict, dict]) -> None:

@@ -77,10 +77,10 @@ TOKENS = "embeddings.word_embeddings.weight"
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How one file writes the names. family: bert, roberta or google, a column of the table; base: what stands before the encoder's
-    names; gamma: torch's norms are called gamma and beta, as the first files had it."""
+    """How one file writes the names. column: bert, roberta or google, of the table; base: what stands before the encoder's names;
+    gamma: torch's norms are called gamma and beta, as the first files had it."""
 
-    family: str
+    column: str
     base: str
     gamma: bool = False
 
@@ -88,39 +88,39 @@ class Layout:
 GOOGLE = Layout("google", "bert/")
 
 
-def layout_of(family: str, names: Collection[str]) -> Layout:
+def layout_of(column: str, names: Collection[str]) -> Layout:
     """The layout of a file of transformers. The base is `bert.`, `roberta.` or, where the encoder was saved alone, mostly nothing."""
     bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
-    bases += [f"{family}." for name in names if name.startswith(f"{family}.")]
-    return Layout(family, bases[0] if bases else "", any(name.endswith(".gamma") for name in names))
+    bases += [f"{column}." for name in names if name.startswith(f"{column}.")]
+    return Layout(column, bases[0] if bases else "", any(name.endswith(".gamma") for name in names))
 
 
 def entries(config: BertConfig, heads: Collection[str], layout: Layout) -> tuple[Entry, ...]:
     """The table of one model: the encoder and `heads`, some of `objectives.heads.NAMES`, in the order of PARTS.
 
-    Raises ValueError for a head that this family's files do not have.
+    Raises ValueError for a head that this column does not have.
     """
     parts = [part for part in PARTS if part.head in ("", *heads) and (config.types or "/type/" not in part.ours)]
     return tuple(entry for part in parts for entry in _of_part(part, config, layout, "classifier" in heads))
 
 
 def _of_part(part: Part, config: BertConfig, layout: Layout, classifies: bool) -> Iterator[Entry]:
-    name = getattr(part, layout.family)
+    name = getattr(part, layout.column)
     if name == NONE:
-        raise ValueError(f"the layout {layout.family} has no head {part.head}")
+        raise ValueError(f"the layout {layout.column} has no head {part.head}")
     base = layout.base if part.head in ("", "pooler") else ""
-    if classifies and part.head == "pooler" and layout.family == "roberta":
+    if classifies and part.head == "pooler" and layout.column == "roberta":
         # RoBERTa's classification head has a dense layer of its own, which is what a pooler is; the encoder's pooler is not used.
         base, name = "", "classifier.dense"
     for n in range(config.layers if "{n}" in name else 1):
         for ours, torch, google, from_torch, from_google in LEAVES[part.kind]:
             if part.kind == "norm" and layout.gamma:
                 torch = google.replace("/", ".")
-            suffix, transform = (google, from_google) if layout.family == "google" else (torch, from_torch)
+            suffix, transform = (google, from_google) if layout.column == "google" else (torch, from_torch)
             path = part.ours.format(layer=layer_name(n)) + ours
             if part.kind in ("vocabulary", "bias"):
                 transform = transform.then(rows(config.vocab_size))
-            copy = COPIES[layout.family].get(path)
+            copy = COPIES[layout.column].get(path)
             yield Entry(base + name.format(n=n) + suffix, path, transform, (copy,) if copy else ())
 
 
@@ -132,7 +132,7 @@ def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple
     """
     one = BertConfig(layers=1)
     has = lambda head: any(entry.theirs in names for part in PARTS if part.head == head for entry in _of_part(part, one, layout, False))
-    published = [part.head for part in PARTS if part.head and getattr(part, layout.family) != NONE]
+    published = [part.head for part in PARTS if part.head and getattr(part, layout.column) != NONE]
     found = {head for head in published if has(head)}
     if {"classifier", "tags"} <= found:
         texts = architecture.endswith("ForSequenceClassification")
@@ -146,5 +146,5 @@ def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple
 def skipped(layout: Layout, heads: Collection[str]) -> tuple[str, ...]:
     """Patterns of transformers' names that hold no parameter: buffers of ids, and the pooler beside a classifier of RoBERTa's."""
     base = re.escape(layout.base)
-    unused = (base + r"pooler\.dense\.(weight|bias)",) if layout.family == "roberta" and "classifier" in heads else ()
+    unused = (base + r"pooler\.dense\.(weight|bias)",) if layout.column == "roberta" and "classifier" in heads else ()
     return (base + r"embeddings\.(position_ids|token_type_ids)", *unused)

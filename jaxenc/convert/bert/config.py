@@ -15,18 +15,22 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.run import Run
 
-# model_type: the columns of the table of names that its files follow.
-FAMILIES = {"bert": "bert", "roberta": "roberta", "xlm-roberta": "roberta", "camembert": "roberta"}
 CLASSES = {"bert": "Bert", "roberta": "Roberta"}
-# Heads of the class that transformers has for them, the first that fits; a file may hold more than its class uses.
-ARCHITECTURES = (
-    (("pooler", "classifier"), "ForSequenceClassification"),
-    (("tags",), "ForTokenClassification"),
-    (("spans",), "ForQuestionAnswering"),
-    (("pooler", "mlm", "next_sentence"), "ForPreTraining"),
-    (("mlm",), "ForMaskedLM"),
-    (("pooler", "next_sentence"), "ForNextSentencePrediction"),
-    ((), "Model"),
+# Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is
+# taken; a file may hold more than its class uses.
+ENDINGS: tuple[tuple[tuple[str, ...], str, Mapping[str, tuple[str, ...]]], ...] = (
+    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
+    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
+    (
+        ("pooler", "mlm", "next_sentence"),
+        "ForPreTraining",
+        {"mlm": ("prediction_logits",), "next_sentence": ("seq_relationship_logits",)},
+    ),
+    (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
+    (("pooler", "next_sentence"), "ForNextSentencePrediction", {"next_sentence": ("logits",)}),
+    (("pooler",), "Model", {"pooled": ("pooler_output",)}),
+    ((), "Model", {}),
 )
 FIELDS = {
     "vocab_size": "vocab_size",
@@ -56,37 +60,26 @@ MOST_CLASSES = 1_000_000
 HIDDEN_ACT = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh": "tanh"}
 
 
-def family_of(data: Mapping[str, Any], where: Path) -> str:
-    """bert or roberta. Raises UserError for another model, and for variants of these two that we do not compute."""
-    # Folders from before 2020 name only the class, and those from before other models than BERT not even that.
-    named = architecture_of(data) or "BertModel"
-    kind = data.get("model_type") or next((kind for kind in FAMILIES if named.lower().startswith(kind)), named)
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        raise UserError(f"{where}: its model_type is {kind!r}: {', '.join(FAMILIES)} can be converted")
+def column_of(data: Mapping[str, Any], where: Path) -> str:
+    """The column of the table of names, bert or roberta, that a config.json follows. Raises UserError for what we do not compute."""
     if data.get("position_embedding_type", "absolute") != "absolute":
         raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")
     for flag in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
         if data.get(flag):
             raise UserError(f"{where}: {flag} is set: only encoders can be converted")
-    return FAMILIES[kind]
+    return "bert" if data["model_type"] == "bert" else "roberta"
 
 
-def architecture_of(data: Mapping[str, Any]) -> str:
-    """The class that saved the folder, such as BertForMaskedLM, or ''."""
-    names = data.get("architectures")
-    return str(names[0]) if isinstance(names, list) and names else ""
-
-
-def model_of(data: Mapping[str, Any], family: str, where: Path) -> BertConfig:
+def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
     """The model that a config.json or google-research's bert_config.json describes; what it does not say has BERT-base's value.
 
-    family: bert, roberta or google. Raises UserError, which begins with `where`, for an activation or a number that we do not have.
+    column: bert, roberta or google. Raises UserError, which begins with `where`, for an activation or a number that we do not have.
     """
-    known = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"} if family == "google" else ACTIVATIONS
+    known = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"} if column == "google" else ACTIVATIONS
     activation = data.get("hidden_act", "gelu")
     if not isinstance(activation, str) or activation not in known:
         raise UserError(f"{where}: hidden_act is {activation!r}: {', '.join(known)} can be converted")
-    rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if family == "roberta" else -1
+    rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
     if type(rows) is not int or type(pad) is not int:
         raise UserError(f"{where}: max_position_embeddings is {rows!r} and pad_token_id {pad!r}: both are whole numbers")
     if huge := [name for name in (*FIELDS.values(), "max_position_embeddings") if type(data.get(name)) is int and data[name] >= 1 << 31]:
@@ -123,31 +116,31 @@ def run_of(model: BertConfig, heads: Collection[str], labels: tuple[str, ...]) -
     return dataclasses.replace(Run(objective, model), data=dataclasses.replace(Run().data, length=model.positions))
 
 
-def check(model: BertConfig, heads: Collection[str], family: str, where: Path) -> None:
+def refuse(model: BertConfig, heads: Collection[str], column: str, where: str | Path) -> None:
     """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
-    if family == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
+    if column == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' RoBERTa has gelu_erf in its head whatever is set")
-    if family == "roberta" and "next_sentence" in heads:
+    if column == "roberta" and "next_sentence" in heads:
         raise UserError(f"{where}: transformers' RoBERTa has no next-sentence head: train one with model.first_position 0 for that")
     if {"classifier", "tags"} <= set(heads):
         raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
 
 
-def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None, dtype: str) -> dict[str, Any]:
-    """What transformers' AutoConfig reads of a model of ours.
+def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
+    """What transformers' AutoConfig reads of a model of ours, and {our output: attributes} of the class that it names.
 
-    vocabulary: the tokenizer's, None without one. dtype: of the weights, such as float32.
+    vocabulary: the tokenizer's, None without one.
     Raises UserError where positions do not start as in BERT (0) or RoBERTa (after the pad id).
     """
     model = run.model
     pad = vocabulary.pad if vocabulary else max(model.first_position - 1, 0)
     if model.first_position not in (0, pad + 1):
         raise UserError(f"model.first_position is {model.first_position}: transformers has 0 (BERT) and {pad + 1}, one after the pad id")
-    family = "roberta" if model.first_position else "bert"
-    fitting = next(name for needed, name in ARCHITECTURES if set(needed) <= set(heads))
+    column = "roberta" if model.first_position else "bert"
+    ending, outputs = next((ending, outputs) for needed, ending, outputs in ENDINGS if set(needed) <= set(heads))
     data = {
-        "architectures": [CLASSES[family] + fitting],
-        "model_type": family,
+        "architectures": [CLASSES[column] + ending],
+        "model_type": column,
         **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
         "type_vocab_size": max(model.types, 1),
         "hidden_act": HIDDEN_ACT[model.activation],
@@ -155,11 +148,10 @@ def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None,
         "pad_token_id": pad,
         "position_embedding_type": "absolute",
         "tie_word_embeddings": True,
-        "dtype": dtype,
     }
-    if family == "roberta" and vocabulary:
+    if column == "roberta" and vocabulary:
         data |= {"bos_token_id": vocabulary.cls, "eos_token_id": vocabulary.sep}
     if isinstance(run.objective, HeadsConfig) and run.objective.labels:
         labels = run.objective.labels
         data |= {"id2label": {str(i): name for i, name in enumerate(labels)}, "label2id": {name: i for i, name in enumerate(labels)}}
-    return data
+    return data, outputs

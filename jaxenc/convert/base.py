@@ -1,0 +1,50 @@
+"""What a family of models says of its files: all that the converters ask of it."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxenc.convert.key_map import Entry
+from jaxenc.convert.weights import Tensor
+from jaxenc.pretrained import Model
+from jaxenc.run import Run
+from jaxenc.tree import Tree
+
+
+@dataclasses.dataclass(frozen=True)
+class Import:
+    """How files of theirs become a model of ours. entries: the key map; skipped: patterns of their names that hold no parameter."""
+
+    run: Run
+    entries: tuple[Entry, ...]
+    skipped: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+    """A model of ours as transformers has it. config: its config.json, whose first `architectures` is the class that opens it;
+    params: those that `entries` name; outputs: {our output: attributes of what the class returns}, for the check, hidden states apart."""
+
+    config: dict[str, Any]
+    entries: tuple[Entry, ...]
+    params: Tree
+    outputs: Mapping[str, tuple[str, ...]]
+
+
+# The content of a config file, the tensors beside it by name, and the config's path, with which every message begins.
+Reader = Callable[[Mapping[str, Any], Mapping[str, Tensor], Path], Import]
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """An entry of `FAMILIES`, under the `kind` of its config and under each model_type that transformers has for it.
+
+    read: a folder of transformers, whose config names its model_type; write: the way back; read_google: a TensorFlow checkpoint of the
+    paper's authors, beside whose weights lies the config `google_config`. All three raise UserError for what cannot be converted.
+    """
+
+    read: Reader
+    write: Callable[[Model], Export]
+    google_config: str
+    read_google: Reader

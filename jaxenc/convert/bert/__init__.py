@@ -1,0 +1,65 @@
+"""BERT and RoBERTa: folders of transformers in and out, checkpoints of google-research/bert in."""
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxenc import tree
+from jaxenc.convert.base import Export, Family, Import
+from jaxenc.convert.bert import config as configs
+from jaxenc.convert.bert import names
+from jaxenc.convert.bert.names import GOOGLE, Layout
+from jaxenc.convert.weights import Tensor
+from jaxenc.errors import UserError
+from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.heads import NAMES
+from jaxenc.pretrained import Model
+
+
+def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The model of a folder of transformers; its heads are those whose tensors are there."""
+    column = configs.column_of(config, where)
+    layout = names.layout_of(column, tensors)
+    heads = names.heads_of(tensors, layout, str((config.get("architectures") or [""])[0]))
+    labels = configs.labels_of(config, where) if {"classifier", "tags"} & set(heads) else ()
+    model = configs.model_of(config, column, where)
+    configs.refuse(model, heads, column, where)
+    return _import(model, heads, labels, layout, tensors, where)
+
+
+def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The model of a checkpoint of google-research/bert.
+
+    `hidden_act: gelu` is the tanh form here (modeling.py), and LayerNorm's epsilon 1e-12. Classes have no names: LABEL_0, LABEL_1 ...
+    """
+    heads = names.heads_of(tensors, GOOGLE, "")
+    labels = tuple(f"LABEL_{i}" for i in range(tensors["output_weights"].shape[0])) if "classifier" in heads else ()
+    return _import(configs.model_of(config, "google", where), heads, labels, GOOGLE, tensors, where)
+
+
+def write(ours: Model) -> Export:
+    """The model as transformers has it; an encoder without heads as BertModel or RobertaModel saves itself, names bare."""
+    heads = [name for name in NAMES if name in ours.params]
+    config, outputs = configs.config_json(ours.config, heads, ours.tokenizer.vocabulary if ours.tokenizer else None)
+    column, model, params = config["model_type"], ours.config.model, ours.params
+    configs.refuse(model, heads, column, "this model")
+    if not model.types:
+        # transformers always adds a row of types: zeros change nothing.
+        model = dataclasses.replace(model, types=1)
+        params = tree.merge(params, {"embeddings": {"type": {"table": np.zeros((1, model.width), np.float32)}}})
+    layout = Layout(column, f"{column}." if set(heads) - {"pooler"} else "")
+    return Export(config, names.entries(model, heads, layout), params, outputs)
+
+
+def _import(
+    model: BertConfig, heads: Collection[str], labels: tuple[str, ...], layout: Layout, tensors: Mapping[str, Tensor], where: Path
+) -> Import:
+    if model.layers > len(tensors):
+        raise UserError(f"{where}: its config has {model.layers} layers and there are {len(tensors)} tensors: both must belong together")
+    return Import(configs.run_of(model, heads, labels), names.entries(model, heads, layout), names.skipped(layout, heads))
+
+
+BERT = Family(read, write, "bert_config.json", read_google)

@@ -1,0 +1,58 @@
+"""The last step of every import: tensors and a tokenizer become a model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from jaxenc import tree
+from jaxenc.config import to_dict
+from jaxenc.convert import key_map
+from jaxenc.convert.base import Import
+from jaxenc.convert.weights import Tensor
+from jaxenc.data import tokenizers
+from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.errors import UserError
+from jaxenc.pretrained import Model, objective_of
+from jaxenc.run import Run
+from jaxenc.train.state import parameters
+
+# Any of them in a folder means that it has a tokenizer, of a kind that we open or not.
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
+WITHOUT = "`--tokenizer none` converts without it"
+
+
+def build(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | None, where: Path) -> Model:
+    """The model that a family found in `tensors`, in float32. where: what messages call the source.
+
+    Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
+    """
+    _check_tokenizer(tokenizer, found.run, where)
+    objective = objective_of(found.run, tokenizer)
+    shapes = {path: leaf.shape for path, leaf in tree.leaves(parameters(objective)[0])}
+    params = key_map.to_ours(found.entries, tensors, shapes, str(where), found.skipped)
+    return Model(found.run, params, tokenizer, objective)
+
+
+def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
+    """The tokenizer of `choice`: another folder, 'none' for no tokenizer, '' for the folder's own, or none where it has no such files.
+
+    Raises UserError for one that we do not open.
+    """
+    if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
+        return None
+    try:
+        return tokenizers.load(Path(choice).expanduser() if choice else folder)
+    except UserError as error:
+        raise UserError(f"{error}; {WITHOUT}") from error
+
+
+def _check_tokenizer(tokenizer: Tokenizer | None, run: Run, where: Path) -> None:
+    """A tokenizer fits where it changes nothing in the run."""
+    if tokenizer is None or run.with_vocabulary(tokenizer.vocabulary) == run:
+        return
+    size, pad = tokenizer.vocabulary.size, tokenizer.vocabulary.pad
+    fault = f"has {size} tokens and the model {run.model.vocab_size} embedding rows"
+    if size == run.model.vocab_size:
+        model, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
+        differ = [f"model.{name} would be {fitting[name]} and is {model[name]}" for name in model if model[name] != fitting[name]]
+        fault = f"has the pad id {pad}, with which {', '.join(differ)}"
+    raise UserError(f"{where}: the tokenizer {fault}: name the right one with --tokenizer DIR; {WITHOUT}")
