@@ -23,8 +23,11 @@ class Import:
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """A model of ours as transformers has it. config: its config.json, whose first `architectures` is the class that opens it;
-    params: those that `entries` name; outputs: {our output: attributes of what the class returns}, for the check, hidden states apart."""
+    """A model of ours as transformers has it. config: its config.json; params: those that `entries` name.
+
+    For the check: the first of the config's `architectures` opens it, `pad_token_id` pads its rows, and outputs are {our output:
+    attributes of what that class returns}, hidden states apart.
+    """
 
     config: dict[str, Any]
     entries: tuple[Entry, ...]
@@ -48,3 +51,9 @@ class Family:
     write: Callable[[Model], Export]
     google_config: str
     read_google: Reader
+
+
+def class_of(config: Mapping[str, Any]) -> str:
+    """The class of transformers that a config.json names, such as BertForMaskedLM, or ''."""
+    names = config.get("architectures")
+    return str(names[0]) if isinstance(names, list) and names else ""

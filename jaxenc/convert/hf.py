@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.convert import FAMILIES, key_map, model, shards, weights
-from jaxenc.convert.base import Export
+from jaxenc.convert.base import Export, class_of
 from jaxenc.data.files import made, read_json
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
@@ -31,8 +31,7 @@ def _config(path: Path) -> dict[str, Any]:
     """config.json, always with a `model_type`, one of FAMILIES."""
     config = read_json(path, weights.ADVICE)
     # Folders from before 2020 name only the class, and those from before other models than BERT not even that.
-    classes = config.get("architectures")
-    named = str(classes[0]) if isinstance(classes, list) and classes else "BertModel"
+    named = class_of(config) or "BertModel"
     kind = config.get("model_type") or next((kind for kind in FAMILIES if named.lower().startswith(kind)), named)
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise UserError(f"{path}: its model_type is {kind!r}: {', '.join(FAMILIES)} can be converted")
@@ -57,4 +56,4 @@ def save(out: Path, ours: Model, dtype: str = "float32") -> str:
         (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
         if ours.tokenizer is not None:
             ours.tokenizer.save(folder)
-    return theirs.config["architectures"][0]
+    return class_of(theirs.config)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc.convert import hf
-from jaxenc.convert.base import Export
+from jaxenc.convert.base import Export, class_of
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
@@ -86,7 +86,7 @@ def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    opens = getattr(transformers, export.config["architectures"][0])
+    opens = getattr(transformers, class_of(export.config))
     choices: dict[str, Any] = {}
     if "add_pooling_layer" in inspect.signature(opens).parameters and "pooled" not in export.outputs:
         choices["add_pooling_layer"] = False

@@ -1,5 +1,6 @@
 """TensorFlow's checkpoint format: what TensorFlow wrote, what we wrote, and what is damaged."""
 
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -78,6 +79,13 @@ def test_every_cut_and_every_flipped_byte_of_an_index_is_one_line_or_harmless(tm
             assert [t.shape for t in found.values()] == [(3, 1), (3, 2)] and len(content) == len(whole)
         except UserError as error:
             assert "\n" not in str(error) and "not a sound TensorFlow checkpoint" in str(error)
+
+
+def test_a_missing_checksum_library_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google_crc32c", None)
+    with pytest.raises(UserError) as error:
+        bundle.read_index(GOLDEN / "tf" / "model.ckpt")
+    assert "pip install 'jaxenc[tf]'" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_what_this_reader_does_not_take_is_one_line(tmp_path: Path) -> None:

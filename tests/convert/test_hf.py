@@ -188,8 +188,14 @@ def test_what_does_not_fit_is_one_line(change: Callable[[dict], dict], settings:
 def test_a_folder_without_a_config(tmp_path: Path) -> None:
     assert "no such folder" in refused(tmp_path / "gone")
     assert "config.json" in refused(tmp_path)
-    (tmp_path / "config.json").write_text("[1")
-    assert "config.json: not JSON" in refused(tmp_path)
+    for text, words in (
+        ("[1", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[1]", "holds no JSON object"),
+        ('{"architectures": 3}', "no model."),
+    ):
+        (tmp_path / "config.json").write_text(text)
+        assert words in refused(tmp_path)
 
 
 @pytest.fixture

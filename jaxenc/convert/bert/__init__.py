@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc import tree
-from jaxenc.convert.base import Export, Family, Import
+from jaxenc.convert.base import Export, Family, Import, class_of
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
@@ -23,7 +23,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     """The model of a folder of transformers; its heads are those whose tensors are there."""
     column = configs.column_of(config, where)
     layout = names.layout_of(column, tensors)
-    heads = names.heads_of(tensors, layout, str((config.get("architectures") or [""])[0]))
+    heads = names.heads_of(tensors, layout, class_of(config))
     labels = configs.labels_of(config, where) if {"classifier", "tags"} & set(heads) else ()
     model = configs.model_of(config, column, where)
     configs.refuse(model, heads, column, where)

@@ -18,15 +18,11 @@ from jaxenc.run import Run
 CLASSES = {"bert": "Bert", "roberta": "Roberta"}
 # Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is
 # taken; a file may hold more than its class uses.
-ENDINGS: tuple[tuple[tuple[str, ...], str, Mapping[str, tuple[str, ...]]], ...] = (
+ENDINGS = (
     (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
     (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
     (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
-    (
-        ("pooler", "mlm", "next_sentence"),
-        "ForPreTraining",
-        {"mlm": ("prediction_logits",), "next_sentence": ("seq_relationship_logits",)},
-    ),
+    (("pooler", "mlm", "next_sentence"), "ForPreTraining", {"mlm": ("prediction_logits",), "next_sentence": ("seq_relationship_logits",)}),
     (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
     (("pooler", "next_sentence"), "ForNextSentencePrediction", {"next_sentence": ("logits",)}),
     (("pooler",), "Model", {"pooled": ("pooler_output",)}),
