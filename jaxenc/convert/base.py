@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.convert.key_map import Entry
-from jaxenc.convert.weights import Tensor
+from jaxenc.convert.tensor import Tensor
 from jaxenc.pretrained import Model
 from jaxenc.run import Run
 from jaxenc.tree import Tree

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxenc.convert.weights import BFLOAT16, Tensor
+from jaxenc.convert.tensor import BFLOAT16, Tensor
 from jaxenc.data.files import user_errors
 from jaxenc.errors import UserError
 

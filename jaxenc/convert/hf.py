@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert import FAMILIES, key_map, model, shards, weights
+from jaxenc.convert import FAMILIES, key_map, model, safetensors, weights
 from jaxenc.convert.base import Export, class_of
+from jaxenc.convert.tensor import ADVICE
 from jaxenc.data.files import made, read_json
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
@@ -22,14 +23,14 @@ def load(folder: Path, tokenizer: str = "") -> Model:
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
-    config, tensors = _config(folder / "config.json"), shards.open_folder(folder)
+    config, tensors = _config(folder / "config.json"), weights.open_folder(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
     return model.build(found, tensors, model.open_tokenizer(folder, tokenizer), folder)
 
 
 def _config(path: Path) -> dict[str, Any]:
     """config.json, always with a `model_type`, one of FAMILIES."""
-    config = read_json(path, weights.ADVICE)
+    config = read_json(path, ADVICE)
     # Folders from before 2020 name only the class, and those from before other models than BERT not even that.
     named = class_of(config) or "BertModel"
     kind = config.get("model_type") or next((kind for kind in FAMILIES if named.lower().startswith(kind)), named)
@@ -52,7 +53,7 @@ def save(out: Path, ours: Model, dtype: str = "float32") -> str:
     theirs = export(ours)
     arrays = key_map.to_theirs(theirs.entries, theirs.params)
     with made(out) as folder:
-        weights.write_safetensors(folder / "model.safetensors", arrays, weights.NAMED[dtype])
+        safetensors.write(folder / "model.safetensors", arrays, safetensors.NAMED[dtype])
         (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
         if ours.tokenizer is not None:
             ours.tokenizer.save(folder)

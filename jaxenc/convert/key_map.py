@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxenc import tree
-from jaxenc.convert.weights import Tensor, as_dtype, contiguous
+from jaxenc.convert.tensor import Tensor, as_dtype, contiguous
 from jaxenc.errors import UserError
 from jaxenc.layers.embed import padded
 from jaxenc.tree import Tree

@@ -7,7 +7,7 @@ from jaxenc import tree
 from jaxenc.config import to_dict
 from jaxenc.convert import key_map
 from jaxenc.convert.base import Import
-from jaxenc.convert.weights import Tensor
+from jaxenc.convert.tensor import Tensor
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxenc.convert.weights import ADVICE, BFLOAT16, NAMED, Tensor
+from jaxenc.convert.safetensors import NAMED
+from jaxenc.convert.tensor import ADVICE, BFLOAT16, Tensor
 from jaxenc.data.files import user_errors
 from jaxenc.errors import UserError
 
 RENEWED = 1 << 28  # bytes read from a mapping until it is made anew
 
 
-def pytorch(path: Path) -> dict[str, Tensor]:
+def read(path: Path) -> dict[str, Tensor]:
     """{name: Tensor} of a file that torch.save wrote: tensors by name and nothing else, without running anything that is in it.
 
     Raises UserError where torch is not installed, does not accept the file as weights, or finds anything but tensors in it.

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from jaxenc.convert import FAMILIES, bundle, model
-from jaxenc.convert.weights import Tensor
+from jaxenc.convert.tensor import Tensor
 from jaxenc.data.files import read_json
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.errors import UserError

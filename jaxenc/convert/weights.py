@@ -1,137 +1,39 @@
-"""Tensors that are still in their file, and the safetensors format.
+"""The weights of a transformers folder, whatever files they are in: one of safetensors or PyTorch, or an index and its shards."""
 
-We read it ourselves. The library maps the whole file, and mapped pages stay in memory beside the arrays made from them (203 MB
-for a file of 91 MB, measured), and its NumPy side knows no bfloat16 (0.8.0). The format: the length of the header, u64; the header, JSON
-{name: {dtype, shape, data_offsets}}; the raw values, row by row, little endian.
-"""
-
-import dataclasses
-import functools
-import json
-import math
-import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
-from jaxenc.data.files import json_object, user_errors
+from jaxenc.convert import pytorch, safetensors
+from jaxenc.convert.tensor import ADVICE, AGAIN, Tensor
+from jaxenc.data.files import read_json
 from jaxenc.errors import UserError
 
-LARGEST_HEADER = 100_000_000  # bytes, the limit that the format sets
-BFLOAT16 = np.dtype(jnp.bfloat16)
-DTYPES = {
-    "F64": np.dtype("float64"), "F32": np.dtype("float32"), "F16": np.dtype("float16"), "BF16": BFLOAT16,
-    "I64": np.dtype("int64"), "I32": np.dtype("int32"), "I16": np.dtype("int16"), "I8": np.dtype("int8"),
-    "U64": np.dtype("uint64"), "U32": np.dtype("uint32"), "U16": np.dtype("uint16"), "U8": np.dtype("uint8"), "BOOL": np.dtype("bool"),
-}  # fmt: skip
-NAMED = {dtype.name: dtype for dtype in DTYPES.values()}
-CODES = {dtype: code for code, dtype in DTYPES.items()}
-ADVICE = "name a folder that transformers wrote"
-AGAIN = "copy or download it again"
 
+def open_folder(folder: Path) -> dict[str, Tensor]:
+    """{name: Tensor} of a transformers folder: the first that is there of model.safetensors, its index, pytorch_model.bin, its index.
 
-@dataclasses.dataclass(frozen=True)
-class Tensor:
-    """A tensor that is still in its file. read() returns a new array of `shape` and `dtype`, and keeps nothing."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    read: Callable[[], np.ndarray]
-
-
-def safetensors(path: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of one safetensors file. The header is checked against the file's size before anything is believed."""
-    with user_errors(path, ADVICE), open(path, "rb") as file:
-        size, first = path.stat().st_size, file.read(8)
-        length = struct.unpack("<Q", first)[0] if len(first) == 8 else size
-        if first == b"version ":
-            raise UserError(f"{path}: a pointer of git-lfs and not the file: run `git lfs pull` there")
-        if length > min(LARGEST_HEADER, size - 8):
-            raise UserError(f"{path}: no safetensors file, or truncated: {size} bytes, and a header of {length} is announced: {AGAIN}")
-        text = file.read(length)
-    start, end = 8 + length, 0
-    try:
-        header = json_object(text)
-        header.pop("__metadata__", None)
-        parts = sorted((_part(name, fields) for name, fields in header.items()), key=lambda part: part[1:3])
-    except ValueError as error:
-        raise UserError(f"{path}: its header is damaged: {error}: {AGAIN}") from error
-    for (name, *_), begin, stop in parts:
-        if begin != end:
-            raise UserError(f"{path}: the tensor {name} starts at byte {begin} of the data and {end} is next: {AGAIN}")
-        end = stop
-    if start + end != size:
-        raise UserError(f"{path}: {size} bytes, and its header describes {start + end}: {AGAIN}")
-    read = lambda part, begin: functools.partial(_values, path, *part, start + begin)
-    return {part[0]: Tensor(*part, read(part, begin)) for part, begin, _ in parts}
-
-
-def _part(name: str, fields: Any) -> tuple[tuple[str, tuple[int, ...], np.dtype], int, int]:
-    """((name, shape, dtype), begin, end) of a header's entry; ValueError when its fields contradict each other."""
-    whole = lambda value: isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
-    dtype, shape, offsets = (fields.get(key) if isinstance(fields, dict) else None for key in ("dtype", "shape", "data_offsets"))
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ValueError(f"the tensor {name} has the dtype {dtype!r}, which is none of {', '.join(DTYPES)}")
-    if not whole(shape) or not whole(offsets) or len(offsets) != 2:
-        raise ValueError(f"the tensor {name} has the shape {shape} and the offsets {offsets}")
-    begin, end = offsets
-    if end - begin != (wanted := math.prod(shape) * DTYPES[dtype].itemsize):
-        raise ValueError(f"the tensor {name}, {dtype} {tuple(shape)}, takes {wanted} bytes and has {end - begin}")
-    return (name, tuple(shape), DTYPES[dtype]), begin, end
-
-
-def _values(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype, start: int) -> np.ndarray:
-    out = np.empty(shape, dtype)
-    with user_errors(path, AGAIN), open(path, "rb", buffering=0) as file:
-        file.seek(start)
-        rest = memoryview(out.reshape(-1).view(np.uint8))
-        while rest:
-            count = file.readinto(rest)
-            if not count:
-                raise UserError(f"{path}: ends within the tensor {name}: {AGAIN}")
-            rest = rest[count:]
-    return out
-
-
-def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], dtype: np.dtype) -> None:
-    """Writes `arrays` in their order as `dtype`, one at a time in memory, marked as transformers wants it (format pt).
-
-    Raises UserError when a number is too large for `dtype`.
+    Reads headers only. Raises UserError, naming the file or the tensor, for a file that is truncated or lies about itself.
     """
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    offset = 0
-    for name, array in arrays.items():
-        end = offset + array.size * dtype.itemsize
-        header[name] = {"dtype": CODES[dtype], "shape": list(array.shape), "data_offsets": [offset, end]}
-        offset = end
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for name, array in arrays.items():
-            file.write(contiguous(as_dtype(array, dtype, name)).reshape(-1).view(np.uint8))
+    for name, read in (("model.safetensors", safetensors.read), ("pytorch_model.bin", pytorch.read)):
+        if (folder / name).exists():
+            return read(folder / name)
+        if (folder / f"{name}.index.json").exists():
+            return _sharded(folder / f"{name}.index.json", read)
+    raise UserError(f"{folder}: no model.safetensors and no pytorch_model.bin here: {ADVICE}")
 
 
-def as_dtype(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
-    """`array` in another float dtype. Raises UserError, which begins with `what`, when a number is too large for it."""
-    if array.dtype == dtype:
-        return array
-    with np.errstate(over="ignore"):
-        out = array.astype(dtype)
-    if np.isinf(out).sum() > np.isinf(array).sum():
-        raise UserError(f"{what} holds numbers too large for {dtype.name}: use a wider dtype")
-    return out
-
-
-def contiguous(array: np.ndarray) -> np.ndarray:
-    """`array` row by row in memory. A transposed matrix is copied in strips that fit the cache: 7 times as fast as by NumPy (measured)."""
-    if array.ndim != 2 or array.flags.c_contiguous:
-        return np.asarray(array, order="C")
-    out = np.empty(array.shape, array.dtype)
-    for i in range(0, array.shape[1], 32):
-        out[:, i : i + 32] = array[:, i : i + 32]
+def _sharded(index: Path, read: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
+    table = read_json(index, AGAIN).get("weight_map")
+    if not isinstance(table, dict) or not all(isinstance(file, str) and Path(file).name == file for file in table.values()):
+        raise UserError(f"{index}: holds no weight_map of tensors to files beside it: {AGAIN}")
+    out: dict[str, Tensor] = {}
+    for file in dict.fromkeys(table.values()):
+        shard = index.parent / file
+        if not shard.is_file():
+            raise UserError(f"{shard}: missing, and {index.name} names it: {AGAIN}")
+        found, listed = read(shard), {name for name, place in table.items() if place == file}
+        for name in listed ^ found.keys():
+            one, other = (index.name, shard) if name in listed else (shard, index.name)
+            raise UserError(f"{index}: the tensor {name} is in {one} and not in {other}: {AGAIN}")
+        out |= found
     return out

@@ -8,7 +8,7 @@ import pytest
 from jaxenc import tree
 from jaxenc.convert import key_map
 from jaxenc.convert.key_map import IDENTITY, TRANSPOSE, Entry, rows
-from jaxenc.convert.weights import Tensor
+from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 
 VOCAB = 130

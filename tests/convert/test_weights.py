@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.convert import shards, weights
+from jaxenc.convert import safetensors, weights
+from jaxenc.convert.tensor import Tensor, contiguous
 from jaxenc.errors import UserError
 from tests.convert.published import safetensors_bytes
 
@@ -37,13 +38,13 @@ def entry(shape: list, begin: int, end: int, dtype: str = "F32") -> dict:
 
 def refused(folder: Path) -> str:
     with pytest.raises(UserError) as error:
-        for tensor in shards.open_folder(folder).values():
+        for tensor in weights.open_folder(folder).values():
             tensor.read()
     assert "\n" not in str(error.value) and str(folder) in str(error.value)
     return str(error.value)
 
 
-def same(tensors: Mapping[str, weights.Tensor], arrays: Mapping[str, np.ndarray]) -> None:
+def same(tensors: Mapping[str, Tensor], arrays: Mapping[str, np.ndarray]) -> None:
     assert tensors.keys() == arrays.keys()
     for name, array in arrays.items():
         found = tensors[name].read()
@@ -53,7 +54,7 @@ def same(tensors: Mapping[str, weights.Tensor], arrays: Mapping[str, np.ndarray]
 
 def test_every_dtype_and_shape_is_read(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(safetensors_bytes(ARRAYS))
-    same(shards.open_folder(tmp_path), ARRAYS)
+    same(weights.open_folder(tmp_path), ARRAYS)
 
 
 def test_shards_are_one_model(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_shards_are_one_model(tmp_path: Path) -> None:
         (tmp_path / file).write_bytes(safetensors_bytes({name: ARRAYS[name] for name in held}))
     index = {"metadata": {}, "weight_map": {name: file for file, held in files.items() for name in held}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    same(shards.open_folder(tmp_path), ARRAYS)
+    same(weights.open_folder(tmp_path), ARRAYS)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_a_file_with_bytes_behind_its_end_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_shrinks_after_it_was_opened(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(safetensors_bytes({"a": np.zeros(2, np.float32)}))
-    tensor = shards.open_folder(tmp_path)["a"]
+    tensor = weights.open_folder(tmp_path)["a"]
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UserError, match="ends within the tensor a"):
         tensor.read()
@@ -179,8 +180,8 @@ def test_written_files_are_read_again(tmp_path: Path) -> None:
     arrays = {"matrix": random.standard_normal((70, 90), np.float32).T, "row": random.standard_normal(5, np.float32)}
     for code, dtype in (("F32", np.dtype("float32")), ("F16", np.dtype("float16")), ("BF16", np.dtype(jnp.bfloat16))):
         path = tmp_path / f"{code}.safetensors"
-        weights.write_safetensors(path, arrays, dtype)
-        same(weights.safetensors(path), {name: np.ascontiguousarray(array).astype(dtype) for name, array in arrays.items()})
+        safetensors.write(path, arrays, dtype)
+        same(safetensors.read(path), {name: np.ascontiguousarray(array).astype(dtype) for name, array in arrays.items()})
         content = path.read_bytes()
         length = struct.unpack("<Q", content[:8])[0]
         header = json.loads(content[8 : 8 + length])
@@ -189,11 +190,11 @@ def test_written_files_are_read_again(tmp_path: Path) -> None:
 
 def test_a_number_too_large_for_the_written_dtype(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="row holds numbers too large for float16"):
-        weights.write_safetensors(tmp_path / "f", {"row": np.array([1.0, 70000.0], np.float32)}, np.dtype("float16"))
+        safetensors.write(tmp_path / "f", {"row": np.array([1.0, 70000.0], np.float32)}, np.dtype("float16"))
 
 
 def test_a_transposed_matrix_is_laid_out_by_rows() -> None:
     for shape in ((1, 1), (31, 33), (64, 32), (100, 7)):
         array = np.random.default_rng(0).standard_normal(shape).T
-        out = weights.contiguous(array)
+        out = contiguous(array)
         assert out.flags.c_contiguous and (out == array).all()

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenc import rng, tree
-from jaxenc.convert import hf, key_map, weights
+from jaxenc.convert import hf, key_map, safetensors
+from jaxenc.convert.tensor import Tensor
 from jaxenc.data.batch import Batch
 from jaxenc.pretrained import Model
 from jaxenc.tree import Tree
@@ -22,7 +23,7 @@ def write_folder(folder: Path, config: Mapping[str, Any], theirs: Mapping[str, n
     """A folder as save_pretrained leaves it, without a tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
-    weights.write_safetensors(folder / "model.safetensors", theirs, np.dtype("float32"))
+    safetensors.write(folder / "model.safetensors", theirs, np.dtype("float32"))
     return folder
 
 
@@ -39,7 +40,7 @@ def loss(model: Model, params: Tree, example: Batch) -> jax.Array:
 def in_our_layout(model: Model, theirs: Mapping[str, np.ndarray]) -> Tree:
     """A tree of ours from values by transformers' names: every transform is linear, so gradients turn as weights do."""
     shapes = {path: leaf.shape for path, leaf in tree.leaves(model.params)}
-    tensors = {name: weights.Tensor(name, value.shape, value.dtype, value.copy) for name, value in theirs.items()}
+    tensors = {name: Tensor(name, value.shape, value.dtype, value.copy) for name, value in theirs.items()}
     return key_map.to_ours(hf.export(model).entries, tensors, shapes, "gradients")
 
 

@@ -147,6 +147,13 @@ def test_the_check_tells_a_wrong_model(both: tuple[Case, transformers.PreTrained
     assert not any(one.within for one in parity.compare(wrong, folder))
 
 
+def test_an_encoder_without_a_pooler_is_checked_without_a_word(tmp_path: Path) -> None:
+    config = peer.build(CASES["BertModel"], "gelu", seed=1).config
+    transformers.BertModel(config, add_pooling_layer=False).save_pretrained(tmp_path)
+    (only,) = parity.compare(hf.load(tmp_path), tmp_path)
+    assert only.name == "hidden states" and only.within
+
+
 def test_the_command_ends_with_1_beyond_the_tolerance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     theirs = peer.build(CASES["BertModel"], "gelu", seed=1)
     theirs.save_pretrained(tmp_path / "hf")

@@ -12,7 +12,7 @@ from jaxenc.convert.base import Export, Family, Import, class_of
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
-from jaxenc.convert.weights import Tensor
+from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.heads import NAMES

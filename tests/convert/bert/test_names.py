@@ -11,7 +11,7 @@ from jaxenc import tree
 from jaxenc.convert import key_map
 from jaxenc.convert.bert import BERT, names
 from jaxenc.convert.bert.names import GOOGLE, Layout
-from jaxenc.convert.weights import Tensor
+from jaxenc.convert.tensor import Tensor
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.execution import Execution
 from jaxenc.models.bert import BertConfig
