@@ -15,9 +15,8 @@ def published(model: BertConfig, lr: float, warmup: int, microbatches: int) -> R
     parameter, no clipping; a linear warm-up and a linear decay from its end (lr_scheduler/polynomial_decay_schedule.py). One thing
     differs: fairseq starts the pad rows of both tables at zero, and here they start like the others. No text reads them.
 
-    microbatches: so that a part of the batch should fit one GPU of 80 GB in bfloat16. With dropout on the attention weights, a layer
-    keeps about 34 + 5 · heads · length / width bytes a token and unit of width (Korthikanti et al. 2022, section 4.1): 0.35 GB a row of
-    512 in the base model, 0.93 GB in the large one. Any divisor of 8,192 gives the same result.
+    microbatches: so that a part of the batch fits one GPU of 80 GB in bfloat16, with dropout on the attention weights as published. Any
+    divisor of 8,192 gives the same result.
     """
     return Run(
         objective=fairseq_masking(),

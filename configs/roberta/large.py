@@ -3,8 +3,8 @@
     jaxenc pretrain --config roberta/large --config.data.path=DATA --workdir RUN
 
 Published on 160 GB of text with 1,024 V100 GPUs, about a day for the first 100,000 steps (paper, section 5); after fine-tuning 90.2 on
-MNLI, 94.7 on QNLI, 96.4 on SST-2, dev sets (fairseq, examples/roberta/README.md). Not yet run here. A step is 256 parts of 32 rows, about
-40 GB by estimate: for one GPU of 80 GB, and with N of them divide `train.microbatches` by N.
+MNLI, 94.7 on QNLI, 96.4 on SST-2, dev sets (fairseq, examples/roberta/README.md). Not yet run here to the end. A step is 256 parts of 32
+rows: 50.5 GB on an H100 of 80 GB (measured with two parts). With N of them divide `train.microbatches` by N.
 """
 
 from jaxenc.configs import recipe
