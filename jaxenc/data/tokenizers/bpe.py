@@ -16,7 +16,7 @@ import tokenizers as library
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, user_errors
+from jaxenc.data.files import read_json, read_lines
 from jaxenc.data.tokenizers.tokenizer import LARGEST, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -91,10 +91,8 @@ def from_files(folder: str | Path) -> Tokenizer:
     config = read_json(settings, _AGAIN) if settings.is_file() else {}
     if config.get("add_prefix_space"):
         raise UserError(f"{settings}: add_prefix_space must be off; other settings come later")
-    with user_errors(merges, _AGAIN):
-        content = merges.read_bytes()
+    lines = read_lines(merges, _AGAIN)
     with _damaged(merges):
-        lines = (line.removesuffix("\r") for line in content.decode("utf-8").split("\n"))
         pairs = [_pair(line) for line in lines if line and not line.startswith("#version")]
     with _damaged(settings):
         added = [{**entry, "id": int(index)} for index, entry in config.get("added_tokens_decoder", {}).items()]

@@ -11,7 +11,7 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, user_errors
+from jaxenc.data.files import read_json, read_lines, user_errors
 from jaxenc.data.tokenizers.tokenizer import LARGEST, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -99,15 +99,9 @@ def from_vocab(path: str | Path, lowercase: bool, strip_accents: bool) -> Tokeni
 
     Raises UserError naming the line of a byte order mark, a blank, padded or repeated piece, and the specials that are missing.
     """
-    with user_errors(path, "name a vocab.txt"):
-        content = Path(path).read_bytes()
-    try:
-        lines = content.decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}:{content[: error.start].count(10) + 1}: not UTF-8; write the vocabulary in UTF-8") from error
-    lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
-    _check(lines, path)
-    return _build(lines, lowercase, strip_accents)
+    pieces = read_lines(Path(path), "name a vocab.txt in UTF-8")
+    _check(pieces, path)
+    return _build(pieces, lowercase, strip_accents)
 
 
 def _check(pieces: Sequence[str], path: str | Path) -> None:
