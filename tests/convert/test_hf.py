@@ -268,4 +268,6 @@ def test_a_failed_export_leaves_nothing(tmp_path: Path) -> None:
     params = {**first.params, "pooler": {"dense": {"kernel": np.full((8, 8), 1e30, np.float32), "bias": np.zeros(8, np.float32)}}}
     with pytest.raises(UserError, match="pooler.dense.weight holds numbers too large for float16"):
         hf.save(tmp_path / "out", dataclasses.replace(first, params=params), "float16")
+    with pytest.raises(UserError, match="theirs: exists already"):
+        hf.save(tmp_path / "theirs", first)
     assert {path.name for path in tmp_path.iterdir()} == {"theirs"}
