@@ -67,7 +67,7 @@ def test_numbers_and_gradients(both: tuple[Case, transformers.PreTrainedModel, P
     if case.labels:
         loss, gradients = jax.value_and_grad(lambda params: ours.loss(model, params, rows))(model.params)
         assert abs(loss - peer.outputs(theirs, case, arguments)["loss"]) <= ours.BOUND
-        ours.assert_gradients(gradients, ours.in_our_layout(model, peer.gradients(theirs, arguments)))
+        tiny.assert_close(gradients, ours.in_our_layout(model, peer.gradients(theirs, arguments)), ours.BOUND)
 
 
 def test_padding_on_the_left_and_holes(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
