@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     if kind not in SOURCES or not place:
         raise UserError(f"--from {args.source}: it takes hf:DIR or tf:PREFIX")
     if args.check:
-        parity.require()
+        parity.must_be_installed()
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
     source = Path(place).expanduser()

@@ -12,7 +12,9 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
 from jaxenc.data.files import read_json, read_lines, user_errors
-from jaxenc.data.tokenizers.tokenizer import LARGEST, Tokenizer
+from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
@@ -51,15 +53,9 @@ def train(
         letters = _alphabet(_spooled(texts, spool), normalizer, alphabet)
         continuations = ["##" + c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
         first = [*SPECIALS, *continuations]
-        if vocab_size > LARGEST:
-            raise UserError(f"tokenizer: --vocab-size {vocab_size} is too large; the most is {LARGEST}")
         if not letters:
             raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
-        if vocab_size < len(first) + len(letters):
-            raise UserError(
-                f"tokenizer: --vocab-size {vocab_size} is too small; the specials and characters alone take "
-                f"{len(first) + len(letters)} pieces"
-            )
+        checks.size(vocab_size, len(first) + len(letters), "the specials and characters")
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocab_size,
             min_frequency=min_frequency,
@@ -123,7 +119,7 @@ def _check(pieces: Sequence[str], path: str | Path) -> None:
 
 def settings_of(path: Path) -> tuple[bool, bool]:
     """(lowercase, strip_accents) of a tokenizer_config.json; BERT's defaults, lower case and no accents, when there is none."""
-    data = read_json(path, "make the tokenizer again") if path.is_file() else {}
+    data = read_json(path, AGAIN) if path.is_file() else {}
     lowercase = data.get("do_lower_case", True)
     return lowercase, _accents(data.get("strip_accents"), lowercase)
 
@@ -138,10 +134,8 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
 
     Raises UserError for a model, normaliser or word splitter that is not BERT's, and for a vocabulary that is not sound.
     """
-    try:
+    with checks.damaged(path):
         return _from_parts(path, data, *(data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer")))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); make the tokenizer again") from error
 
 
 def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, splitter: dict) -> Tokenizer:
@@ -151,9 +145,7 @@ def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, 
     if not (normalizer.get("clean_text") and normalizer.get("handle_chinese_chars")):
         raise UserError(f"{path}: clean_text and handle_chinese_chars must be on; other settings come later")
     ids = dict(model["vocab"]) | {token["content"]: token["id"] for token in data.get("added_tokens", [])}
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise UserError(f"{path}: ids are not 0 to {len(ids) - 1}, each once; make the tokenizer again")
-    pieces = sorted(ids, key=ids.__getitem__)
+    pieces = checks.by_id(ids, path)
     _check(pieces, path)
     return _build(pieces, normalizer["lowercase"], _accents(normalizer.get("strip_accents"), normalizer["lowercase"]))
 
