@@ -18,7 +18,7 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.config import to_dict
 from jaxenc.data import tokenizers
 from jaxenc.data.batch import Batch
-from jaxenc.data.files import made
+from jaxenc.data.files import made, must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
@@ -61,7 +61,11 @@ class Model:
     config: Run
     params: Tree
     tokenizer: Tokenizer | None
-    objective: Objective
+
+    @functools.cached_property
+    def objective(self) -> Objective:
+        """What computes: the modules of the config, in float32."""
+        return objective_of(self.config, self.tokenizer)
 
     def apply(self, params: Tree, batch: Mapping[str, Any]) -> dict[str, Array]:
         """What `Objective.outputs` gives for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
@@ -197,31 +201,30 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
         raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
-    chosen = objective_of(config, tokenizer)
-    shapes, _ = parameters(chosen)
-    return Model(config, restore.restore_params(where, shapes), tokenizer, chosen)
+    shapes, _ = parameters(objective_of(config, tokenizer))
+    return Model(config, restore.restore_params(where, shapes), tokenizer)
 
 
-def save(out: pathlib.Path, config: Run, params: Tree, tokenizer: Tokenizer | None) -> None:
+def save(out: str | pathlib.Path, model: Model) -> None:
     """Writes a new run directory that holds parameters only: checkpoints/0, config.json and, when there is one, tokenizer/.
 
-    params: float32, vocabulary rows padded as `layers.embed.padded` says. The folder appears whole or not at all.
+    Vocabulary rows of the parameters are padded as `layers.embed.padded` says. The folder appears whole or not at all.
     Raises UserError for a folder that holds something already and a disk that refuses; ValueError for params that are not the config's.
     """
-    shapes, _ = parameters(objective_of(config, tokenizer))
+    out = pathlib.Path(out)
+    shapes, _ = parameters(model.objective)
     kinds = lambda tree: jax.tree.map(lambda leaf: (tuple(leaf.shape), str(leaf.dtype)), tree)
-    if kinds(params) != kinds(shapes):
+    if kinds(model.params) != kinds(shapes):
         raise ValueError("the parameters are not those of the config: names, shapes or dtypes differ")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out}: exists already; choose another folder or delete it")
+    must_be_new(out, "folder")
     with made(out) as folder:
-        files: dict[str, bytes | pathlib.Path] = {"config.json": json.dumps(to_dict(config), indent=1).encode()}
+        files: dict[str, bytes | pathlib.Path] = {"config.json": json.dumps(to_dict(model.config), indent=1).encode()}
         (folder / "config.json").write_bytes(files["config.json"])
-        if tokenizer is not None:
-            tokenizer.save(folder / "tokenizer")
+        if model.tokenizer is not None:
+            model.tokenizer.save(folder / "tokenizer")
             files["tokenizer"] = folder / "tokenizer"
         with Manager(folder / "checkpoints", CheckpointConfig()) as checkpoints:
-            checkpoints.save(0, {"params": params}, files)
+            checkpoints.save(0, {"params": model.params}, files)
 
 
 def objective_of(config: Run, tokenizer: Tokenizer | None) -> Objective:

@@ -102,7 +102,7 @@ def bare(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     numbers = {"vocab_size": SIZE, "width": 16, "layers": LAYERS, "heads": 2, "feed_forward": 32, "positions": 40}
     recipe = Run(model=dataclasses.replace(FAMILIES[request.param], **numbers), train=TrainConfig(precision="bfloat16"))
     out = tmp_path_factory.mktemp("saved") / "model"
-    pretrained.save(out, recipe, tiny.drawn(recipe), None)
+    pretrained.save(out, Model(recipe, tiny.drawn(recipe), None))
     return jaxenc.load(out)
 
 
@@ -112,16 +112,16 @@ def rows(count: int, length: int, seed: int = 0) -> np.ndarray:
 
 def test_what_save_writes_is_what_load_reads(bare: Model, tmp_path: Path) -> None:
     """Parameters bitwise, config as it was; a run directory and a step's folder; nothing where it fails."""
-    pretrained.save(tmp_path / "out", bare.config, bare.params, None)
+    pretrained.save(tmp_path / "out", bare)
     for place in (tmp_path / "out", tmp_path / "out" / "checkpoints" / "0"):
         again = jaxenc.load(place)
         tiny.assert_bitwise(again.params, bare.params)
         assert again.config == bare.config and again.tokenizer is None
     assert bare.config.train.precision == "bfloat16" and bare.encode(tokens=rows(1, 4)).hidden.dtype == np.float32
     with pytest.raises(UserError, match="out: exists already"):
-        pretrained.save(tmp_path / "out", bare.config, bare.params, None)
+        pretrained.save(tmp_path / "out", bare)
     with pytest.raises(ValueError, match="not those of the config"):
-        pretrained.save(tmp_path / "other", bare.config, {"embeddings": bare.params["embeddings"]}, None)
+        pretrained.save(tmp_path / "other", dataclasses.replace(bare, params={"embeddings": bare.params["embeddings"]}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
@@ -232,13 +232,13 @@ def test_a_model_without_what_fill_mask_needs_is_one_line(bare: Model, model: Mo
     with pytest.raises(UserError, match="no tokenizer"):
         bare.fill_mask("the [MASK]")
     recipe = dataclasses.replace(model.config, objective=HeadsConfig(("pooler",)))
-    pretrained.save(tmp_path / "pooler", recipe, tiny.drawn(recipe), model.tokenizer)
+    pretrained.save(tmp_path / "pooler", Model(recipe, tiny.drawn(recipe), model.tokenizer))
     with pytest.raises(UserError, match="no masked-token head"):
         jaxenc.load(tmp_path / "pooler").fill_mask("the [MASK]")
 
 
 def test_a_tokenizer_with_more_pieces_than_rows_is_refused(model: Model, tmp_path: Path) -> None:  # B46
-    pretrained.save(tmp_path / "out", model.config, model.params, model.tokenizer.extended(["zebra"]))
+    pretrained.save(tmp_path / "out", dataclasses.replace(model, tokenizer=model.tokenizer.extended(["zebra"])))
     size = model.config.model.vocab_size
     with pytest.raises(UserError, match=f"its tokenizer has {size + 1} pieces and the model {size} rows"):
         jaxenc.load(tmp_path / "out")

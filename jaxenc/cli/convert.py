@@ -28,16 +28,17 @@ def run(args: argparse.Namespace) -> int:
     if kind not in SOURCES or not place:
         raise UserError(f"--from {args.source}: it takes hf:DIR or tf:PREFIX")
     if args.check:
-        parity.require()
+        parity.must_be_installed()
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
-    found = SOURCES[kind](Path(place).expanduser(), args.tokenizer)
+    source = Path(place).expanduser()
+    found = SOURCES[kind](source, args.tokenizer)
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
-    pretrained.save(out, found.config, found.params, found.tokenizer)
+    pretrained.save(out, found)
     heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
     print(f"{out}: {parameter_count(found.params, found.config.model.vocab_size):,} parameters, {heads}")
-    return _check(kind, Path(place).expanduser(), out) if args.check else 0
+    return _check(kind, source, out) if args.check else 0
 
 
 def _check(kind: str, source: Path, out: Path) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from jaxenc.convert import FAMILIES, key_map, model, safetensors, weights
 from jaxenc.convert.base import Export, class_of
 from jaxenc.convert.tensor import ADVICE
-from jaxenc.data.files import made, read_json
+from jaxenc.data.files import made, must_be_new, read_json
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 
@@ -48,8 +48,10 @@ def save(out: Path, ours: Model, dtype: str = "float32") -> str:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all.
 
     Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED.
-    Raises UserError for a model that transformers does not have, numbers too large for `dtype`, and a disk that refuses.
+    Raises UserError for a folder that holds something already, a model that transformers does not have, numbers too large for `dtype`,
+    and a disk that refuses.
     """
+    must_be_new(out, "folder")
     theirs = export(ours)
     arrays = key_map.to_theirs(theirs.entries, theirs.params)
     with made(out) as folder:

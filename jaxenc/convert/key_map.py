@@ -30,9 +30,9 @@ class Transform:
     to_ours: Callable[[np.ndarray], np.ndarray]
     to_theirs: Callable[[np.ndarray], np.ndarray]
 
-    def then(self, next: "Transform") -> "Transform":
-        """On the way in this one first, then `next`; on the way out the reverse."""
-        return Transform(lambda a: next.to_ours(self.to_ours(a)), lambda a: self.to_theirs(next.to_theirs(a)))
+    def then(self, other: "Transform") -> "Transform":
+        """On the way in this one first, then `other`; on the way out the reverse."""
+        return Transform(lambda a: other.to_ours(self.to_ours(a)), lambda a: self.to_theirs(other.to_theirs(a)))
 
     def their_shape(self, ours: Shape) -> Shape:
         """The shape that a leaf of shape `ours` has in their file."""

@@ -26,10 +26,9 @@ def build(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | N
     Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
     """
     _check_tokenizer(tokenizer, found.run, where)
-    objective = objective_of(found.run, tokenizer)
-    shapes = {path: leaf.shape for path, leaf in tree.leaves(parameters(objective)[0])}
-    params = key_map.to_ours(found.entries, tensors, shapes, str(where), found.skipped)
-    return Model(found.run, params, tokenizer, objective)
+    abstract, _ = parameters(objective_of(found.run, tokenizer))
+    shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
+    return Model(found.run, key_map.to_ours(found.entries, tensors, shapes, str(where), found.skipped), tokenizer)
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:

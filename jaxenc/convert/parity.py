@@ -37,11 +37,11 @@ class Difference:
         return self.largest <= TOLERANCE * max(1.0, self.scale)
 
 
-def require() -> None:
+def must_be_installed() -> None:
     """Raises UserError where torch or transformers is missing: to be called before anything long begins."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise UserError(f"--check compares with transformers, and {' and '.join(missing)} cannot be imported: pip install 'jaxenc[live]'")
+        raise UserError(f"--check needs transformers, and {' and '.join(missing)} cannot be imported: pip install torch transformers")
 
 
 def compare(model: Model, folder: Path) -> list[Difference]:

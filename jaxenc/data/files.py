@@ -33,6 +33,20 @@ def write_bytes(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def read_lines(path: Path, advice: str) -> list[str]:
+    r"""The lines of a UTF-8 file without their ends, \n or \r\n; the last one may go without. An empty file has one, which is empty.
+
+    Raises UserError `path`: what is wrong; `advice` when it cannot be read, with the number of the line that is not UTF-8.
+    """
+    with user_errors(path, advice):
+        content = path.read_bytes()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}:{content[: error.start].count(10) + 1}: not UTF-8; {advice}") from error
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
 def json_object(content: bytes) -> dict[str, Any]:
     """The JSON object in `content`; ValueError, which says what is there instead, when it is none."""
     try:
@@ -54,17 +68,17 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
         raise UserError(f"{path}: {error}; {advice}") from error
 
 
-def must_be_new(out: Path, flag: str) -> None:
+def must_be_new(out: Path, what: str) -> None:
     """Raises UserError, before any work is done, where `out` is not free: nothing or an empty folder, with no file above it.
 
-    flag: the option that names it.
+    what: messages call it so, such as the option that names it.
     """
-    with user_errors(out, f"choose another {flag}"):
+    with user_errors(out, f"choose another {what}"):
         if (out.is_symlink() or out.exists()) and not (out.is_dir() and not any(out.iterdir())):
-            raise UserError(f"{out}: exists already; choose another {flag} or delete it")
+            raise UserError(f"{out}: exists already; choose another {what} or delete it")
         above = next(parent for parent in out.absolute().parents if parent.exists())
         if not above.is_dir():
-            raise UserError(f"{above}: a file and not a folder; choose another {flag}")
+            raise UserError(f"{above}: a file and not a folder; choose another {what}")
 
 
 @contextlib.contextmanager

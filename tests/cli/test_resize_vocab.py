@@ -1,5 +1,6 @@
 """More words for a trained model: the command, and training on from what it writes."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from jaxenc.data.build import build
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.pair import PairConfig
+from jaxenc.pretrained import Model
 from jaxenc.run import Run
 from jaxenc.train.config import TrainConfig
 from tests import tiny
@@ -27,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = wordpiece.train(["the quick brown fox jumps over the lazy dog"] * 3, 60)
     model = BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
     config = Run(objective=PairConfig(), model=model, train=TrainConfig(steps=2)).with_vocabulary(tokenizer.vocabulary)
-    pretrained.save(out, config, tiny.drawn(config), tokenizer)
+    pretrained.save(out, Model(config, tiny.drawn(config), tokenizer))
     return out
 
 
@@ -100,6 +102,5 @@ def test_what_else_cannot_be(trained: Path, tmp_path: Path, fails: Callable[...,
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     assert "exists already" in fails("resize-vocab", "--model", trained, "--tokens", "zebra", "--out", tmp_path / "full")
-    model = jaxenc.load(trained)
-    pretrained.save(tmp_path / "mute", model.config, model.params, None)
+    pretrained.save(tmp_path / "mute", dataclasses.replace(jaxenc.load(trained), tokenizer=None))
     assert "no tokenizer" in fails("resize-vocab", "--model", tmp_path / "mute", "--tokens", "zebra", "--out", tmp_path / "out")

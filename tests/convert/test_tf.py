@@ -10,16 +10,14 @@ from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 from tests.convert import tf1
 from tests.parity import ours
-from tests.parity.cases import CASES, example
+from tests.parity.cases import CASES, GOLDEN, example, golden
 
 
 def check(model: Model, architecture: str) -> None:
     """Every hidden state and logit is that of transformers with the tanh form of GELU."""
-    case, arrays = CASES[architecture], tf1.golden(architecture)
-    inputs = {name.removeprefix("inputs/"): value for name, value in arrays.items() if name.startswith("inputs/")}
+    case, inputs, arrays = CASES[architecture], golden(architecture, "inputs/"), golden(architecture, "gelu_new/")
     rows = example(case, inputs, model.config.model.positions_of(inputs["input_ids"]))
-    expected = {name: arrays[f"gelu_new/{name}"] for name in ("hidden", *case.logits)}
-    ours.assert_outputs(model.apply(model.params, rows), expected)
+    ours.assert_outputs(model.apply(model.params, rows), {name: arrays[name] for name in ("hidden", *case.logits)})
 
 
 @pytest.mark.parametrize("architecture", ["BertForPreTraining", "BertForSequenceClassification", "BertForQuestionAnswering"])
@@ -32,7 +30,7 @@ def test_the_same_numbers(architecture: str, tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_tensorflow_wrote(tmp_path: Path) -> None:
     tf1.archive(tmp_path)
-    for path in (tf1.GOLDEN / "tf").glob("model.ckpt.*"):
+    for path in (GOLDEN.parent / "tf").glob("model.ckpt.*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     check(tf.load(tmp_path / "model.ckpt"), "BertForPreTraining")
 

@@ -8,26 +8,17 @@ from pathlib import Path
 import google_crc32c
 import numpy as np
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+from tests.parity.cases import golden
+
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 DTYPES = {"float32": 1, "float64": 2, "int32": 3, "int64": 9, "bfloat16": 14, "float16": 19}
-
-
-def golden(architecture: str) -> dict[str, np.ndarray]:
-    """What tests/golden/hf/make.py left of one class of transformers."""
-    with np.load(GOLDEN / "hf" / f"{architecture}.npz") as file:
-        return {name: file[name] for name in file.files}
 
 
 def archive(folder: Path, architecture: str = "BertForPreTraining", pieces: tuple[str, ...] = ()) -> Path:
     """A folder as google's archives unpack, with the golden weights: the checkpoint, bert_config.json and, with `pieces`, vocab.txt.
     Gives the prefix."""
-    arrays = golden(architecture)
-    write(
-        folder / "bert_model.ckpt",
-        published({name.removeprefix("weights/"): arrays[name] for name in arrays if name.startswith("weights/")}),
-    )
-    theirs = json.loads(str(arrays["config"]))
+    write(folder / "bert_model.ckpt", published(golden(architecture, "weights/")))
+    theirs = json.loads(str(golden(architecture)["config"]))
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
     config = {name: theirs[name] for name in (*names, "vocab_size")}
     (folder / "bert_config.json").write_text(json.dumps({**config, "hidden_act": "gelu", "pooler_type": "first_token_transform"}))
@@ -59,17 +50,17 @@ def published(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def write(prefix: Path, tensors: Mapping[str, np.ndarray], shards: int = 1) -> None:
     """PREFIX.index and its data files; tensor i goes to file i mod shards."""
     data, entries = [bytearray() for _ in range(shards)], []
-    for number, name in enumerate(sorted(tensors)):
+    for i, name in enumerate(sorted(tensors)):
         value = np.asarray(tensors[name], order="C")
-        raw, shard = value.tobytes(), number % shards
-        shape = b"".join(_message(2, _number(1, size)) for size in value.shape)
+        raw, shard = value.tobytes(), i % shards
+        shape = b"".join(message(2, number(1, size)) for size in value.shape)
         crc = _checksum(raw).to_bytes(4, "little")
-        entry = _number(1, DTYPES[value.dtype.name]) + _message(2, shape) + _number(3, shard) + _number(4, len(data[shard]))
-        entries.append((name.encode(), entry + _number(5, len(raw)) + b"\x35" + crc))
+        entry = number(1, DTYPES[value.dtype.name]) + message(2, shape) + number(3, shard) + number(4, len(data[shard]))
+        entries.append((name.encode(), entry + number(5, len(raw)) + b"\x35" + crc))
         data[shard] += raw
     for shard, content in enumerate(data):
         Path(f"{prefix}.data-{shard:05d}-of-{shards:05d}").write_bytes(content)
-    Path(f"{prefix}.index").write_bytes(table([(b"", _number(1, shards)), *entries]))
+    Path(f"{prefix}.index").write_bytes(table([(b"", number(1, shards)), *entries]))
 
 
 def table(records: list[tuple[bytes, bytes]], block: int = 20) -> bytes:
@@ -111,9 +102,9 @@ def _varint(value: int) -> bytes:
     return out + bytes([value])
 
 
-def _number(field: int, value: int) -> bytes:
+def number(field: int, value: int) -> bytes:
     return _varint(field << 3) + _varint(value) if value else b""
 
 
-def _message(field: int, content: bytes) -> bytes:
+def message(field: int, content: bytes) -> bytes:
     return _varint(field << 3 | 2) + _varint(len(content)) + content

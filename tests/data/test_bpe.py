@@ -252,7 +252,7 @@ def test_other_kinds_and_damaged_files_are_one_line(folder, edit, said):
     [
         ("merges.txt", None, "merges.txt: No such file"),
         ("merges.txt", b"#version: 0.2\na b c\n", "merges.txt: damaged"),
-        ("merges.txt", b"\xff\n", "merges.txt: damaged"),
+        ("merges.txt", b"\xff\n", "merges.txt:1: not UTF-8"),
         ("vocab.json", b"[]", "vocab.json: holds no JSON object"),
         ("vocab.json", b'{"a": 0}', "vocab.json: ids are not"),
         ("tokenizer_config.json", b'{"added_tokens_decoder": 1}', "tokenizer_config.json: damaged"),

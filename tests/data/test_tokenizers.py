@@ -182,7 +182,7 @@ def test_a_piece_that_no_text_gives_is_refused_by_name(pieces, said):
 
 
 def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
-    with pytest.raises(UserError, match="no tokenizer.json and no vocab.txt"):
+    with pytest.raises(UserError, match="no tokenizer.json, vocab.txt or vocab.json"):
         load(tmp_path)
     for content, said in (("{", "not JSON"), ("[]", "no JSON object"), ('{"model": {"type": "BPE"}}', "come later")):
         (tmp_path / "tokenizer.json").write_text(content)

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from jaxenc.data.batch import Batch
 
 VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1}
 LENGTHS = (11, 7, 2)
+GOLDEN = Path(__file__).parents[1] / "golden" / "hf"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +53,12 @@ CASES = {
         Case("RobertaModel", (), {"pooled": "pooler_output"}),
     )
 }
+
+
+def golden(architecture: str, prefix: str = "") -> dict[str, np.ndarray]:
+    """What tests/golden/hf/make.py left of one architecture: the arrays whose names begin with `prefix`, by what follows it."""
+    with np.load(GOLDEN / f"{architecture}.npz") as file:
+        return {name.removeprefix(prefix): file[name] for name in file.files if name.startswith(prefix)}
 
 
 def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:

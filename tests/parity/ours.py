@@ -51,16 +51,3 @@ def assert_outputs(ours: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) ->
             assert ours[name].shape == value.shape, name
             difference = np.abs(np.asarray(ours[name], np.float64) - value).max()
             assert difference <= BOUND, f"{name} differs by {difference}"
-
-
-def assert_gradients(ours: Tree, theirs: Tree) -> None:
-    """As design.md defines it: BOUND of the norm over the whole tree; per leaf, of the larger of its own maximum and 1e-3 of the tree's."""
-    pairs = [
-        (path, np.asarray(a, np.float64), np.asarray(b, np.float64))
-        for (path, a), (_, b) in zip(tree.leaves(ours), tree.leaves(theirs), strict=True)
-    ]
-    norm = lambda arrays: np.sqrt(sum((array**2).sum() for array in arrays))
-    assert norm([a - b for _, a, b in pairs]) <= BOUND * norm([b for _, _, b in pairs])
-    largest = max(np.abs(b).max() for _, _, b in pairs)
-    for path, a, b in pairs:
-        assert np.abs(a - b).max() <= BOUND * max(np.abs(b).max(), 1e-3 * largest), path

@@ -40,7 +40,7 @@ FIELDS = {
     "attention_dropout": "attention_probs_dropout_prob",
     "init_scale": "initializer_range",
 }
-# What the names mean in transformers 5.24, activations.py. In google-research/bert `gelu` is the tanh form.
+# What the names of `hidden_act` mean in transformers 5.24, activations.py, and in google-research/bert, modeling.py.
 ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_python": "gelu_erf",
@@ -52,8 +52,11 @@ ACTIVATIONS = {
     "relu": "relu",
     "tanh": "tanh",
 }
-MOST_CLASSES = 1_000_000
+GOOGLE_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
+# Of the names for one of our activations, the one that is written.
 HIDDEN_ACT = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh": "tanh"}
+# More than any model has; what is larger is damaged, and would be reserved before the tensors are compared.
+MOST_CLASSES, LARGEST_NUMBER = 1_000_000, (1 << 31) - 1
 
 
 def column_of(data: Mapping[str, Any], where: Path) -> str:
@@ -71,15 +74,16 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
 
     column: bert, roberta or google. Raises UserError, which begins with `where`, for an activation or a number that we do not have.
     """
-    known = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"} if column == "google" else ACTIVATIONS
+    known = GOOGLE_ACTIVATIONS if column == "google" else ACTIVATIONS
     activation = data.get("hidden_act", "gelu")
     if not isinstance(activation, str) or activation not in known:
         raise UserError(f"{where}: hidden_act is {activation!r}: {', '.join(known)} can be converted")
     rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
     if type(rows) is not int or type(pad) is not int:
         raise UserError(f"{where}: max_position_embeddings is {rows!r} and pad_token_id {pad!r}: both are whole numbers")
-    if huge := [name for name in (*FIELDS.values(), "max_position_embeddings") if type(data.get(name)) is int and data[name] >= 1 << 31]:
-        raise UserError(f"{where}: {huge[0]} is {data[huge[0]]}: no array is that large, mend it")
+    for name in (*FIELDS.values(), "max_position_embeddings"):
+        if type(data.get(name)) is int and data[name] > LARGEST_NUMBER:
+            raise UserError(f"{where}: {name} is {data[name]}: no array is that large, mend it")
     values = {ours: data[theirs] for ours, theirs in FIELDS.items() if theirs in data}
     values |= {"activation": known[activation], "positions": rows - pad - 1, "first_position": pad + 1}
     try:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from jaxenc.data.files import read_json
 from jaxenc.data.tokenizers import bpe, wordpiece
+from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.errors import UserError
 
@@ -18,14 +19,14 @@ def load(directory: str | Path) -> Tokenizer:
     """
     folder = Path(directory)
     if (path := folder / "tokenizer.json").is_file():
-        data = read_json(path, "make the tokenizer again")
+        data = read_json(path, AGAIN)
         return (bpe if _is_bpe(data.get("model")) else wordpiece).from_json(path, data)
     if (folder / "vocab.txt").is_file():
         lowercase, strip_accents = wordpiece.settings_of(folder / "tokenizer_config.json")
         return wordpiece.from_vocab(folder / "vocab.txt", lowercase, strip_accents)
     if (folder / "vocab.json").is_file():
         return bpe.from_files(folder)
-    raise UserError(f"{folder}: no tokenizer.json and no vocab.txt here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
+    raise UserError(f"{folder}: no tokenizer.json, vocab.txt or vocab.json here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
 
 
 def _is_bpe(model: object) -> bool:

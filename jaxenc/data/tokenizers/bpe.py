@@ -4,7 +4,6 @@ Radford et al., "Language models are unsupervised multitask learners" (2019), se
 fairseq's roberta.base. No text is changed and no byte is unknown: decoding gives back every text exactly.
 """
 
-import contextlib
 import itertools
 import json
 import re
@@ -16,8 +15,10 @@ import tokenizers as library
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, user_errors
-from jaxenc.data.tokenizers.tokenizer import LARGEST, Tokenizer
+from jaxenc.data.files import read_json, read_lines
+from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
@@ -26,7 +27,6 @@ BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
 LONGEST = 4096  # characters trained on in one piece: the time for a word grows with the square of its length
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 MADE_UP = re.compile(r"madeupword\d+")
-_AGAIN = "make the tokenizer again, or copy it again"
 
 Merges = Sequence[tuple[str, str]]
 Entry = Mapping[str, Any]  # an added piece: content, id and FLAGS, as tokenizer.json lists it
@@ -40,10 +40,7 @@ def train(texts: Iterable[str], vocab_size: int, min_frequency: int = 2) -> Toke
     Raises UserError when no text holds a visible character, and for a vocab_size that is too small or too large.
     """
     smallest = len(SPECIALS) + len(BYTES)
-    if vocab_size < smallest:
-        raise UserError(f"tokenizer: --vocab-size {vocab_size} is too small; the specials and bytes alone take {smallest} pieces")
-    if vocab_size > LARGEST:
-        raise UserError(f"tokenizer: --vocab-size {vocab_size} is too large; the most is {LARGEST}")
+    checks.size(vocab_size, smallest, "the specials and bytes")
     parts = _parts(texts)
     first = next(parts, None)
     if first is None:
@@ -88,17 +85,15 @@ def from_files(folder: str | Path) -> Tokenizer:
     Raises UserError for files that are damaged, do not fit together, or lack a special piece or a byte.
     """
     vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", "merges.txt", "tokenizer_config.json"))
-    config = read_json(settings, _AGAIN) if settings.is_file() else {}
+    config = read_json(settings, AGAIN) if settings.is_file() else {}
     if config.get("add_prefix_space"):
         raise UserError(f"{settings}: add_prefix_space must be off; other settings come later")
-    with user_errors(merges, _AGAIN):
-        content = merges.read_bytes()
-    with _damaged(merges):
-        lines = (line.removesuffix("\r") for line in content.decode("utf-8").split("\n"))
+    lines = read_lines(merges, AGAIN)
+    with checks.damaged(merges):
         pairs = [_pair(line) for line in lines if line and not line.startswith("#version")]
-    with _damaged(settings):
+    with checks.damaged(settings):
         added = [{**entry, "id": int(index)} for index, entry in config.get("added_tokens_decoder", {}).items()]
-    return _checked(vocab, read_json(vocab, _AGAIN), pairs, added)
+    return _checked(vocab, read_json(vocab, AGAIN), pairs, added)
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
@@ -106,7 +101,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
 
     Raises UserError for settings that are not RoBERTa's, and for a vocabulary that is not sound.
     """
-    with _damaged(path):
+    with checks.damaged(path):
         model, splitter, framing = (data.get(part) or {} for part in ("model", "pre_tokenizer", "post_processor"))
         if splitter.get("type") != "ByteLevel" or data.get("normalizer"):
             raise UserError(f"{path}: holds a BPE that is not byte-level; only RoBERTa's can be opened, other kinds come later")
@@ -129,14 +124,6 @@ def _templates(framing: Mapping) -> tuple[str, ...]:
     return tuple(" ".join(part["id"] for item in framing.get(name, []) for part in item.values()) for name in ("single", "pair"))
 
 
-@contextlib.contextmanager
-def _damaged(path: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); {_AGAIN}") from error
-
-
 def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
     """Two pieces, written with a blank between them or as a list of two."""
     left, right = merge.split(" ") if isinstance(merge, str) else merge
@@ -145,17 +132,16 @@ def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
 
 def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: Sequence[Entry]) -> Tokenizer:
     """`_build` of what was read from `path`; specials that `added` does not name are added. Raises UserError."""
-    with _damaged(path):
+    with checks.damaged(path):
         ids = dict(vocab) | {entry["content"]: entry["id"] for entry in added}
-        if sorted(ids.values()) != list(range(len(ids))):
-            raise UserError(f"{path}: ids are not 0 to {len(ids) - 1}, each once; {_AGAIN}")
+        checks.by_id(ids, path)
         if missing := [piece for piece in SPECIALS if piece not in ids]:
             raise UserError(f"{path}: lacks {' '.join(missing)}; only RoBERTa's BPE can be opened, other kinds come later")
         if missing := sorted(BYTES - ids.keys()):
-            raise UserError(f"{path}: lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one; {_AGAIN}")
+            raise UserError(f"{path}: lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one; {AGAIN}")
         for number, (left, right) in enumerate(merges, 1):
             if missing := [piece for piece in (left, right, left + right) if piece not in ids]:
-                raise UserError(f"{path}: merge {number} names {missing[0]!r}, which has no id; {_AGAIN}")
+                raise UserError(f"{path}: merge {number} names {missing[0]!r}, which has no id; {AGAIN}")
         named = {entry["content"] for entry in added}
         entries = [{name: entry[name] for name in ("content", "id", *FLAGS)} for entry in added]
         return _build(ids, merges, [*entries, *(_special(piece, ids) for piece in SPECIALS if piece not in named)])

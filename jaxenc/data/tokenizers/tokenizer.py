@@ -11,8 +11,6 @@ from jaxenc.data.files import user_errors, write_bytes
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
-LARGEST = 1 << 22  # pieces; to train, the library reserves memory for all of them and aborts the process when there is not enough
-
 
 class Tokenizer:
     """Owns two objects of the `tokenizers` library over one vocabulary.

@@ -11,8 +11,10 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, user_errors
-from jaxenc.data.tokenizers.tokenizer import LARGEST, Tokenizer
+from jaxenc.data.files import read_json, read_lines, user_errors
+from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
@@ -51,15 +53,9 @@ def train(
         letters = _alphabet(_spooled(texts, spool), normalizer, alphabet)
         continuations = ["##" + c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
         first = [*SPECIALS, *continuations]
-        if vocab_size > LARGEST:
-            raise UserError(f"tokenizer: --vocab-size {vocab_size} is too large; the most is {LARGEST}")
         if not letters:
             raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
-        if vocab_size < len(first) + len(letters):
-            raise UserError(
-                f"tokenizer: --vocab-size {vocab_size} is too small; the specials and characters alone take "
-                f"{len(first) + len(letters)} pieces"
-            )
+        checks.size(vocab_size, len(first) + len(letters), "the specials and characters")
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocab_size,
             min_frequency=min_frequency,
@@ -99,15 +95,9 @@ def from_vocab(path: str | Path, lowercase: bool, strip_accents: bool) -> Tokeni
 
     Raises UserError naming the line of a byte order mark, a blank, padded or repeated piece, and the specials that are missing.
     """
-    with user_errors(path, "name a vocab.txt"):
-        content = Path(path).read_bytes()
-    try:
-        lines = content.decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}:{content[: error.start].count(10) + 1}: not UTF-8; write the vocabulary in UTF-8") from error
-    lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
-    _check(lines, path)
-    return _build(lines, lowercase, strip_accents)
+    pieces = read_lines(Path(path), "name a vocab.txt in UTF-8")
+    _check(pieces, path)
+    return _build(pieces, lowercase, strip_accents)
 
 
 def _check(pieces: Sequence[str], path: str | Path) -> None:
@@ -129,7 +119,7 @@ def _check(pieces: Sequence[str], path: str | Path) -> None:
 
 def settings_of(path: Path) -> tuple[bool, bool]:
     """(lowercase, strip_accents) of a tokenizer_config.json; BERT's defaults, lower case and no accents, when there is none."""
-    data = read_json(path, "make the tokenizer again") if path.is_file() else {}
+    data = read_json(path, AGAIN) if path.is_file() else {}
     lowercase = data.get("do_lower_case", True)
     return lowercase, _accents(data.get("strip_accents"), lowercase)
 
@@ -144,10 +134,8 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
 
     Raises UserError for a model, normaliser or word splitter that is not BERT's, and for a vocabulary that is not sound.
     """
-    try:
+    with checks.damaged(path):
         return _from_parts(path, data, *(data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer")))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); make the tokenizer again") from error
 
 
 def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, splitter: dict) -> Tokenizer:
@@ -157,9 +145,7 @@ def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, 
     if not (normalizer.get("clean_text") and normalizer.get("handle_chinese_chars")):
         raise UserError(f"{path}: clean_text and handle_chinese_chars must be on; other settings come later")
     ids = dict(model["vocab"]) | {token["content"]: token["id"] for token in data.get("added_tokens", [])}
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise UserError(f"{path}: ids are not 0 to {len(ids) - 1}, each once; make the tokenizer again")
-    pieces = sorted(ids, key=ids.__getitem__)
+    pieces = checks.by_id(ids, path)
     _check(pieces, path)
     return _build(pieces, normalizer["lowercase"], _accents(normalizer.get("strip_accents"), normalizer["lowercase"]))
 

@@ -6,14 +6,10 @@ needs the extra `live` (torch, transformers). One .npz an architecture: the conf
 GELU every hidden state, the logits, the loss and its gradients. Computed in float64 from float32 weights and rounded once.
 """
 
-from pathlib import Path
-
 import numpy as np
 
 from tests.parity import peer
-from tests.parity.cases import CASES, Case, inputs
-
-FOLDER = Path(__file__).parent
+from tests.parity.cases import CASES, GOLDEN, Case, inputs
 
 
 def arrays(case: Case, seed: int) -> dict[str, np.ndarray]:
@@ -35,7 +31,7 @@ def arrays(case: Case, seed: int) -> dict[str, np.ndarray]:
 def main() -> None:
     """Writes every file and says how large it is."""
     for seed, case in enumerate(CASES.values()):
-        path = FOLDER / f"{case.architecture}.npz"
+        path = GOLDEN / f"{case.architecture}.npz"
         np.savez_compressed(path, **arrays(case, seed))
         print(f"{path.name}: {path.stat().st_size:,} bytes")
 

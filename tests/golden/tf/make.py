@@ -8,21 +8,19 @@ slots and the step beside them.
 
 from pathlib import Path
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from tests.convert.tf1 import published
+from tests.parity.cases import golden
 
 FOLDER = Path(__file__).parent
 
 
 def main() -> None:
     """Writes model.ckpt.index and model.ckpt.data-00000-of-00001."""
-    with np.load(FOLDER.parent / "hf" / "BertForPreTraining.npz") as golden:
-        weights = {name.removeprefix("weights/"): golden[name] for name in golden if name.startswith("weights/")}
     tf.disable_eager_execution()
     with tf.Session() as session:
-        for name, value in published(weights).items():
+        for name, value in published(golden("BertForPreTraining", "weights/")).items():
             tf.get_variable(name, initializer=value)
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, str(FOLDER / "model.ckpt"), write_meta_graph=False, write_state=False)

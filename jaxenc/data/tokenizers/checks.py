@@ -1,0 +1,37 @@
+"""What is wrong with a vocabulary of any kind: each is one line."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from jaxenc.errors import UserError
+
+AGAIN = "make the tokenizer again, or copy it again"
+LARGEST = 1 << 22  # pieces; to train, the library reserves memory for all of them and aborts the process when there is not enough
+
+
+def size(vocab_size: int, smallest: int, always: str) -> None:
+    """Raises UserError where a vocabulary is to be larger than any, or smaller than the pieces it always has.
+
+    smallest: the number of these; always: what messages call them.
+    """
+    if vocab_size > LARGEST:
+        raise UserError(f"tokenizer: --vocab-size {vocab_size} is too large; the most is {LARGEST}")
+    if vocab_size < smallest:
+        raise UserError(f"tokenizer: --vocab-size {vocab_size} is too small; {always} alone take {smallest} pieces")
+
+
+@contextlib.contextmanager
+def damaged(path: str | Path) -> Iterator[None]:
+    """Turns what Python raises over content of another form than expected into one UserError that names the file."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); {AGAIN}") from error
+
+
+def by_id(ids: Mapping[str, int], path: str | Path) -> list[str]:
+    """The pieces in the order of their ids. Raises UserError unless these are 0, 1, 2 ..., each once."""
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise UserError(f"{path}: ids are not 0 to {len(ids) - 1}, each once; {AGAIN}")
+    return sorted(ids, key=ids.__getitem__)
