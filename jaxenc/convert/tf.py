@@ -31,13 +31,14 @@ def open_checkpoint(prefix: Path) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in bundle.read_index(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
 
 
-def load(prefix: Path, tokenizer: str = "") -> Model:
+def load(prefix: str | Path, tokenizer: str = "") -> Model:
     """The model of a checkpoint, in float32: its weights, and its config and vocabulary beside them, as google's archives hold them.
 
     tokenizer: as in `hf.load`. Whether texts are lower-cased is written nowhere, so the vocabulary tells: one with capital letters is
     for texts as they are, one without could not spell them. tokenizer_config.json or tokenizer.json beside it wins.
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
+    prefix = Path(prefix)
     tensors = open_checkpoint(prefix)
     by_config = {prefix.parent / family.google_config: family for family in FAMILIES.values()}
     where = next((path for path in by_config if path.is_file()), None)
