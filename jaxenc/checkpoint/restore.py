@@ -2,7 +2,8 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ def _whole(step_dir: Path, what: str) -> Path:
 
 def find(path: Path, check: bool, what: str) -> Path:
     """The step's folder that `path` names: itself, or the newest valid step of a run directory or its `checkpoints/`."""
+    if source := of_others(path):
+        raise UserError(f"{what} {path} is no run directory: make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`")
     if not path.is_dir():
         raise UserError(f"{what} {path} is not a folder: name a run directory or one of its checkpoints")
     path = path.absolute()
@@ -66,6 +69,18 @@ def find(path: Path, check: bool, what: str) -> Path:
     if step is None:
         raise UserError(f"{what} {path} holds no valid checkpoint: name a run directory or one of its checkpoints")
     return directory / str(step)
+
+
+def of_others(path: Path) -> str:
+    """What `jaxenc convert --from` is given for `path` where that is no run of ours but what it reads, '' where it is not.
+
+    That is a folder that transformers wrote, and what is written as its argument already, hf:DIR or tf:PREFIX.
+    """
+    if str(path).startswith(("hf:", "tf:")):
+        return str(path)
+    weights = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+    published = (path / "config.json").is_file() and any((path / name).is_file() for name in weights)
+    return f"hf:{path}" if published else ""
 
 
 def restore_state(step_dir: Path, abstract: Any) -> Any:
@@ -86,11 +101,22 @@ def restore_params(step_dir: Path, abstract: Mapping[str, Any]) -> dict[str, Any
     Reads only those. A parameter that the checkpoint has and `abstract` does not (a head) is not read. Raises UserError as restore_state.
     """
     saved = _stored(step_dir)
-    home = {path.split("/", 1)[1]: path for path in saved if path.startswith(("params/", "frozen/"))}
+    home = _home(saved)
     wanted = dict(tree.leaves(abstract))
     _compare(step_dir, wanted, {path: saved[full] for path, full in home.items()}, [])
     found = _read(step_dir, {home[path]: leaf for path, leaf in wanted.items()})
     return tree.from_leaves((path, found[home[path]]) for path in wanted)
+
+
+def lacking(step_dir: Path, branches: Iterable[str]) -> tuple[str, ...]:
+    """Those of `branches`, top-level names of a parameter tree, of which the checkpoint has no leaf, trained or frozen."""
+    there = {path.split("/")[0] for path in _home(_stored(step_dir))}
+    return tuple(name for name in branches if name not in there)
+
+
+def _home(saved: Iterable[str]) -> dict[str, str]:
+    """{path of a parameter: its path in the checkpoint}, wherever the saved run kept it."""
+    return {path.split("/", 1)[1]: path for path in saved if path.startswith(("params/", "frozen/"))}
 
 
 def _compare(step_dir: Path, wanted: Mapping[str, Any], saved: Mapping[str, tuple[tuple[int, ...], str]], problems: list[str]) -> None:

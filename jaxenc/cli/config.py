@@ -1,12 +1,14 @@
 """From `--config NAME|FILE.py|config.json --config.x.y=value ...` to a Run."""
 
 import ast
+import dataclasses
 import difflib
 import importlib
 import importlib.util
 import inspect
 import json
 import pathlib
+import shlex
 import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,6 +18,7 @@ from ml_collections import ConfigDict, config_flags
 
 import jaxenc.configs
 from jaxenc import config
+from jaxenc.checkpoint.restore import of_others
 from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.train.phases import OVERRULES
@@ -27,7 +30,7 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
     name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user's own with `get_config`, which runs
     because they named it, or a config.json of a run, which is only read. Raises UserError for whatever does not fit, with near names.
     """
-    run = from_dict(_override(_load(name), overrides))
+    run = from_dict(_override(_of_kind(_load(name), overrides), overrides))
     _check_effect(run, overrides)
     return run
 
@@ -73,7 +76,15 @@ def _from_json(path: pathlib.Path) -> dict[str, Any]:
         raise UserError(f"--config {path}: {why}: name a run's config.json") from error
     if not isinstance(data, dict):
         raise UserError(f"--config {path}: holds no JSON object: name a run's config.json")
+    _refuse_others(str(path), path.parent)
     return data
+
+
+def _refuse_others(name: str, folder: pathlib.Path) -> None:
+    """Raises UserError where the config.json in `folder` is one of transformers."""
+    if source := of_others(folder):
+        how = f"`jaxenc convert --from {shlex.quote(source)} --to DIR` writes a run's"
+        raise UserError(f"--config {name}: its config.json is one of transformers: {how}")
 
 
 def _from_file(path: pathlib.Path, argument: str) -> dict[str, Any]:
@@ -114,9 +125,25 @@ def _call(module: Any, name: str, argument: str) -> Any:
 
 def _from_package(name: str) -> Any:
     if name not in names():
+        if (pathlib.Path(name) / "config.json").is_file():
+            _refuse_others(name, pathlib.Path(name))
+            raise UserError(f"--config {name}: a folder: did you mean {pathlib.Path(name) / 'config.json'}?")
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.4) or names()
         raise UserError(f"--config {name}: no such recipe: did you mean {', '.join(close)}? A file of your own ends in .py")
     return importlib.import_module("jaxenc.configs." + name.replace("/", "."))
+
+
+def _of_kind(recipe: ConfigDict, overrides: Sequence[str]) -> ConfigDict:
+    """The recipe with each part whose `kind` is overridden as that kind's defaults, and the values of the fields that both kinds have."""
+    given = dict(item.removeprefix("--config.").split("=", 1) for item in overrides if "=" in item)
+    data = recipe.to_dict()
+    for field in dataclasses.fields(Run):
+        kind, before = given.get(f"{field.name}.kind"), data[field.name]
+        table = field.metadata.get("kinds", {})
+        if kind in table and kind != before.get("kind"):
+            defaults = config.to_dict(table[kind]())
+            data[field.name] = {name: before.get(name, value) for name, value in defaults.items()} | {"kind": kind}
+    return ConfigDict(data)
 
 
 def _override(recipe: ConfigDict, overrides: Sequence[str]) -> dict[str, Any]:

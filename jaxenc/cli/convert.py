@@ -1,11 +1,14 @@
 """`jaxenc convert`: a published checkpoint as a run directory of ours."""
 
 import argparse
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 
 from jaxenc import pretrained
+from jaxenc.checkpoint.restore import of_others
+from jaxenc.cli import onward
 from jaxenc.convert import hf, parity, tf
 from jaxenc.data.files import must_be_new
 from jaxenc.errors import UserError
@@ -26,7 +29,9 @@ def run(args: argparse.Namespace) -> int:
     """Converts and saves; prints where, which heads and how many parameters. Raises UserError."""
     kind, _, place = args.source.partition(":")
     if kind not in SOURCES or not place:
-        raise UserError(f"--from {args.source}: it takes hf:DIR or tf:PREFIX")
+        meant = of_others(Path(args.source).expanduser())
+        hint = f": did you mean --from {shlex.quote(meant)}?" if meant else ""
+        raise UserError(f"--from {args.source}: it takes hf:DIR or tf:PREFIX{hint}")
     if args.check:
         parity.must_be_installed()
     out = Path(args.to).expanduser()
@@ -38,7 +43,9 @@ def run(args: argparse.Namespace) -> int:
     pretrained.save(out, found)
     heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
     print(f"{out}: {parameter_count(found.params, found.config.model.vocab_size):,} parameters, {heads}")
-    return _check(kind, source, out) if args.check else 0
+    code = _check(kind, source, out) if args.check else 0
+    print(onward.commands(out, found))
+    return code
 
 
 def _check(kind: str, source: Path, out: Path) -> int:

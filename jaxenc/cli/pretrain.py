@@ -14,7 +14,7 @@ from jaxenc.cli import jobs
 from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
-from jaxenc.train.begin import begin, is_finite
+from jaxenc.train.begin import begin, heads_afresh, is_finite
 from jaxenc.train.job import Job
 from jaxenc.train.loop import Outcome, lacks_evaluation, train
 from jaxenc.train.record import Recorder
@@ -63,13 +63,15 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
 
 def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop:
-        state = begin(start, job.run.plan, job.run.train.seed, job.layout)
+        afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
+        state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a parameter is not a finite number: start from an older step")
         jobs.write_facts(job, workdir)
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
             recorder = Recorder(workdir, int(state.step), job.run.log.examples, job.run.log.tensorboard)
-            for line in (jobs.describe(job, start), *jobs.warnings(job)):
+            anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)
+            for line in (jobs.describe(job, start), *anew, *jobs.warnings(job)):
                 recorder.say(line)
             try:
                 return train(job, state, recorder, checkpoints, stop)

@@ -1,20 +1,26 @@
 """`jaxenc resize-vocab`: more words for a trained model and its tokenizer."""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from jaxenc.cli import onward
 from jaxenc.data.files import must_be_new, read_lines
+from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.models.resize import resized
 from jaxenc.pretrained import Model, load, save
+
+BLANK = "in a byte-level vocabulary a word inside a sentence is written with the blank before it: ' word'"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the flags of the command."""
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     pieces = parser.add_mutually_exclusive_group(required=True)
-    pieces.add_argument("--add", metavar="FILE", help="the new pieces, one a line in UTF-8")
-    pieces.add_argument("--tokens", nargs="+", metavar="PIECE", help="the new pieces themselves")
+    pieces.add_argument("--add", metavar="FILE", help=f"the new pieces, one a line in UTF-8; {BLANK}")
+    pieces.add_argument("--tokens", nargs="+", metavar="PIECE", help=f"the new pieces themselves; {BLANK}")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write: parameters, config and tokenizer")
 
 
@@ -31,15 +37,27 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--model {args.model}: it has {rows:,} rows and its tokenizer {had:,} pieces: new pieces need equal numbers")
     tokenizer = model.tokenizer.extended(pieces)
     size = tokenizer.vocabulary.size
-    save(out, Model(model.config.with_vocabulary(tokenizer.vocabulary), resized(model.params, had, size), tokenizer))
-    print(f"{out}: {size:,} pieces, {size - had:,} of them new; each starts as the mean of the old ones")
-    print(f"the optimizer's moments start again: build data with {out}/tokenizer and run `jaxenc pretrain --init-from {out}`")
+    larger = Model(model.config.with_vocabulary(tokenizer.vocabulary), resized(model.params, had, size), tokenizer)
+    save(out, larger)
+    print(f"{out}: {size:,} pieces, {size - had:,} of them new; new rows start as the mean of all old rows, equal until trained")
+    if advice := _advice(tokenizer, pieces):
+        print(advice, file=sys.stderr)
+    print(onward.commands(out, larger))
     return 0
 
 
+def _advice(tokenizer: Tokenizer, pieces: Sequence[str]) -> str:
+    """A line on new pieces that a sentence gives as two tokens, where a word's piece has the blank before it; '' where there are none."""
+    bare = [piece for piece in pieces if not piece[0].isspace()]
+    if not bare or not tokenizer.encode([" "])[0]:
+        return ""
+    return f"resize-vocab: {bare[0]!r} inside a sentence is two tokens, a blank and it: as one it is written {' ' + bare[0]!r}"
+
+
 def _pieces(path: Path) -> list[str]:
-    lines = read_lines(path, "name a UTF-8 file with one piece a line")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            raise UserError(f"{path}:{number}: blank line; every line is one piece")
-    return lines
+    """The lines of a file but for the blank ones. A blank at the start of a line is part of its piece."""
+    advice = "name a UTF-8 file with one piece a line"
+    pieces = [line for line in read_lines(path, advice) if line.strip()]
+    if not pieces:
+        raise UserError(f"{path}: holds no piece; {advice}")
+    return pieces

@@ -2,7 +2,8 @@
 
 import abc
 from collections.abc import Mapping
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from jax import Array
 
@@ -23,9 +24,12 @@ class Objective(abc.ABC):
     before the first forward pass, so microbatches and shards add up to exactly the full batch.
 
     coef: {term: factor}; an objective without a term is opened and asked (`outputs`) but not trained.
+    heads: {name: module} of what sits on the encoder, by its top-level name in the parameter tree. A run that takes another's
+    parameters draws a head afresh where that one has nothing of it; the rest must be there.
     """
 
     coef: Mapping[str, float]
+    heads: Mapping[str, Any] = MappingProxyType({})
 
     @property
     @abc.abstractmethod

@@ -68,7 +68,7 @@ class Heads(Objective):
     """
 
     encoder: Bert
-    heads: encoders.Heads
+    heads: encoders.Heads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
     coef: Mapping[str, float]
 
     @property

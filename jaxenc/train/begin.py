@@ -1,7 +1,7 @@
 """The state that a run begins with: restored whole, with another run's parameters, or fresh."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,17 @@ from jaxenc.train.phases import Phase
 from jaxenc.train.state import Layout, State
 
 
-def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout]) -> State:
+def heads_afresh(start: Start, heads: Collection[str]) -> tuple[str, ...]:
+    """Those of `heads`, names of an objective's, of which the run whose parameters `start` takes has nothing."""
+    return restore.lacking(start.path, heads) if start.kind == "init" else ()
+
+
+def begin(
+    start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], afresh: Collection[str] = ()
+) -> State:
     """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
 
+    afresh: what `heads_afresh` found: these are drawn from the seed, as a fresh run draws them, and every other parameter is read.
     Raises UserError where the checkpoint does not fit.
     """
     place = layout(phases.saved_by(plan, start.step))
@@ -25,8 +33,9 @@ def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Ph
     state = place.create(rng.init_key(seed))
     if start.kind == "fresh":
         return state
-    read = dict(tree.leaves(restore.restore_params(start.path, place.abstract.all_params)))
-    pick = lambda branch: tree.map_with_path(lambda path, _: read[path], branch)
+    wanted = {name: branch for name, branch in place.abstract.all_params.items() if name not in afresh}
+    read = dict(tree.leaves(restore.restore_params(start.path, wanted)))
+    pick = lambda branch: tree.map_with_path(lambda path, drawn: drawn if path.split("/")[0] in afresh else read[path], branch)
     return dataclasses.replace(state, params=pick(state.params), frozen=pick(state.frozen))
 
 

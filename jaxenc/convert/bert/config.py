@@ -113,7 +113,8 @@ def run_of(model: BertConfig, heads: Collection[str], labels: tuple[str, ...]) -
         frozenset({"pooler", "mlm", "next_sentence"}): PairConfig(),
     }
     objective = pretrained.get(frozenset(heads)) or HeadsConfig(tuple(heads), labels)
-    return dataclasses.replace(Run(objective, model), data=dataclasses.replace(Run().data, length=model.positions))
+    rows = "pairs" if objective.kind == PairConfig.kind else Run().data.rows
+    return dataclasses.replace(Run(objective, model), data=dataclasses.replace(Run().data, rows=rows, length=model.positions))
 
 
 def refuse(model: BertConfig, heads: Collection[str], column: str, where: str | Path) -> None:

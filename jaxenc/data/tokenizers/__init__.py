@@ -26,6 +26,8 @@ def load(directory: str | Path) -> Tokenizer:
         return wordpiece.from_vocab(folder / "vocab.txt", lowercase, strip_accents)
     if (folder / "vocab.json").is_file():
         return bpe.from_files(folder)
+    if (folder / "tokenizer").is_dir():
+        raise UserError(f"{folder}: no tokenizer but a folder that holds one: name {folder / 'tokenizer'}")
     raise UserError(f"{folder}: no tokenizer.json, vocab.txt or vocab.json here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
 
 

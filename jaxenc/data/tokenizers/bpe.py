@@ -24,6 +24,7 @@ from jaxenc.errors import UserError
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # CLS, padding, SEP, unknown, mask
 BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
+BLANK = "\u0120"  # Ġ, the letter of BYTES for the blank
 LONGEST = 4096  # characters trained on in one piece: the time for a word grows with the square of its length
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 MADE_UP = re.compile(r"madeupword\d+")
@@ -187,7 +188,11 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], mo
 
     A new piece is found wherever it stands, inside a word too, and before the rest is cut into words and merged. The blank before it
     is not part of it: a blank is a token of its own there, unless the piece starts with one.
+    Raises UserError for a piece as the files write it, with their letter for the blank.
     """
+    for piece in more:
+        if piece.startswith(BLANK):
+            raise UserError(f"{piece!r} is never found in a text: {BLANK} is how the files write a blank; write {' ' + piece[1:]!r}")
     flags = dict.fromkeys(FLAGS, False) | {"normalized": True}
     entries = [{"content": piece, "id": len(ids) + n, **flags} for n, piece in enumerate(more)]
     return _build({**ids, **{entry["content"]: entry["id"] for entry in entries}}, merges, [*added, *entries])
