@@ -23,6 +23,7 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.models.count import parameter_count
 from jaxenc.objectives.base import Objective
 from jaxenc.precision import policy
 from jaxenc.run import Run, from_dict
@@ -37,9 +38,11 @@ SHORTEST = 8
 
 @dataclasses.dataclass(frozen=True)
 class Guess:
-    """One candidate for a masked token. probability: of the softmax over the true vocabulary."""
+    """One candidate for a masked token. token: the piece as the vocabulary has it; text: as it is read, without a blank around it, and
+    the piece where nothing readable is left; probability: of the softmax over the true vocabulary."""
 
     token: str
+    text: str
     probability: float
 
 
@@ -61,6 +64,13 @@ class Model:
     config: Run
     params: Tree
     tokenizer: Tokenizer | None
+
+    def __repr__(self) -> str:
+        """One line, with the true number of parameters."""
+        model = self.config.model
+        count, heads = parameter_count(self.params, model.vocab_size), ", ".join(self.objective.heads) or "no heads"
+        size = f"{model.layers} layers of {model.width}, {model.vocab_size:,} tokens"
+        return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
 
     @functools.cached_property
     def objective(self) -> Objective:
@@ -104,9 +114,11 @@ class Model:
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
         """For each mask of `text`, such as [MASK], the `k` likeliest tokens, likeliest first.
 
-        Raises UserError without a tokenizer, a masked-token head or a mask, with too long a text and for a `k` that the vocabulary
-        does not have.
+        Raises UserError without a tokenizer, a masked-token head or a mask, for what is not one text, for too long a one and for a
+        `k` that the vocabulary does not have.
         """
+        if not isinstance(text, str):
+            raise UserError("fill_mask takes one text: ask for each of several in turn")
         tokenizer = self._own_tokenizer()
         size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
@@ -120,7 +132,12 @@ class Model:
         masked = logits[np.array(ids) == mask].astype(np.float64)
         odds = np.exp(masked - masked.max(axis=1, keepdims=True))
         probabilities = odds / odds.sum(axis=1, keepdims=True)
-        return [[Guess(tokenizer.token(int(i)), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
+        return [[self._guess(int(i), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
+
+    def _guess(self, index: int, probability: float) -> Guess:
+        token, text = self.tokenizer.token(index), self.tokenizer.decode([index]).strip()
+        # A piece of bytes may be a part of a character, which decodes to U+FFFD.
+        return Guess(token, text if text and "\ufffd" not in text else token, probability)
 
     def _own_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:

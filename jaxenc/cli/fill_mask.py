@@ -1,4 +1,4 @@
-"""`jaxenc fill-mask`: what a model puts in the place of [MASK]."""
+"""`jaxenc fill-mask`: what a model puts in the place of its mask."""
 
 import argparse
 
@@ -7,8 +7,8 @@ from jaxenc.pretrained import Guess, load
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
-    parser.add_argument("--text", required=True, action="append", help="a text with [MASK] in it; may be given several times")
-    parser.add_argument("--top", type=int, default=5, help="how many candidates for each [MASK]")
+    parser.add_argument("--text", required=True, action="append", help="a text with the model's mask, [MASK] or <mask>; may be repeated")
+    parser.add_argument("--top", type=int, default=5, help="how many candidates for each mask")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,4 +21,4 @@ def run(args: argparse.Namespace) -> int:
 
 def shown(guesses: list[Guess]) -> str:
     """`  library 0.21 · module 0.11 · ...`"""
-    return "  " + " · ".join(f"{guess.token} {guess.probability:.2f}" for guess in guesses)
+    return "  " + " · ".join(f"{guess.text} {guess.probability:.2f}" for guess in guesses)

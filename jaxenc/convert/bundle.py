@@ -75,7 +75,7 @@ def _checksum(data: bytes) -> int:
     try:
         import google_crc32c
     except ImportError as error:
-        raise UserError("TensorFlow's checkpoints are read with google-crc32c: pip install google-crc32c") from error
+        raise UserError("TensorFlow's checkpoints are read with google-crc32c: pip install -e '.[tf]'") from error
     value = google_crc32c.value(data)
     return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
 

@@ -21,6 +21,8 @@ from jaxenc.run import Run
 TOLERANCE = 1e-5
 LONGEST = 33  # odd, so that no row falls on a multiple of anything
 NEEDED = ("torch", "transformers")
+# PyPI has no torch without CUDA; its makers' own index has it.
+INSTALL = "pip install -e '.[live]' --extra-index-url https://download.pytorch.org/whl/cpu"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +43,7 @@ def must_be_installed() -> None:
     """Raises UserError where torch or transformers is missing: to be called before anything long begins."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise UserError(f"--check needs transformers, and {' and '.join(missing)} cannot be imported: pip install torch transformers")
+        raise UserError(f"--check needs transformers, and {' and '.join(missing)} cannot be imported: {INSTALL}")
 
 
 def compare(model: Model, folder: Path) -> list[Difference]:

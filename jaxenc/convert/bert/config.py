@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc import config as configs
+from jaxenc.convert.base import class_of
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
@@ -93,7 +94,12 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
 
 
 def labels_of(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
-    """The names of the classes, by their numbers; LABEL_0, LABEL_1 ... where only their number is told, 2 where nothing is."""
+    """The names of the classes, by their numbers; LABEL_0, LABEL_1 ... where only their number is told, 2 where nothing is.
+
+    A model of multiple choice gives each text one number, which is compared with those of the other choices, whatever id2label says.
+    """
+    if class_of(data).endswith("ForMultipleChoice"):
+        return ("LABEL_0",)
     names = data.get("id2label")
     if names is None:
         count = data.get("num_labels", 2)

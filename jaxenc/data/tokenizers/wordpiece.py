@@ -188,12 +188,15 @@ def _extended(pieces: Sequence[str], lowercase: bool, strip_accents: bool, more:
     """The vocabulary `pieces` with `more` behind it; `##more` continues a word. UserError for what the longest match never meets."""
     normalizer, splitter = _normalizer(lowercase, strip_accents), pre_tokenizers.BertPreTokenizer()
     for piece in more:
-        word = f"a{piece[2:]}" if piece.startswith("##") and piece != "##" else piece
+        continues = piece.startswith("##") and piece != "##"
+        word = f"a{piece[2:]}" if continues else piece
         words = [part for part, _ in splitter.pre_tokenize_str(normalizer.normalize_str(word))]
+        if continues and words:
+            words[0] = f"##{words[0][1:]}"
         if len(words) > 1:
             raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {' '.join(words)}; a piece is one")
-        if words != [word]:
-            raise UserError(f"{piece!r} is never found in a text: {word!r} is read as {''.join(words)!r}; write it as it is read")
+        if words != [piece]:
+            raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}; write it as it is read")
         if len(word) > LONGEST_WORD:
             raise UserError(f"{piece[:20]!r}... is never found in a text: a word of more than {LONGEST_WORD} characters is [UNK]")
     return _build([*pieces, *more], lowercase, strip_accents)
