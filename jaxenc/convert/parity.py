@@ -92,6 +92,9 @@ def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
     choices: dict[str, Any] = {}
     if "add_pooling_layer" in inspect.signature(opens).parameters and "pooled" not in export.outputs:
         choices["add_pooling_layer"] = False
+    if "id2label" in export.config:
+        # A folder of multiple choice may name two labels for its one number.
+        choices["num_labels"] = len(export.config["id2label"])
     try:
         model = opens.from_pretrained(folder, dtype=torch.float32, local_files_only=True, **choices).eval()
     except (OSError, ValueError, RuntimeError) as error:

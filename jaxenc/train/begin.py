@@ -19,9 +19,7 @@ def heads_afresh(start: Start, heads: Collection[str]) -> tuple[str, ...]:
     return restore.lacking(start.path, heads) if start.kind == "init" else ()
 
 
-def begin(
-    start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], afresh: Collection[str] = ()
-) -> State:
+def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], afresh: Collection[str] = ()) -> State:
     """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
 
     afresh: what `heads_afresh` found: these are drawn from the seed, as a fresh run draws them, and every other parameter is read.

@@ -1,11 +1,19 @@
 """Recipes, a file of the user's own, a config.json, and overrides."""
 
+import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from jaxenc.cli import config as cli_config
+from jaxenc.models import MODELS
+from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.objectives.pair import PairConfig
 
 OWN = """from jaxenc.configs import recipe
 from jaxenc.run import Run
@@ -40,6 +48,35 @@ def test_a_users_file_may_leave_fields_and_the_argument_out(tmp_path: Path) -> N
     assert (run.train.steps, run.train.batch) == (7, 256)
 
 
+def test_a_kind_that_is_overridden_starts_from_its_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields that both kinds have keep their values, those of the other kind alone go, and further overrides are the new kind's."""
+    heads = {"kind": "heads", "heads": ["pooler", "classifier"], "labels": ["a", "b"]}
+    (tmp_path / "config.json").write_text(json.dumps({"objective": heads, "train": {"steps": 7}}))
+    run = cli_config.resolve(str(tmp_path / "config.json"), ["--config.objective.rate=0.3", "--config.objective.kind=mlm"])
+    assert run.objective == MlmConfig(rate=0.3) and run.train.steps == 7
+    back = ["--config.objective.kind=heads", "--config.objective.heads=tags", "--config.objective.labels=x,y"]
+    assert cli_config.resolve("bert/tiny", back).objective == HeadsConfig(("tags",), ("x", "y"))
+    given = cli_config.resolve("roberta/base", [])
+    paired = cli_config.resolve("roberta/base", ["--config.objective.kind=mlm_nsp"]).objective
+    assert paired == PairConfig(**vars(given.objective)) != PairConfig()
+    monkeypatch.setitem(MODELS, "other", Other)
+    assert cli_config.resolve("bert/tiny", ["--config.model.kind=other"]).model == Other(**vars(cli_config.resolve("bert/tiny", []).model))
+
+
+@dataclasses.dataclass(frozen=True)
+class Other(BertConfig):
+    kind: ClassVar[str] = "other"
+    windows: int = 3
+
+
+def test_a_folder_in_the_place_of_its_config(tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert f"did you mean {tmp_path / 'config.json'}?" in fails("inspect", "--config", tmp_path)
+    (tmp_path / "model.safetensors").touch()
+    for place in (tmp_path, tmp_path / "config.json"):
+        assert f"`jaxenc convert --from hf:{tmp_path} --to DIR`" in fails("inspect", "--config", place)
+
+
 @pytest.mark.parametrize(
     "text, words", [("[1]", "holds no JSON object"), ('{"a":', "Expecting value"), ('{"trian": {}}', "did you mean train")]
 )
@@ -55,6 +92,8 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
         (["bert/sizes"], "takes a size after the colon"),
         (["bert/tyni"], "did you mean bert/tiny"),
         (["bert/tiny", "--config.train.stepz=3"], "--config.train.stepz is not a field: did you mean train.steps"),
+        (["bert/tiny", "--config.objective.kind=mlmm"], "config.objective.kind is 'mlmm': did you mean mlm"),
+        (["bert/tiny", "--config.objective.kind=heads", "--config.objective.rate=0.2"], "objective.rate is not a field"),
         (["bert/tiny", "--config.optim.lr=nan"], "config.optim.lr is nan"),
         (["bert/tiny", "--config.log.every=0"], "log.every is 0: it is at least 1"),
         (["bert/tiny", "--config.eval.batch=-3"], "eval.batch is -3: it is at least 1"),

@@ -11,7 +11,7 @@ import jaxenc
 from jaxenc import pretrained
 from jaxenc.cli.main import main
 from jaxenc.data.build import build
-from jaxenc.data.tokenizers import wordpiece
+from jaxenc.data.tokenizers import bpe, wordpiece
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.pretrained import Model
@@ -55,12 +55,29 @@ def test_old_texts_read_and_mean_what_they_did(trained: Path, grown: Path) -> No
 
 
 def test_pieces_of_a_file(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Line ends of any kind; the output says how to train on."""
-    (tmp_path / "words").write_bytes(b"zebra\r\n##fish\r\nquagga")
+    """Line ends of any kind, blank lines; the output says what new rows are and how to train on."""
+    (tmp_path / "words").write_bytes(b"zebra\r\n\r\n##fish\r\n \nquagga\n\n")
     assert main(["resize-vocab", "--model", str(trained), "--add", str(tmp_path / "words"), "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
-    assert "3 of them new" in said and "moments start again" in said and f"--init-from {tmp_path / 'out'}" in said
+    said, advice = capsys.readouterr()
+    assert "3 of them new" in said and "the mean of all old rows, equal until trained" in said and not advice
+    assert f"--init-from {tmp_path / 'out'} " in said and f"--tokenizer {tmp_path / 'out' / 'tokenizer'} " in said
     assert jaxenc.load(tmp_path / "out").tokenizer.token(jaxenc.load(trained).tokenizer.vocabulary.size + 1) == "##fish"
+
+
+def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """In a byte-level vocabulary: a blank and the word are two tokens, the word with its blank is one."""
+    tokenizer = bpe.train(["the quick brown fox"] * 3, 300)
+    config = Run(model=BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24, first_position=2))
+    config = config.with_vocabulary(tokenizer.vocabulary)
+    pretrained.save(tmp_path / "run", pretrained.Model(config, tiny.drawn(config), tokenizer))
+    command = ["resize-vocab", "--model", str(tmp_path / "run"), "--out"]
+    for number, (pieces, words) in enumerate(((["zebra", " fox"], "'zebra' inside a sentence is two tokens"), ([" zebra"], ""))):
+        assert main([*command, str(tmp_path / str(number)), "--tokens", *pieces]) == 0
+        err = capsys.readouterr().err
+        assert words in err and err.count("\n") == len(words[:1])
+    size = tokenizer.vocabulary.size
+    bare, whole = (jaxenc.load(tmp_path / name).tokenizer.encode(["the zebra"])[0] for name in "01")
+    assert bare[-2:] == [*tokenizer.encode([" "])[0], size] and whole[-1] == size and len(whole) == len(bare) - 1
 
 
 def test_a_grown_model_trains_on_data_of_its_tokenizer(trained: Path, grown: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -82,11 +99,12 @@ def test_a_grown_model_trains_on_data_of_its_tokenizer(trained: Path, grown: Pat
 @pytest.mark.parametrize(
     "content, said",
     [
-        (b"zebra\n\nfox", "words:2: blank line"),
         (b"zebra\n\xff", "words:2: not UTF-8"),
         (b"Zebra", "'Zebra' is never found in a text"),
         (b"zebra\nzebra", "'zebra' is given twice"),
-        (b"", "words:1: blank line"),
+        (b"", "words: holds no piece"),
+        (b"\n \r\n", "words: holds no piece"),
+        (b"two words", "it holds 2 words"),
     ],
 )
 def test_pieces_that_cannot_be_added_are_one_line(

@@ -63,6 +63,7 @@ def shapes(architecture: str) -> dict[str, tuple[int, ...]]:
         "ForPreTraining": {**pooler, **mlm, **_dense("cls.seq_relationship", WIDTH, 2)},
         "ForNextSentencePrediction": {**pooler, **_dense("cls.seq_relationship", WIDTH, 2)},
         "ForSequenceClassification": texts,
+        "ForMultipleChoice": {**pooler, **_dense("classifier", WIDTH, 1)},
         "ForTokenClassification": _dense("classifier", WIDTH, LABELS),
         "ForQuestionAnswering": _dense("qa_outputs", WIDTH, 2),
     }

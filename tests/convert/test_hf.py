@@ -57,6 +57,15 @@ def test_labels_have_their_names(tmp_path: Path) -> None:
     assert run.objective.labels == ("no", "maybe", "yes")
 
 
+@pytest.mark.parametrize("id2label", [{"0": "LABEL_0", "1": "LABEL_1"}, {"0": "fits"}, None])
+def test_multiple_choice_is_a_classifier_of_one_label(id2label: dict | None, tmp_path: Path) -> None:
+    """Each choice is a text with one number, however many labels the config names; RoBERTa's has its head elsewhere."""
+    found = hf.load(make(tmp_path / "theirs", "BertForMultipleChoice", id2label=id2label))
+    assert found.config.objective.labels == ("LABEL_0",) and found.config.objective.heads == ("pooler", "classifier")
+    assert np.asarray(found.apply(found.params, {"tokens": np.array([[5, 6]])})["classifier"]).shape == (1, 1)
+    assert "RobertaForMultipleChoice" in refused(make(tmp_path / "other", "RobertaForMultipleChoice"))
+
+
 def renamed(rule: Callable[[str], str]) -> Callable[[dict], dict]:
     return lambda arrays: {rule(name): array for name, array in arrays.items()}
 

@@ -218,6 +218,9 @@ def test_added_pieces_are_found_wherever_they_stand(tool, tmp_path):
     assert more.extended(["again and"]).encode(["newton again and"])[0] == [300, *ids(" "), 303]
     with pytest.raises(UserError, match="in the vocabulary already"):
         more.extended(["newton"])
+    with pytest.raises(UserError, match="'Ġnewton' is never found in a text: Ġ is how the files write a blank; write ' newton'"):
+        more.extended(["Ġnewton"])
+    assert tool.extended([" Ġermanja"]).encode(["a Ġermanja"])[0] == [*ids("a"), 300]
 
 
 @pytest.mark.parametrize(

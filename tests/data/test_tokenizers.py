@@ -165,13 +165,14 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path)
         (["new", "new"], "'new' is given twice"),
         (["a"], "'a' is in the vocabulary already"),
         (["[MASK]"], "'[MASK]' is in the vocabulary already"),
-        (["New"], "'New' is never found in a text: 'New' is read as 'new'"),
-        (["né"], "'né' is never found in a text: 'né' is read as 'ne'"),
-        (["two words"], "is read as 'two words'"),
-        (["x-ray"], "is read as 'x - ray'"),
-        (["[NEW]"], "is read as '[ new ]'"),
+        (["New"], "'New' is never found in a text: it is read as 'new'"),
+        (["né"], "'né' is never found in a text: it is read as 'ne'"),
+        (["two words"], "'two words' is never found in a text: it holds 2 words, two words; a piece is one"),
+        (["x-ray"], "it holds 3 words, x - ray"),
+        (["[NEW]"], "it holds 3 words, [ new ]"),
         (["##"], "'##' is never found"),
-        (["##中"], "'##中' is never found"),
+        (["##A"], "'##A' is never found in a text: it is read as '##a'"),
+        (["##中"], "it holds 2 words, ## 中"),
         (["x" * 101], "more than 100 characters"),
     ],
 )
@@ -179,6 +180,13 @@ def test_a_piece_that_no_text_gives_is_refused_by_name(pieces, said):
     with pytest.raises(UserError) as caught:
         wordpiece.train(TEXT, 90).extended(pieces)
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_run_in_the_place_of_its_tokenizer(tmp_path):
+    """A run, a checkpoint and a data folder hold the tokenizer in a folder of that name, which is named."""
+    wordpiece.train(TEXT, 90).save(tmp_path / "tokenizer")
+    with pytest.raises(UserError, match=f"name {tmp_path / 'tokenizer'}$"):
+        load(tmp_path)
 
 
 def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):

@@ -24,6 +24,8 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     column = configs.column_of(config, where)
     layout = names.layout_of(column, tensors)
     heads = names.heads_of(tensors, layout, class_of(config))
+    if "tags" in heads and class_of(config).endswith("ForMultipleChoice"):
+        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
     labels = configs.labels_of(config, where) if {"classifier", "tags"} & set(heads) else ()
     model = configs.model_of(config, column, where)
     configs.refuse(model, heads, column, where)
