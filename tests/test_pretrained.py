@@ -12,14 +12,15 @@ import jaxenc
 from jaxenc import config, pretrained, rng
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.cli.fill_mask import shown
 from jaxenc.data.sources import DataConfig
-from jaxenc.data.tokenizers import wordpiece
+from jaxenc.data.tokenizers import bpe, wordpiece
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.pretrained import Model
+from jaxenc.pretrained import Guess, Model
 from jaxenc.run import Run
 from jaxenc.train.config import TrainConfig
 from jaxenc.train.state import layout
@@ -73,6 +74,29 @@ def test_guesses_are_the_softmax_over_the_true_vocabulary(model: Model) -> None:
         assert len({guess.token for guess in guesses}) == size and abs(sum(probabilities) - 1) <= 1e-5
         assert probabilities == sorted(probabilities, reverse=True)
     assert masks[0] != masks[1] and model.fill_mask("the [MASK] brown [MASK]", k=3)[1] == masks[1][:3]
+
+
+def test_a_guess_can_be_read(tmp_path: Path) -> None:
+    """A byte-level piece is decoded, without its blank; a part of a character and a blank alone stay as the vocabulary writes them."""
+    tokenizer = bpe.train([TEXT] * 3, 300)
+    recipe = Run(model=BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=12, first_position=2))
+    recipe = recipe.with_vocabulary(tokenizer.vocabulary)
+    (guesses,) = Model(recipe, tiny.drawn(recipe), tokenizer).fill_mask("the <mask>", k=tokenizer.vocabulary.size)
+    texts = {guess.token: guess.text for guess in guesses}
+    assert texts["Ġthe"] == "the" and texts["q"] == "q" and texts["Ã"] == "Ã" and texts["Ġ"] == "Ġ" and texts["<mask>"] == "<mask>"
+    assert "the 0.50" in shown([Guess("Ġthe", "the", 0.5)])
+
+
+def test_a_model_shows_itself_in_one_line(model: Model, bare: Model) -> None:
+    count = sum(leaf.size for leaf in jax.tree.leaves(bare.params)) - (128 - SIZE) * 17
+    assert repr(bare) == f"<jaxenc Model: bert, 2 layers of 16, {SIZE} tokens, mlm, {count:,} parameters>"
+    assert str(model) == repr(model) and "\n" not in repr(model) and len(repr(model)) < 140
+
+
+@pytest.mark.parametrize("text", [["the [MASK]"], None, 3])
+def test_what_is_not_one_text_is_one_line(text: object, model: Model) -> None:
+    with pytest.raises(UserError, match="fill_mask takes one text"):
+        model.fill_mask(text)
 
 
 def test_a_guess_follows_the_context(model: Model) -> None:

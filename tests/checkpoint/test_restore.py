@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.checkpoint.restore import Start, choose, read_json, restore_params, restore_state
+from jaxenc.checkpoint.restore import Start, choose, lacking, read_json, restore_params, restore_state
 from jaxenc.errors import UserError
 
 from .conftest import abstract, make_state, save_all
@@ -52,6 +52,11 @@ def test_parameters_alone_wherever_they_were_kept(checkpoints: Path) -> None:
     assert same_bits(found, {"encoder": state["params"]["encoder"], "embed": state["frozen"]["embed"]})
     with pytest.raises(UserError, match="span/kernel is not in the checkpoint"):
         restore_params(checkpoints / "2", {**wanted, "span": {"kernel": jax.ShapeDtypeStruct((8, 2), jnp.float32)}})
+
+
+def test_branches_that_a_checkpoint_lacks(checkpoints: Path) -> None:
+    """Trained or frozen, one leaf is enough to be there."""
+    assert lacking(checkpoints / "2", ("span", "encoder", "embed", "head", "kernel")) == ("span", "kernel")
 
 
 def test_without_a_sharding_an_array_goes_to_the_first_device(checkpoints: Path) -> None:

@@ -1,6 +1,7 @@
 """`jaxenc convert` and `jaxenc export`, and what people get wrong with them."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import numpy as np
 import pytest
 
 import jaxenc
+from jaxenc.checkpoint import restore
 from jaxenc.cli.main import main
+from jaxenc.data.tokenizers import wordpiece
+from jaxenc.errors import UserError
 from tests.convert import published
 
 
@@ -54,9 +58,50 @@ def test_a_home_directory(theirs: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert (theirs.parent / "made here" / "config.json").is_file()
 
 
+SMALL = ("train.batch=8", "train.steps=1", "optim.warmup=0", "log.tensorboard=false")
+
+
+@pytest.mark.parametrize(
+    "architecture, afresh", [("BertModel", ["mlm"]), ("BertForPreTraining", []), ("BertForTokenClassification", ["mlm"])]
+)
+def test_the_next_commands_run_as_they_are_printed(architecture: str, afresh: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
+    """With files and folders for the words in capitals: a head that the folder has none of starts fresh, all else is taken over."""
+    monkeypatch.chdir(tmp_path)
+    text = "the quick brown fox\njumps over the lazy dog\n\na dog\nand a fox\n" * 4
+    Path("text.txt").write_text(text)
+    tokenizer = wordpiece.train([text], 60)
+    size, of_tokens = tokenizer.vocabulary.size, ("bert.embeddings.word", "embeddings.word", "cls.predictions.bias")
+    tensors = {name: a[:size] if name.startswith(of_tokens) else a for name, a in published.tensors(architecture).items()}
+    folder = published.write(tmp_path / "their model", tensors, published.config(architecture) | {"vocab_size": size})
+    tokenizer.save(folder)
+    assert main(["convert", "--from", f"hf:{folder}", "--to", "our model"]) == 0
+    for line in capsys.readouterr().out.splitlines()[-2:]:
+        argv = shlex.split(line.removeprefix("next:"))
+        replaced = {"FILES": "text.txt"}
+        more = [f"--config.{item}" for item in SMALL] if argv[1] == "pretrain" else []
+        assert argv[0] == "jaxenc" and main([*(replaced.get(item, item) for item in argv[1:]), *more]) == 0
+    said = capsys.readouterr().err
+    assert [line.split()[0] for line in said.splitlines() if "starts fresh: " in line] == afresh
+    before, after = jaxenc.load("our model").params, jaxenc.load("RUN").params
+    kept = lambda params: np.asarray(params["encoder"]["layer_00"]["attention"]["query"]["kernel"])
+    assert 0 < np.abs(kept(after) - kept(before)).max() < 1e-2 and "mlm" in after
+
+
 @pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "allennlp:DIR", ""])
 def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     assert "it takes hf:DIR or tf:PREFIX" in fails("convert", "--from", source, "--to", tmp_path / "out")
+
+
+def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    words = f"`jaxenc convert --from '{f'hf:{theirs}'}' --to DIR`"
+    for place in (theirs, f"hf:{theirs}"):
+        assert words in fails("fill-mask", "--model", place, "--text", "[MASK]")
+        assert words in fails("export", "--model", place, "--out", tmp_path / "out")
+        with pytest.raises(UserError, match="jaxenc convert --from"):
+            jaxenc.load(place)
+        with pytest.raises(UserError, match="--init-from .* is no run directory: .*jaxenc convert --from"):
+            restore.choose(tmp_path / "checkpoints", "", str(place), True)
+    assert f"did you mean --from 'hf:{theirs}'?" in fails("convert", "--from", theirs, "--to", tmp_path / "out")
 
 
 def test_places_that_are_taken_are_left_alone(theirs: Path, ours: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

@@ -5,8 +5,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
+import jaxenc
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.manager import Manager
 from jaxenc.cli import jobs
 from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import pretrain
@@ -107,6 +112,36 @@ def test_parameters_of_another_vocabulary_are_refused(
 def test_a_start_that_fails_leaves_the_directory_free(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
     fails(*command(lonely[0], tmp_path / "run", "--init-from", str(lonely[1]), "--config.model.width=32"))
     assert not (tmp_path / "run").exists()
+
+
+def test_only_a_head_that_is_wholly_missing_starts_fresh(
+    lonely: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture, fails: Callable[..., str]
+) -> None:
+    """It is drawn as a fresh run draws it; a part of a head or of the encoder is missed in one line."""
+    model, start = jaxenc.load(lonely[1]), ["--init-from", str(tmp_path / "part"), "--config.optim.lr=1e-9"]
+    folder = tmp_path / "part" / "checkpoints" / "0"
+    files = {name: lonely[1] / "checkpoints" / "1" / name for name in ("tokenizer", "config.json", "manifest.json")}
+
+    def save(params: dict) -> None:
+        shutil.rmtree(tmp_path / "part", ignore_errors=True)
+        with Manager(folder.parent, CheckpointConfig()) as checkpoints:
+            files_ = {name: path if path.is_dir() else path.read_bytes() for name, path in files.items()}
+            checkpoints.save(0, {"params": params}, files_)
+
+    save({name: branch for name, branch in model.params.items() if name != "mlm"})
+    assert main(command(lonely[0], tmp_path / "run", *start)) == 0
+    assert f"mlm starts fresh: {folder} has none\n" in capsys.readouterr().err
+    assert main(command(lonely[0], tmp_path / "fresh", "--config.optim.lr=1e-9")) == 0
+    assert "starts fresh" not in capsys.readouterr().err
+    run, fresh = (jaxenc.load(tmp_path / name).params for name in ("run", "fresh"))
+    largest = lambda a, b: jax.tree.reduce(max, jax.tree.map(lambda x, y: np.abs(x - y).max(), a, b))
+    near = lambda a, b, name: largest(a[name], b[name]) <= 1e-6
+    assert near(run, fresh, "mlm") and near(run, model.params, "encoder") and not near(run, fresh, "encoder")
+    save({**model.params, "mlm": {"bias": model.params["mlm"]["bias"]}})
+    assert "mlm/dense/kernel is not in the checkpoint" in fails(*command(lonely[0], tmp_path / "other", *start))
+    save({name: branch for name, branch in model.params.items() if name != "encoder"})
+    assert "query/kernel is not in the checkpoint" in fails(*command(lonely[0], tmp_path / "other", *start))
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("name, text", [("config.json", "{"), ("config.json", "[]"), ("manifest.json", "")])
