@@ -118,17 +118,17 @@ def test_only_a_head_that_is_wholly_missing_starts_fresh(
     lonely: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture, fails: Callable[..., str]
 ) -> None:
     """It is drawn as a fresh run draws it; a part of a head or of the encoder is missed in one line."""
-    model, start = jaxenc.load(lonely[1]), ["--init-from", str(tmp_path / "part"), "--config.optim.lr=1e-9"]
-    folder = tmp_path / "part" / "checkpoints" / "0"
-    files = {name: lonely[1] / "checkpoints" / "1" / name for name in ("tokenizer", "config.json", "manifest.json")}
+    trained = jax.tree.map(lambda leaf: leaf * 1.5, jaxenc.load(lonely[1]).params)
+    start, folder = ["--init-from", str(tmp_path / "part"), "--config.optim.lr=1e-9"], tmp_path / "part" / "checkpoints" / "0"
+    given = lonely[1] / "checkpoints" / "1"
+    files = {name: (given / name).read_bytes() for name in ("config.json", "manifest.json")} | {"tokenizer": given / "tokenizer"}
 
     def save(params: dict) -> None:
         shutil.rmtree(tmp_path / "part", ignore_errors=True)
         with Manager(folder.parent, CheckpointConfig()) as checkpoints:
-            files_ = {name: path if path.is_dir() else path.read_bytes() for name, path in files.items()}
-            checkpoints.save(0, {"params": params}, files_)
+            checkpoints.save(0, {"params": params}, files)
 
-    save({name: branch for name, branch in model.params.items() if name != "mlm"})
+    save({name: branch for name, branch in trained.items() if name != "mlm"})
     assert main(command(lonely[0], tmp_path / "run", *start)) == 0
     assert f"mlm starts fresh: {folder} has none\n" in capsys.readouterr().err
     assert main(command(lonely[0], tmp_path / "fresh", "--config.optim.lr=1e-9")) == 0
@@ -136,10 +136,10 @@ def test_only_a_head_that_is_wholly_missing_starts_fresh(
     run, fresh = (jaxenc.load(tmp_path / name).params for name in ("run", "fresh"))
     largest = lambda a, b: jax.tree.reduce(max, jax.tree.map(lambda x, y: np.abs(x - y).max(), a, b))
     near = lambda a, b, name: largest(a[name], b[name]) <= 1e-6
-    assert near(run, fresh, "mlm") and near(run, model.params, "encoder") and not near(run, fresh, "encoder")
-    save({**model.params, "mlm": {"bias": model.params["mlm"]["bias"]}})
+    assert near(run, fresh, "mlm") and near(run, trained, "encoder") and not near(run, fresh, "encoder")
+    save({**trained, "mlm": {"bias": trained["mlm"]["bias"]}})
     assert "mlm/dense/kernel is not in the checkpoint" in fails(*command(lonely[0], tmp_path / "other", *start))
-    save({name: branch for name, branch in model.params.items() if name != "encoder"})
+    save({name: branch for name, branch in trained.items() if name != "encoder"})
     assert "query/kernel is not in the checkpoint" in fails(*command(lonely[0], tmp_path / "other", *start))
     assert not (tmp_path / "other").exists()
 
