@@ -154,6 +154,13 @@ def test_an_encoder_without_a_pooler_is_checked_without_a_word(tmp_path: Path) -
     assert only.name == "hidden states" and only.within
 
 
+def test_a_model_of_multiple_choice_is_checked(tmp_path: Path) -> None:
+    """Its config names several labels, its classifier gives one number."""
+    transformers.BertForMultipleChoice(peer.build(CASES["BertModel"], "gelu", seed=1).config).save_pretrained(tmp_path)
+    differences = parity.compare(hf.load(tmp_path), tmp_path)
+    assert [one.name for one in differences] == ["hidden states", "classifier"] and all(one.within for one in differences)
+
+
 def test_the_command_ends_with_1_beyond_the_tolerance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     theirs = peer.build(CASES["BertModel"], "gelu", seed=1)
     theirs.save_pretrained(tmp_path / "hf")

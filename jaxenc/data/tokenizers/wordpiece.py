@@ -194,7 +194,8 @@ def _extended(pieces: Sequence[str], lowercase: bool, strip_accents: bool, more:
         if continues and words:
             words[0] = f"##{words[0][1:]}"
         if len(words) > 1:
-            raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {' '.join(words)}; a piece is one")
+            held = ", ".join(map(repr, words))
+            raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {held}; a piece is one")
         if words != [piece]:
             raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}; write it as it is read")
         if len(word) > LONGEST_WORD:
