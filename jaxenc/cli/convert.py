@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
     print(f"{out}: {parameter_count(found.params, found.config.model.vocab_size):,} parameters, {heads}")
     code = _check(kind, source, out) if args.check else 0
-    print(onward.commands(out, found))
+    if not code:
+        print(onward.commands(out, found))
     return code
 
 

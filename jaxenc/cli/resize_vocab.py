@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     size = tokenizer.vocabulary.size
     larger = Model(model.config.with_vocabulary(tokenizer.vocabulary), resized(model.params, had, size), tokenizer)
     save(out, larger)
-    print(f"{out}: {size:,} pieces, {size - had:,} of them new; new rows start as the mean of all old rows, equal until trained")
+    print(f"{out}: {size:,} pieces, {size - had:,} of them new")
+    print("new rows start as the mean of all old rows, equal to one another until they are trained")
     if advice := _advice(tokenizer, pieces):
         print(advice, file=sys.stderr)
     print(onward.commands(out, larger))

@@ -94,7 +94,7 @@ def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
         choices["add_pooling_layer"] = False
     if "id2label" in export.config:
         # A folder of multiple choice may name two labels for its one number.
-        choices["num_labels"] = len(export.config["id2label"])
+        choices |= {name: export.config[name] for name in ("id2label", "label2id")}
     try:
         model = opens.from_pretrained(folder, dtype=torch.float32, local_files_only=True, **choices).eval()
     except (OSError, ValueError, RuntimeError) as error:

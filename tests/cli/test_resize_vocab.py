@@ -59,7 +59,7 @@ def test_pieces_of_a_file(trained: Path, tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "words").write_bytes(b"zebra\r\n\r\n##fish\r\n \nquagga\n\n")
     assert main(["resize-vocab", "--model", str(trained), "--add", str(tmp_path / "words"), "--out", str(tmp_path / "out")]) == 0
     said, advice = capsys.readouterr()
-    assert "3 of them new" in said and "the mean of all old rows, equal until trained" in said and not advice
+    assert "3 of them new" in said and "the mean of all old rows, equal to one another until" in said and not advice
     assert f"--init-from {tmp_path / 'out'} " in said and f"--tokenizer {tmp_path / 'out' / 'tokenizer'} " in said
     assert jaxenc.load(tmp_path / "out").tokenizer.token(jaxenc.load(trained).tokenizer.vocabulary.size + 1) == "##fish"
 

@@ -220,6 +220,8 @@ def test_added_pieces_are_found_wherever_they_stand(tool, tmp_path):
         more.extended(["newton"])
     with pytest.raises(UserError, match="'Ġnewton' is never found in a text: Ġ is how the files write a blank; write ' newton'"):
         more.extended(["Ġnewton"])
+    with pytest.raises(UserError, match="' the' is in the vocabulary already, as 'Ġthe'"):
+        more.extended([" the"])
     assert tool.extended([" Ġermanja"]).encode(["a Ġermanja"])[0] == [*ids("a"), 300]
 
 

@@ -188,11 +188,14 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], mo
 
     A new piece is found wherever it stands, inside a word too, and before the rest is cut into words and merged. The blank before it
     is not part of it: a blank is a token of its own there, unless the piece starts with one.
-    Raises UserError for a piece as the files write it, with their letter for the blank.
+    Raises UserError for a piece as the files write it, with their letter for the blank, and for one that they hold so already.
     """
     for piece in more:
         if piece.startswith(BLANK):
             raise UserError(f"{piece!r} is never found in a text: {BLANK} is how the files write a blank; write {' ' + piece[1:]!r}")
+        ((written, _),) = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(piece)
+        if written in ids:
+            raise UserError(f"{piece!r} is in the vocabulary already, as {written!r}: leave it out")
     flags = dict.fromkeys(FLAGS, False) | {"normalized": True}
     entries = [{"content": piece, "id": len(ids) + n, **flags} for n, piece in enumerate(more)]
     return _build({**ids, **{entry["content"]: entry["id"] for entry in entries}}, merges, [*added, *entries])
