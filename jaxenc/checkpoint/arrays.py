@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -94,14 +95,23 @@ def reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps Orbax's own log lines off the terminal: what matters of them is raised. A verbosity above absl's default lets them through."""
+    """Keeps Orbax's own log lines off the terminal: what matters of them is raised. A verbosity above absl's default lets them through.
+
+    So it is with the arrays that were still being written when another one failed: each finds the event loop of the save closed.
+    """
 
     def ours(record: logging.LogRecord) -> bool:
         return "orbax" not in Path(record.pathname).parts or absl_logging.get_verbosity() > absl_logging.WARNING
 
-    logger = absl_logging.get_absl_logger()
+    def unraisable(args: Any) -> None:
+        if not (isinstance(args.exc_value, RuntimeError) and str(args.exc_value) == "Event loop is closed"):
+            before(args)
+
+    logger, before = absl_logging.get_absl_logger(), sys.unraisablehook
     logger.addFilter(ours)
+    sys.unraisablehook = unraisable
     try:
         yield
     finally:
+        sys.unraisablehook = before
         logger.removeFilter(ours)

@@ -125,5 +125,5 @@ def save(out: Path, run: Run, params: Tree, tokenizer: Tokenizer | None, dtype: 
         weights.write_safetensors(folder / "model.safetensors", arrays, weights.NAMED[dtype])
         (folder / "config.json").write_text(json.dumps(data, indent=2) + "\n")
         if tokenizer is not None:
-            tokenizer.save(folder)
+            tokenizer.save(folder, model.positions)
     return data["architectures"][0]

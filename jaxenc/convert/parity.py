@@ -100,12 +100,23 @@ def _theirs(folder: Path, architecture: str, rows: Batch, pooler: bool) -> dict[
 
     transformers.utils.logging.disable_progress_bar()
     ending = next(ending for ending in LOGITS if architecture.endswith(ending))
+    refused = f"{folder}: transformers {transformers.__version__} does not open it"
     choices: dict[str, Any] = {} if ending != "Model" else {"add_pooling_layer": pooler}
+    level = transformers.utils.logging.get_verbosity()
     try:
-        model = getattr(transformers, architecture).from_pretrained(folder, dtype=torch.float32, local_files_only=True, **choices).eval()
-    except (OSError, ValueError, RuntimeError) as error:
+        # Its list of missing names is ours to judge, in one line.
+        transformers.utils.logging.set_verbosity_error()
+        opened = getattr(transformers, architecture).from_pretrained
+        model, told = opened(folder, dtype=torch.float32, local_files_only=True, output_loading_info=True, **choices)
+    except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{folder}: transformers {transformers.__version__} does not open it, so nothing was compared: {reason}") from error
+        raise UserError(f"{refused}, so nothing was compared: {reason}") from error
+    finally:
+        transformers.utils.logging.set_verbosity(level)
+    if told["missing_keys"]:
+        # It fills in random numbers where it does not know the names.
+        raise UserError(f"{refused} whole, so nothing was compared: it does not find {min(told['missing_keys'])}")
+    model.eval()
     arguments = {"input_ids": rows["tokens"], "attention_mask": rows["segments"], "token_type_ids": rows["types"]}
     with torch.no_grad():
         out = model(**{name: torch.tensor(value, dtype=torch.int64) for name, value in arguments.items()}, output_hidden_states=True)

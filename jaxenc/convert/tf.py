@@ -12,6 +12,7 @@ from jaxenc.errors import UserError
 
 # What optimizers and the training loop leave beside the weights: google-research's Adam, NVIDIA's LAMB, TensorFlow's own.
 NOT_WEIGHTS = re.compile(r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|beta[12]_power(_\d+)?|global_step)")
+BESIDE = "put the bert_config.json of the archive beside the checkpoint"
 ENDINGS = re.compile(r"\.(index|meta|data-\d+-of-\d+)")
 
 
@@ -39,7 +40,7 @@ def load(prefix: Path, tokenizer: str = "") -> Imported:
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
     tensors, where = open(prefix), prefix.parent / "bert_config.json"
-    model = bert_config.model_of(weights.read_json(where), "google", where)
+    model = bert_config.model_of(weights.read_json(where, BESIDE), "google", where)
     heads = bert.heads_of(tensors, bert.GOOGLE, "")
     labels = tuple(f"LABEL_{i}" for i in range(tensors["output_weights"].shape[0])) if "classifier" in heads else ()
     return hf.convert(prefix, model, heads, labels, bert.GOOGLE, tensors, _tokenizer(prefix.parent, tokenizer))

@@ -43,9 +43,9 @@ class Tensor:
     read: Callable[[], np.ndarray]
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; UserError when there is none."""
-    with user_errors(path, ADVICE):
+def read_json(path: Path, advice: str = ADVICE) -> dict[str, Any]:
+    """The JSON object in a file; UserError when there is none, with `advice` where there is no such file."""
+    with user_errors(path, advice):
         text = path.read_bytes()
     try:
         return _object(text)

@@ -75,5 +75,5 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the tokenizer has 6 tokens and the model 131"):
         tf.load(prefix)
     (tmp_path / "bert_config.json").unlink()
-    with pytest.raises(UserError, match=r"bert_config\.json: No such file"):
+    with pytest.raises(UserError, match=r"bert_config\.json: No such file or directory; put the bert_config\.json"):
         tf.load(prefix)
