@@ -99,4 +99,4 @@ def _check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UserError(f"{ascii(text)} holds {ascii(text[error.start])}, which is no character: give text in UTF-8") from error
+        raise UserError(f"{text!a} holds {text[error.start]!a}, which is no character: give text in UTF-8") from error
