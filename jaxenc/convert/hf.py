@@ -58,5 +58,5 @@ def save(out: Path, ours: Model, dtype: str = "float32") -> str:
         safetensors.write(folder / "model.safetensors", arrays, safetensors.NAMED[dtype])
         (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
         if ours.tokenizer is not None:
-            ours.tokenizer.save(folder)
+            ours.tokenizer.save(folder, ours.config.model.positions)
     return class_of(theirs.config)

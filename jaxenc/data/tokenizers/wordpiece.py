@@ -105,7 +105,7 @@ def _check(pieces: Sequence[str], path: str | Path) -> None:
     for number, piece in enumerate(pieces, 1):
         if piece.startswith("\ufeff"):
             raise UserError(f"{path}:{number}: starts with a byte order mark; remove it")
-        if not piece.strip():
+        if not piece.strip(" \t\r"):
             raise UserError(f"{path}:{number}: blank line; every line is one piece, whose id is its number")
         if piece != piece.strip(" \t\r"):
             raise UserError(f"{path}:{number}: {piece!r} has white space around it; remove it")
@@ -118,10 +118,20 @@ def _check(pieces: Sequence[str], path: str | Path) -> None:
 
 
 def settings_of(path: Path) -> tuple[bool, bool]:
-    """(lowercase, strip_accents) of a tokenizer_config.json; BERT's defaults, lower case and no accents, when there is none."""
+    """(lowercase, strip_accents) of a tokenizer_config.json; BERT's defaults, lower case and no accents, when there is none.
+
+    Raises UserError for one that is damaged, and for words that are split in another way than BERT's.
+    """
     data = read_json(path, AGAIN) if path.is_file() else {}
-    lowercase = data.get("do_lower_case", True)
-    return lowercase, _accents(data.get("strip_accents"), lowercase)
+    lowercase, strip_accents = data.get("do_lower_case", True), data.get("strip_accents")
+    if not isinstance(lowercase, bool) or not isinstance(strip_accents, bool | None):
+        raise UserError(f"{path}: do_lower_case and strip_accents are {lowercase!r} and {strip_accents!r}; write true or false")
+    if not data.get("tokenize_chinese_chars", True):
+        raise UserError(f"{path}: tokenize_chinese_chars must be on; other settings come later")
+    kinds = (data.get("word_tokenizer_type", "basic"), data.get("subword_tokenizer_type", "wordpiece"))
+    if kinds != ("basic", "wordpiece"):
+        raise UserError(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")
+    return lowercase, _accents(strip_accents, lowercase)
 
 
 def _accents(strip_accents: bool | None, lowercase: bool) -> bool:
