@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert import FAMILIES, key_map, model, safetensors, weights
-from jaxenc.convert.base import Export, class_of
+from jaxenc.convert import FAMILIES, build, key_map, safetensors, weights
+from jaxenc.convert.family import Export, class_of
 from jaxenc.convert.tensor import ADVICE
 from jaxenc.data.files import made, must_be_new, read_json
 from jaxenc.errors import UserError
@@ -26,7 +26,7 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
     config, tensors = _config(folder / "config.json"), weights.open_folder(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
-    return model.build(found, tensors, model.open_tokenizer(folder, tokenizer), folder)
+    return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
 
 
 def _config(path: Path) -> dict[str, Any]:
