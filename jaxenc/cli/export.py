@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--to", choices=("hf",), default="hf", help="hf: what transformers' from_pretrained opens (default)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
-    parser.add_argument("--dtype", choices=hf.EXPORTED, default="float32", help="of the weights (default: float32)")
+    parser.add_argument("--dtype", choices=hf.WRITTEN, default=hf.WRITTEN[0], help="of the weights (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:

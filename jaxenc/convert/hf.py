@@ -4,28 +4,29 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert import FAMILIES, key_map, model, safetensors, weights
-from jaxenc.convert.base import Export, class_of
+from jaxenc.convert import FAMILIES, build, key_map, safetensors, weights
+from jaxenc.convert.family import Export, class_of
 from jaxenc.convert.tensor import ADVICE
 from jaxenc.data.files import made, must_be_new, read_json
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 
-# Of the weights that are written.
-EXPORTED = ("float32", "float16", "bfloat16")
+# Dtypes of the weights that are written.
+WRITTEN = ("float32", "float16", "bfloat16")
 
 
-def load(folder: Path, tokenizer: str = "") -> Model:
+def load(folder: str | Path, tokenizer: str = "") -> Model:
     """The model in a folder that transformers' save_pretrained wrote, in float32.
 
     tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, or none where it has no such files.
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
+    folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
     config, tensors = _config(folder / "config.json"), weights.open_folder(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
-    return model.build(found, tensors, model.open_tokenizer(folder, tokenizer), folder)
+    return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
 
 
 def _config(path: Path) -> dict[str, Any]:
@@ -44,13 +45,14 @@ def export(ours: Model) -> Export:
     return FAMILIES[ours.config.model.kind].write(ours)
 
 
-def save(out: Path, ours: Model, dtype: str = "float32") -> str:
+def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> str:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all.
 
-    Returns the class of transformers that opens it. dtype: of the weights, one of EXPORTED.
+    Returns the class of transformers that opens it. dtype: of the weights, one of WRITTEN.
     Raises UserError for a folder that holds something already, a model that transformers does not have, numbers too large for `dtype`,
     and a disk that refuses.
     """
+    out = Path(out)
     must_be_new(out, "folder")
     theirs = export(ours)
     arrays = key_map.to_theirs(theirs.entries, theirs.params)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc.convert import hf
-from jaxenc.convert.base import Export, class_of
+from jaxenc.convert.family import Export, class_of
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model

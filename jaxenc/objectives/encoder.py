@@ -3,18 +3,19 @@
 Heads go by their names in the parameter tree: `pooler`, `mlm`, and the classifiers `next_sentence`, `classifier`, `tags`, `spans`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import rng
+from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Classifier, MlmHead, Pooler
-from jaxenc.models.bert import Bert
+from jaxenc.models.bert import Bert, BertConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -24,6 +25,19 @@ Heads = Mapping[str, Pooler | MlmHead | Classifier]
 ON_POOLED = ("next_sentence", "classifier")
 # As transformers' BertForSequenceClassification and BertForTokenClassification drop out what the head reads; the others do not.
 DROPPED_OUT = ("classifier", "tags")
+
+
+def made(names: Collection[str], model: BertConfig, execution: Execution, labels: int = 0) -> Heads:
+    """The heads `names` for an encoder of `model`. labels: the number of classes of `classifier` and of `tags`."""
+    init, out = model.initializer, {}
+    for name in names:
+        if name == "pooler":
+            out[name] = Pooler(model.width, init, execution)
+        elif name == "mlm":
+            out[name] = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, init, execution)
+        else:
+            out[name] = Classifier(labels if name in ("classifier", "tags") else 2, init, execution)
+    return out
 
 
 def init(encoder: Bert, heads: Heads, key: Array) -> Tree:

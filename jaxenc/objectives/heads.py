@@ -10,7 +10,6 @@ from jax import Array
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.heads import Classifier, MlmHead, Pooler
 from jaxenc.models.bert import Bert, BertConfig, forward_flops
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
@@ -52,15 +51,9 @@ class HeadsConfig(ObjectiveConfig):
 
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Heads":
         """The objective; no number of it depends on the vocabulary, the length or the predictions."""
-        made = {
-            "pooler": lambda: Pooler(model.width, model.initializer, execution),
-            "mlm": lambda: MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.initializer, execution),
-        }
-        classes = {"next_sentence": 2, "spans": 2, "classifier": len(self.labels), "tags": len(self.labels)}
-        classifier = lambda name: Classifier(classes[name], model.initializer, execution)
-        heads = {name: made[name]() if name in made else classifier(name) for name in NAMES if name in self.heads}
+        heads = encoders.made([name for name in NAMES if name in self.heads], model, execution, len(self.labels))
         # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
-        coef = {name: 1.0 for name in heads if name in LABELS and classes[name] > 1}
+        coef = {name: 1.0 for name in heads if name in LABELS and heads[name].classes > 1}
         return Heads(Bert(model, execution), heads, coef)
 
 

@@ -84,8 +84,8 @@ class MlmConfig(ObjectiveConfig):
 
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
         """The objective at one row length."""
-        head = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, model.initializer, execution)
-        return Mlm(Bert(model, execution), head, self.masking(vocabulary, length, max_predictions))
+        heads = encoders.made(("mlm",), model, execution)
+        return Mlm(Bert(model, execution), heads["mlm"], self.masking(vocabulary, length, max_predictions))
 
 
 @dataclasses.dataclass(frozen=True)

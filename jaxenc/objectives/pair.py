@@ -27,7 +27,8 @@ class PairConfig(MlmConfig):
 
     def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Pair":
         mlm = super().build(model, vocabulary, execution, length, max_predictions)
-        return Pair(mlm, Pooler(model.width, model.initializer, execution), Classifier(2, model.initializer, execution))
+        heads = encoders.made(("pooler", "next_sentence"), model, execution)
+        return Pair(mlm, heads["pooler"], heads["next_sentence"])
 
 
 @dataclasses.dataclass(frozen=True)

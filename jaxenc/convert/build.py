@@ -6,7 +6,7 @@ from pathlib import Path
 from jaxenc import tree
 from jaxenc.config import to_dict
 from jaxenc.convert import key_map
-from jaxenc.convert.base import Import
+from jaxenc.convert.family import Import
 from jaxenc.convert.tensor import Tensor
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
@@ -20,7 +20,7 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "s
 WITHOUT = "`--tokenizer none` converts without it"
 
 
-def build(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | None, where: Path) -> Model:
+def model(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | None, where: Path) -> Model:
     """The model that a family found in `tensors`, in float32. where: what messages call the source.
 
     Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
@@ -51,7 +51,7 @@ def _check_tokenizer(tokenizer: Tokenizer | None, run: Run, where: Path) -> None
     size, pad = tokenizer.vocabulary.size, tokenizer.vocabulary.pad
     fault = f"has {size} tokens and the model {run.model.vocab_size} embedding rows"
     if size == run.model.vocab_size:
-        model, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
-        differ = [f"model.{name} would be {fitting[name]} and is {model[name]}" for name in model if model[name] != fitting[name]]
+        held, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
+        differ = [f"model.{name} would be {fitting[name]} and is {held[name]}" for name in held if held[name] != fitting[name]]
         fault = f"has the pad id {pad}, with which {', '.join(differ)}"
     raise UserError(f"{where}: the tokenizer {fault}: name the right one with --tokenizer DIR; {WITHOUT}")
