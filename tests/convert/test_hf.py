@@ -216,7 +216,7 @@ def test_the_tokenizer_comes_along_and_leaves_again(spoken: Path, tmp_path: Path
     assert again.tokenizer.encode([TEXT]) == found.tokenizer.encode([TEXT]) and again.tokenizer.vocabulary == found.tokenizer.vocabulary
     assert again.config == found.config
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"tokenizer.json", "vocab.txt", "tokenizer_config.json"}
-    assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["model_max_length"] == found.run.model.positions
+    assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["model_max_length"] == found.config.model.positions
 
 
 def test_a_tokenizer_of_another_size_is_one_line_with_both_numbers(spoken: Path, tmp_path: Path) -> None:
