@@ -114,10 +114,10 @@ def made(out: Path) -> Iterator[Path]:
     """
     out = out.resolve()
     place = out.with_name(f".{out.name}.partial")
-    with held(place, "wait for it, or choose another --out"):
+    with held(place, "wait for it, or choose another folder"):
         shutil.rmtree(place / "new", ignore_errors=True)
         try:
-            with user_errors(out, "free some space or choose another --out"):
+            with user_errors(out, "free some space or choose another folder"):
                 (place / "new").mkdir()
                 yield place / "new"
                 os.replace(place / "new", out)

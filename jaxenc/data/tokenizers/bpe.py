@@ -32,11 +32,11 @@ Merges = Sequence[tuple[str, str]]
 Entry = Mapping[str, Any]  # an added piece: content, id and FLAGS, as tokenizer.json lists it
 
 
-def train(texts: Iterable[str], vocab_size: int, min_frequency: int = 2) -> Tokenizer:
+def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """A vocabulary of at most `vocab_size` pieces: <s> <pad> </s> <unk>, the 256 bytes, merges, <mask>. The same for the same texts.
 
     texts: read once and not kept; memory is that of the different words. A text longer than LONGEST characters is cut before a blank,
-    which changes no word, or inside a word that is longer itself. min_frequency: a pair of pieces seen less often is not merged.
+    which changes no word, or inside a word that is longer itself. A pair of pieces that is seen once is not merged.
     Raises UserError when no text holds a visible character, and for a vocab_size that is too small or too large.
     """
     smallest = len(SPECIALS) + len(BYTES)
@@ -47,7 +47,7 @@ def train(texts: Iterable[str], vocab_size: int, min_frequency: int = 2) -> Toke
         raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - 1,
-        min_frequency=min_frequency,
+        min_frequency=2,
         special_tokens=list(SPECIALS[:-1]),
         initial_alphabet=sorted(BYTES),
         show_progress=False,

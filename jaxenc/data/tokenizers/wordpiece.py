@@ -20,6 +20,7 @@ from jaxenc.errors import UserError
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LONGEST_WORD = 100  # the library's max_input_chars_per_word; google-research/bert has 200
+ALPHABET = 1000  # characters; the limit_alphabet of the library's BertWordPieceTokenizer
 UNUSED = re.compile(r"\[unused\d+\]")
 
 
@@ -27,19 +28,12 @@ def _normalizer(lowercase: bool, strip_accents: bool) -> normalizers.Normalizer:
     return normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=strip_accents, lowercase=lowercase)
 
 
-def train(
-    texts: Iterable[str],
-    vocab_size: int,
-    lowercase: bool = True,
-    strip_accents: bool = True,
-    min_frequency: int = 2,
-    alphabet: int = 1000,
-) -> Tokenizer:
+def train(texts: Iterable[str], vocab_size: int, lowercase: bool = True, strip_accents: bool = True) -> Tokenizer:
     """A WordPiece vocabulary of at most `vocab_size` pieces, the same for the same texts.
 
     texts: read once and kept in a temporary file, so memory does not grow with the corpus. lowercase, strip_accents: what the
-    normaliser does. min_frequency: a pair of pieces seen less often is not merged. alphabet: the most frequent characters that are
-    kept as pieces, each also as a continuation where it can be one; words with another character become [UNK].
+    normaliser does. A pair of pieces that is seen once is not merged. The ALPHABET most frequent characters are kept as pieces, each
+    also as a continuation where it can be one; words with another character become [UNK].
 
     The library numbers the continuation characters in the order of a randomly seeded hash map and breaks ties by these numbers,
     so two trainings would differ. Naming all of them beforehand, sorted, makes the result a function of the texts.
@@ -50,7 +44,7 @@ def train(
         user_errors(tempfile.gettempdir(), "free some space there, or set TMPDIR to a folder with more"),
         tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as spool,
     ):
-        letters = _alphabet(_spooled(texts, spool), normalizer, alphabet)
+        letters = _alphabet(_spooled(texts, spool), normalizer)
         continuations = ["##" + c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
         first = [*SPECIALS, *continuations]
         if not letters:
@@ -58,7 +52,7 @@ def train(
         checks.size(vocab_size, len(first) + len(letters), "the specials and characters")
         trainer = trainers.WordPieceTrainer(
             vocab_size=vocab_size,
-            min_frequency=min_frequency,
+            min_frequency=2,
             special_tokens=first,
             initial_alphabet=letters,
             limit_alphabet=len(letters),
@@ -78,8 +72,8 @@ def _spooled(texts: Iterable[str], spool) -> Iterator[str]:
         yield text
 
 
-def _alphabet(texts: Iterable[str], normalizer: normalizers.Normalizer, limit: int) -> list[str]:
-    """The `limit` most frequent characters after normalisation, ties by code point; in code point order."""
+def _alphabet(texts: Iterable[str], normalizer: normalizers.Normalizer) -> list[str]:
+    """The ALPHABET most frequent characters after normalisation, ties by code point; in code point order."""
     raw: collections.Counter[str] = collections.Counter()
     for text in texts:
         raw.update(text)
@@ -87,7 +81,7 @@ def _alphabet(texts: Iterable[str], normalizer: normalizers.Normalizer, limit: i
     for character, count in raw.items():
         for c in normalizer.normalize_str(character).split():
             counts.update({piece: count for piece in c})
-    return sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
+    return sorted(sorted(counts, key=lambda c: (-counts[c], c))[:ALPHABET])
 
 
 def from_vocab(path: str | Path, lowercase: bool, strip_accents: bool) -> Tokenizer:
