@@ -1,5 +1,6 @@
 """The last step of every import: tensors and a tokenizer become a model."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from jaxenc.convert.family import Import
 from jaxenc.convert.tensor import Tensor
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
-from jaxenc.errors import UserError
+from jaxenc.errors import Unsupported, UserError
 from jaxenc.pretrained import Model, objective_of
 from jaxenc.run import Run
 from jaxenc.train.state import parameters
@@ -32,15 +33,19 @@ def model(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | N
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
-    """The tokenizer of `choice`: another folder, 'none' for no tokenizer, '' for the folder's own, or none where it has no such files.
+    """The tokenizer of `choice`: another folder, 'none' for no tokenizer, '' for the folder's own.
 
-    Raises UserError for one that we do not open.
+    The weights are worth having without it: None where the folder has no such files, and, with a line on stderr, where they are of a
+    kind that we do not open. Raises UserError for files that are damaged, and where `choice` names a folder that cannot be opened.
     """
     if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
         return None
     try:
         return tokenizers.load(Path(choice).expanduser() if choice else folder)
     except UserError as error:
+        if isinstance(error, Unsupported) and not choice:
+            print(f"convert: {error}", file=sys.stderr)
+            return None
         raise UserError(f"{error}; {WITHOUT}") from error
 
 

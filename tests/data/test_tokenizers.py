@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -115,9 +116,8 @@ def test_blanks_of_other_scripts_are_pieces(tmp_path):
 @pytest.mark.parametrize(
     "settings, said",
     [
-        ({"do_lower_case": "yes"}, "do_lower_case and strip_accents are 'yes' and None"),
-        ({"strip_accents": 1}, "do_lower_case and strip_accents are True and 1"),
-        ({"tokenize_chinese_chars": False}, "tokenize_chinese_chars must be on"),
+        ({"do_lower_case": "yes"}, "do_lower_case, strip_accents and tokenize_chinese_chars are 'yes', None and True"),
+        ({"strip_accents": 1}, "do_lower_case, strip_accents and tokenize_chinese_chars are True, 1 and True"),
         ({"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece"}, "holds ('mecab', 'wordpiece')"),
     ],
 )
@@ -127,6 +127,22 @@ def test_settings_that_a_lone_vocabulary_cannot_follow_are_one_line(tmp_path, se
     with pytest.raises(UserError) as caught:
         load(tmp_path)
     assert said in str(caught.value) and str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_chinese_characters_may_stay_together(tmp_path):
+    """As Japanese models have it, in both forms of a folder; the vocabulary is another one than with a blank around each character."""
+    (tmp_path / "apart").mkdir()
+    vocab(tmp_path / "apart", ["日", "本", "日本", "##本"])
+    apart = load(tmp_path / "apart")
+    shutil.copytree(tmp_path / "apart", tmp_path / "vocab")
+    (tmp_path / "vocab" / "tokenizer_config.json").write_text('{"tokenize_chinese_chars": false}')
+    together = load(tmp_path / "vocab")
+    together.save(tmp_path / "json")
+    (tmp_path / "json" / "vocab.txt").unlink()
+    tokens = lambda tool: [tool.token(i) for i in tool.encode(["日本"])[0]]
+    assert (tokens(apart), tokens(together), tokens(load(tmp_path / "json"))) == (["日", "本"], ["日本"], ["日本"])
+    assert together.vocabulary == load(tmp_path / "json").vocabulary
+    assert together.vocabulary.fingerprint != apart.vocabulary.fingerprint
 
 
 def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):

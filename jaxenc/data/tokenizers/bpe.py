@@ -20,7 +20,7 @@ from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.errors import UserError
+from jaxenc.errors import Unsupported, UserError
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # CLS, padding, SEP, unknown, mask
 BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
@@ -87,7 +87,7 @@ def from_files(folder: str | Path) -> Tokenizer:
     vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", "merges.txt", "tokenizer_config.json"))
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if config.get("add_prefix_space"):
-        raise UserError(f"{settings}: add_prefix_space must be off; other settings come later")
+        raise Unsupported(f"{settings}: add_prefix_space must be off; other settings come later")
     lines = read_lines(merges, AGAIN)
     with checks.damaged(merges):
         pairs = [_pair(line) for line in lines if line and not line.startswith("#version")]
@@ -104,14 +104,14 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
     with checks.damaged(path):
         model, splitter, framing = (data.get(part) or {} for part in ("model", "pre_tokenizer", "post_processor"))
         if splitter.get("type") != "ByteLevel" or data.get("normalizer"):
-            raise UserError(f"{path}: holds a BPE that is not byte-level; only RoBERTa's can be opened, other kinds come later")
+            raise Unsupported(f"{path}: holds a BPE that is not byte-level; only RoBERTa's can be opened, other kinds come later")
         if splitter.get("add_prefix_space") or not splitter.get("use_regex", True):
-            raise UserError(f"{path}: add_prefix_space must be off and use_regex on; other settings come later")
+            raise Unsupported(f"{path}: add_prefix_space must be off and use_regex on; other settings come later")
         settings = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
         if given := [name for name in settings if model.get(name)]:
-            raise UserError(f"{path}: {', '.join(given)} must be off; other settings come later")
+            raise Unsupported(f"{path}: {', '.join(given)} must be off; other settings come later")
         if framing.get("type") != "RobertaProcessing" and _templates(framing) != ("<s> A </s>", "<s> A </s> </s> B </s>"):
-            raise UserError(
+            raise Unsupported(
                 f"{path}: does not frame texts as <s> A </s></s> B </s>; only RoBERTa's BPE can be opened, other kinds come later"
             )
         pairs = [_pair(merge) for merge in model["merges"]]
@@ -136,7 +136,7 @@ def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: 
         ids = dict(vocab) | {entry["content"]: entry["id"] for entry in added}
         checks.by_id(ids, path)
         if missing := [piece for piece in SPECIALS if piece not in ids]:
-            raise UserError(f"{path}: lacks {' '.join(missing)}; only RoBERTa's BPE can be opened, other kinds come later")
+            raise Unsupported(f"{path}: lacks {' '.join(missing)}; only RoBERTa's BPE can be opened, other kinds come later")
         if missing := sorted(BYTES - ids.keys()):
             raise UserError(f"{path}: lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one; {AGAIN}")
         for number, (left, right) in enumerate(merges, 1):
