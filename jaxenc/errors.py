@@ -8,5 +8,9 @@ class UserError(Exception):
     """
 
 
+class Unsupported(UserError):
+    """Sound input of a kind, or with a setting, that jaxenc does not have."""
+
+
 class Diverged(Exception):
     """Training stopped because too many steps in a row were not finite. The command line prints the message and exits with code 1."""

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import json
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -93,11 +93,11 @@ class Model:
         with jax.default_matmul_precision("highest"):
             return self.objective.outputs(params, {name: jnp.asarray(value) for name, value in example.items()})
 
-    def encode(self, texts: Sequence[str] | None = None, *, tokens: Any = None, mask: Any = None, types: Any = None) -> Encoded:
+    def encode(self, texts: Iterable[str] | None = None, *, tokens: Any = None, mask: Any = None, types: Any = None) -> Encoded:
         """Hidden states of texts, or of tokens: lists or arrays [batch, length], where mask 0 marks padding and types 0 is usual.
 
-        Rows are computed 32 at a time; a row's numbers do not depend on the others or on the padding. Texts get the special tokens of
-        the tokenizer and are padded at their end to the longest.
+        Rows are computed 32 at a time; a row's numbers depend on the others and on the padding in their rounding alone. Texts get the
+        special tokens of the tokenizer and are padded at their end to the longest.
         Raises UserError for texts without a tokenizer, for what is longer than the model takes (nothing is cut off), and for tokens,
         mask or types that are no rectangle of such numbers.
         """
@@ -149,8 +149,9 @@ class Model:
         if length > longest:
             raise UserError(f"{what} has {length} tokens and the model takes {longest}: shorten it")
 
-    def _of_texts(self, texts: Sequence[str]) -> Batch:
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    def _of_texts(self, texts: Iterable[str]) -> Batch:
+        texts = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [None]
+        if not all(isinstance(text, str) for text in texts):
             raise UserError("encode takes a list of texts: [text] for a single one")
         tokenizer = self._own_tokenizer()
         rows = [tokenizer.encode_prompt(text) for text in texts]

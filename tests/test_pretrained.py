@@ -228,6 +228,8 @@ def test_small_and_empty_batches(bare: Model) -> None:
         ({}, "give one of the two"),
         ({"texts": ["a"], "mask": [[1]]}, "give one of the two"),
         ({"texts": "a"}, "encode takes a list of texts"),
+        ({"texts": 3}, "encode takes a list of texts"),
+        ({"texts": [None]}, "encode takes a list of texts"),
         ({"texts": ["a"]}, "this model has no tokenizer"),
     ],
 )
@@ -248,6 +250,9 @@ def test_texts_are_framed_padded_and_never_cut(model: Model) -> None:
         alone = model.encode(texts[number : number + 1]).hidden[:, 0]
         np.testing.assert_allclose(got.hidden[:, number, : len(row)], alone, rtol=0, atol=1e-5)
     assert model.encode([]).tokens.shape == (0, 0)
+    assert np.array_equal(model.encode(text for text in texts).tokens, got.tokens)
+    with pytest.raises(UserError, match=r"'a\\udcffb' holds '\\udcff', which is no character"):
+        model.encode(["a\udcffb"])
     with pytest.raises(UserError, match=r"texts\[1\] has 22 tokens and the model takes 12"):
         model.encode(["the", "the " * 20, "the " * 15])
 

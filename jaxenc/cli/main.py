@@ -114,7 +114,9 @@ def _fail(error: BaseException) -> int:
     message = "interrupted: nothing half-written is left; run it again" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"
-    print(f"jaxenc: {message}", file=sys.stderr)
+    # A name from a file may hold anything, an end of a line or a code of the terminal too.
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
+    print(f"jaxenc: {line}", file=sys.stderr)
     return code
 
 

@@ -38,7 +38,9 @@ def read_index(prefix: Path) -> dict[str, Tensor]:
         header = _fields(records[0][1])
         if header.get(2):
             raise ValueError("big-endian numbers")
-        found = (_tensor(prefix, name.decode(), _fields(value), header.get(1, 1)) for name, value in records[1:])
+        # Keys that begin with a zero byte are slices, of a variable that has an entry of its own.
+        whole = [(name, value) for name, value in records[1:] if not name.startswith(b"\0")]
+        found = (_tensor(prefix, name.decode(), _fields(value), header.get(1, 1)) for name, value in whole)
         return {tensor.name: tensor for tensor in found if tensor}
     except (ValueError, IndexError, TypeError) as error:
         raise UserError(f"{path}: not a sound TensorFlow checkpoint ({error}): copy it again") from error

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert import FAMILIES, key_map, model, safetensors, weights
-from jaxenc.convert.base import Export, class_of
+from jaxenc.convert import FAMILIES, build, key_map, safetensors, weights
+from jaxenc.convert.family import Export, class_of
 from jaxenc.convert.tensor import ADVICE
 from jaxenc.data.files import made, must_be_new, read_json
 from jaxenc.errors import UserError
@@ -26,7 +26,7 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
     config, tensors = _config(folder / "config.json"), weights.open_folder(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
-    return model.build(found, tensors, model.open_tokenizer(folder, tokenizer), folder)
+    return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
 
 
 def _config(path: Path) -> dict[str, Any]:
@@ -60,5 +60,5 @@ def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> str:
         safetensors.write(folder / "model.safetensors", arrays, safetensors.NAMED[dtype])
         (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
         if ours.tokenizer is not None:
-            ours.tokenizer.save(folder)
+            ours.tokenizer.save(folder, ours.config.model.positions)
     return class_of(theirs.config)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc.convert import hf
-from jaxenc.convert.base import Export, class_of
+from jaxenc.convert.family import Export, class_of
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
@@ -88,18 +88,27 @@ def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    opens = getattr(transformers, class_of(export.config))
-    choices: dict[str, Any] = {}
+    refused = f"{folder}: transformers {transformers.__version__} does not open it"
+    opens, level = getattr(transformers, class_of(export.config)), transformers.utils.logging.get_verbosity()
+    choices: dict[str, Any] = {"dtype": torch.float32, "local_files_only": True, "output_loading_info": True}
     if "add_pooling_layer" in inspect.signature(opens).parameters and "pooled" not in export.outputs:
         choices["add_pooling_layer"] = False
     if "id2label" in export.config:
         # A folder of multiple choice may name two labels for its one number.
         choices |= {name: export.config[name] for name in ("id2label", "label2id")}
     try:
-        model = opens.from_pretrained(folder, dtype=torch.float32, local_files_only=True, **choices).eval()
-    except (OSError, ValueError, RuntimeError) as error:
+        # Its list of missing names is ours to judge, in one line.
+        transformers.utils.logging.set_verbosity_error()
+        model, told = opens.from_pretrained(folder, **choices)
+    except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{folder}: transformers {transformers.__version__} does not open it, so nothing was compared: {reason}") from error
+        raise UserError(f"{refused}, so nothing was compared: {reason}") from error
+    finally:
+        transformers.utils.logging.set_verbosity(level)
+    if told["missing_keys"]:
+        # It fills in random numbers where it does not know the names.
+        raise UserError(f"{refused} whole, so nothing was compared: it does not find {min(told['missing_keys'])}")
+    model.eval()
     arguments = {"input_ids": rows["tokens"], "attention_mask": rows["segments"], "token_type_ids": rows["types"]}
     with torch.no_grad():
         out = model(**{name: torch.tensor(value, dtype=torch.int64) for name, value in arguments.items()}, output_hidden_states=True)

@@ -53,7 +53,8 @@ class _File:
         if not isinstance(found, Mapping):
             raise UserError(f"{self._path}: holds {type(found).__name__} and not tensors by name: save it as safetensors")
         for name, value in found.items():
-            if not isinstance(name, str) or not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            plain = isinstance(value, torch.Tensor) and value.layout is torch.strided and value.device.type == "cpu"
+            if not isinstance(name, str) or not plain:
                 raise UserError(f"{self._path}: {name} is no plain tensor: save the model as safetensors")
         return found
 

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from jaxenc.convert import FAMILIES, bundle, model
+from jaxenc.convert import FAMILIES, build, bundle
 from jaxenc.convert.tensor import Tensor
 from jaxenc.data.files import read_json
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
@@ -46,13 +46,13 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
         wanted = " or ".join(path.name for path in by_config)
         raise UserError(f"{prefix.parent}: holds no {wanted}: put the one that was published with the checkpoint beside it")
     found = by_config[where].read_google(read_json(where, "copy it again"), tensors, where)
-    return model.build(found, tensors, _tokenizer(prefix.parent, tokenizer), prefix)
+    return build.model(found, tensors, _tokenizer(prefix.parent, tokenizer), prefix)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     path = folder / "vocab.txt"
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
-        return model.open_tokenizer(folder, choice)
+        return build.open_tokenizer(folder, choice)
     uncased = wordpiece.from_vocab(path, lowercase=True, strip_accents=True)
     pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)

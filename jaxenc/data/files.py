@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,15 +114,24 @@ def made(out: Path) -> Iterator[Path]:
     """
     out = out.resolve()
     place = out.with_name(f".{out.name}.partial")
-    with held(place, "wait for it, or choose another --out"):
+    with held(place, "wait for it, or choose another folder"):
         shutil.rmtree(place / "new", ignore_errors=True)
         try:
-            with user_errors(out, "free some space or choose another --out"):
+            with user_errors(out, "free some space or choose another folder"):
                 (place / "new").mkdir()
                 yield place / "new"
                 os.replace(place / "new", out)
         finally:
-            shutil.rmtree(place / "new", ignore_errors=True)
+            _remove(place / "new")
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder, again where threads that a failed write has left behind still make files in it: for a second at most."""
+    for _ in range(50):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.02)
 
 
 def sha256(path: Path) -> str:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import restore_state
@@ -161,3 +162,11 @@ def test_a_save_and_a_restore_write_nothing_to_the_terminal(tmp_path: Path, capf
     save_all(tmp_path, [1])
     restore_state(tmp_path / "1", abstract(make_state(1)))
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_array_larger_than_what_may_be_in_flight_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "IN_FLIGHT", 1 << 16)
+    state = {"params": {"table": jnp.arange(1 << 20, dtype=jnp.float32), "bias": jnp.ones(3)}}
+    with Manager(tmp_path, CheckpointConfig()) as manager:
+        manager.save(1, state, {})
+    assert same_bits(state, restore_state(tmp_path / "1", abstract(state)))

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,3 +128,15 @@ def test_bad_input_leaves_nothing(theirs: Path, tmp_path: Path, fails: Callable[
     assert "is not a folder" in fails("export", "--model", tmp_path / "gone", "--out", tmp_path / "out")
     assert "invalid choice" in fails("export", "--model", tmp_path, "--out", tmp_path / "out", "--dtype", "int8")
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]
+
+
+def test_a_disk_that_refuses_is_one_line_and_leaves_nothing(theirs: Path, tmp_path: Path) -> None:
+    """Every array's write fails, and those that were under way when the first did say nothing of their own."""
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (500, -1)); from jaxenc.cli.main import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", limited, "convert", "--from", f"hf:{theirs}", "--to", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and "File too large" in done.stderr.splitlines()[-1]
+    assert not [line for line in done.stderr.splitlines() if not line.startswith(("jaxenc: ", "convert: "))]
+    assert not any(tmp_path.iterdir())

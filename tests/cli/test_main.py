@@ -12,6 +12,7 @@ import pytest
 
 from jaxenc.cli import main as cli_main
 from jaxenc.cli.main import main
+from jaxenc.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,8 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_what_a_file_says_cannot_write_on_the_terminal(fails: Callable[..., str]) -> None:
+    with mock.patch.object(cli_main, "_run", side_effect=UserError("x.safetensors: the tensor a\nb\x1b[2J is damaged")):
+        assert fails("report") == "jaxenc: x.safetensors: the tensor a\\nb\\x1b[2J is damaged\n"

@@ -98,6 +98,10 @@ def test_what_this_reader_does_not_take_is_one_line(tmp_path: Path) -> None:
         index.write_bytes(tf1.table([(b"", tf1.number(1, 1)), (b"kernel", value)]))
         with pytest.raises(UserError, match=words):
             bundle.read_index(tmp_path / "model")
+    slices = [(b"", tf1.number(1, 1)), (b"\0\x01kernel\0\x01\x80", entry), (b"kernel", entry + tf1.message(7, b""))]
+    index.write_bytes(tf1.table(slices))
+    with pytest.raises(UserError, match="kernel is stored in slices"):
+        bundle.read_index(tmp_path / "model")
     index.write_bytes(tf1.table([(b"", tf1.number(2, 1))]))
     with pytest.raises(UserError, match="big-endian"):
         bundle.read_index(tmp_path / "model")

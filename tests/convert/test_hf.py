@@ -225,6 +225,7 @@ def test_the_tokenizer_comes_along_and_leaves_again(spoken: Path, tmp_path: Path
     assert again.tokenizer.encode([TEXT]) == found.tokenizer.encode([TEXT]) and again.tokenizer.vocabulary == found.tokenizer.vocabulary
     assert again.config == found.config
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"tokenizer.json", "vocab.txt", "tokenizer_config.json"}
+    assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["model_max_length"] == found.config.model.positions
 
 
 def test_a_tokenizer_of_another_size_is_one_line_with_both_numbers(spoken: Path, tmp_path: Path) -> None:
@@ -255,9 +256,14 @@ def test_a_tokenizer_from_another_folder(spoken: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sentencepiece.bpe.model", "tokenizer.json"])
-def test_a_kind_of_tokenizer_that_we_do_not_open_is_one_line(name: str, tmp_path: Path) -> None:
+def test_a_kind_of_tokenizer_that_we_do_not_open_is_left_out_with_a_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """The weights are worth having; where the folder was asked for by --tokenizer, it is an error, and so is a damaged file."""
     folder = make(tmp_path, "RobertaModel")
     (folder / name).write_text(json.dumps({"model": {"type": "Unigram"}}))
+    assert hf.load(folder).tokenizer is None and name in (said := capsys.readouterr().err) and said.count("\n") == 1
+    with pytest.raises(UserError, match="other kinds come later; `--tokenizer none` converts without it"):
+        hf.load(folder, str(folder))
+    (folder / "tokenizer.json").write_text("{")
     assert "`--tokenizer none` converts without it" in refused(folder)
 
 

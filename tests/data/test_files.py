@@ -1,5 +1,6 @@
 """A folder appears whole or not at all, and belongs to one process."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,18 @@ def test_a_folder_is_held_by_one_process_and_an_empty_one_goes(tmp_path: Path) -
         (tmp_path / "run" / "kept").touch()
     with held(tmp_path / "run", "wait"):
         assert (tmp_path / "run" / "kept").exists()
+
+
+def test_what_threads_still_write_goes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed write may leave threads behind that make files while the folder is removed."""
+    rmtree, late = shutil.rmtree, iter((True, True))
+
+    def raced(folder: Path, **choices: object) -> None:
+        rmtree(folder, **choices)
+        if next(late, False):
+            (folder / "late").mkdir(parents=True)
+
+    with pytest.raises(ValueError), made(tmp_path / "out"):
+        monkeypatch.setattr(shutil, "rmtree", raced)
+        raise ValueError
+    assert not list(tmp_path.iterdir())

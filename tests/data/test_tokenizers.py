@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 
@@ -104,6 +105,46 @@ def test_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_blanks_of_other_scripts_are_pieces(tmp_path):
+    """As published vocabularies have them; only what ends a line or would be stripped cannot be one."""
+    tool = wordpiece.from_vocab(vocab(tmp_path, ["\u3000", "\u00a0", "\u2028", "a"]), True, True)
+    assert tool.vocabulary.size == 9 and tool.encode(["a\u3000a"]) == [[8, 8]]
+    tool.save(tmp_path / "again")
+    assert load(tmp_path / "again").vocabulary == tool.vocabulary
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ({"do_lower_case": "yes"}, "do_lower_case, strip_accents and tokenize_chinese_chars are 'yes', None and True"),
+        ({"strip_accents": 1}, "do_lower_case, strip_accents and tokenize_chinese_chars are True, 1 and True"),
+        ({"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece"}, "holds ('mecab', 'wordpiece')"),
+    ],
+)
+def test_settings_that_a_lone_vocabulary_cannot_follow_are_one_line(tmp_path, settings, said):
+    vocab(tmp_path, ["a"])
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(UserError) as caught:
+        load(tmp_path)
+    assert said in str(caught.value) and str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_chinese_characters_may_stay_together(tmp_path):
+    """As Japanese models have it, in both forms of a folder; the vocabulary is another one than with a blank around each character."""
+    (tmp_path / "apart").mkdir()
+    vocab(tmp_path / "apart", ["日", "本", "日本", "##本"])
+    apart = load(tmp_path / "apart")
+    shutil.copytree(tmp_path / "apart", tmp_path / "vocab")
+    (tmp_path / "vocab" / "tokenizer_config.json").write_text('{"tokenize_chinese_chars": false}')
+    together = load(tmp_path / "vocab")
+    together.save(tmp_path / "json")
+    (tmp_path / "json" / "vocab.txt").unlink()
+    tokens = lambda tool: [tool.token(i) for i in tool.encode(["日本"])[0]]
+    assert (tokens(apart), tokens(together), tokens(load(tmp_path / "json"))) == (["日", "本"], ["日本"], ["日本"])
+    assert together.vocabulary == load(tmp_path / "json").vocabulary
+    assert together.vocabulary.fingerprint != apart.vocabulary.fingerprint
+
+
 def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
     path = vocab(tmp_path, ["a"])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -163,6 +204,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path)
         ([], "no piece is given"),
         (["new", " "], "' ' is blank"),
         (["new", "new"], "'new' is given twice"),
+        (["a\udcff"], "which is no character: give text in UTF-8"),
         (["a"], "'a' is in the vocabulary already"),
         (["[MASK]"], "'[MASK]' is in the vocabulary already"),
         (["New"], "'New' is never found in a text: it is read as 'new'"),

@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 from jaxenc import pretrained
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, parity
+from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 from tests import tiny
 from tests.convert import tf1
@@ -176,3 +177,26 @@ def test_a_tensorflow_checkpoint_is_checked_through_our_export(tmp_path: Path, c
     assert main(["convert", "--from", f"tf:{prefix}", "--to", str(tmp_path / "out"), "--check"]) == 0
     said = capsys.readouterr()
     assert "compares with our own export" in said.err and "next_sentence" in said.out
+
+
+def test_what_transformers_does_not_open_whole_is_not_compared(tmp_path: Path, capsys) -> None:
+    """Behind a base that it does not know it would fill in random numbers; what its config refuses is its own exception."""
+    theirs = peer.build(CASES["BertModel"], "gelu", seed=1)
+    theirs.save_pretrained(tmp_path / "hf", state_dict={f"0.auto_model.{name}": value for name, value in theirs.state_dict().items()})
+    command = ["convert", "--from", f"hf:{tmp_path / 'hf'}", "--to", str(tmp_path / "one"), "--check"]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "does not open it whole, so nothing was compared: it does not find" in said and said.count("jaxenc:") == 1
+    theirs.save_pretrained(tmp_path / "other")
+    config = tmp_path / "other" / "config.json"
+    config.write_text(config.read_text().replace("{", '{"pad_token_id": "x",', 1).replace('"pad_token_id": 0,', ""))
+    assert main(["convert", "--from", f"hf:{tmp_path / 'other'}", "--to", str(tmp_path / "two"), "--check"]) == 2
+    assert "does not open it, so nothing was compared" in capsys.readouterr().err
+
+
+def test_a_bin_without_values_is_one_line(tmp_path: Path) -> None:
+    theirs = peer.build(CASES["BertModel"], "gelu", seed=1)
+    theirs.config.save_pretrained(tmp_path)
+    torch.save({name: value.to("meta") for name, value in theirs.state_dict().items()}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(UserError, match=r"pytorch_model\.bin: .* is no plain tensor"):
+        hf.load(tmp_path)

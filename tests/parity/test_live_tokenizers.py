@@ -1,6 +1,8 @@
 """Our tokenizer folders in transformers and back: the same ids for every text, nothing fetched, nothing warned of."""
 
 import logging
+import tempfile
+from pathlib import Path
 
 import pytest
 import transformers
@@ -25,11 +27,39 @@ TEXTS = [
     *("I go to {mask} today", "a{mask}b", "{mask}", "{mask}  {mask}", "{cls}x{sep} {pad} {unk} y"),
 ]
 NEW = ["newton", "<new>", "京都町"]
+
+
+def japanese():
+    """Cased, accents kept, Chinese characters together, as the Japanese BERTs have it."""
+    pieces = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "日本",
+        "日",
+        "##本",
+        "##語",
+        "世界",
+        "!",
+        "京",
+        "##都",
+        "##町",
+        *"abcdefghijklmnop",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vocab.txt"
+        path.write_text("".join(f"{piece}\n" for piece in pieces))
+        return wordpiece.from_vocab(path, lowercase=False, strip_accents=False, split_chinese=False)
+
+
 KINDS = {
     "bpe": lambda: bpe.train(TEXT, 300),
     "bpe, added": lambda: bpe.train(TEXT, 300).extended([*NEW, " café"]),
     "wordpiece": lambda: wordpiece.train(TEXT, 120),
     "wordpiece, cased": lambda: wordpiece.train(TEXT, 140, lowercase=False, strip_accents=False),
+    "wordpiece, japanese": japanese,
 }
 
 

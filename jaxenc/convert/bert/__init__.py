@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from jaxenc import tree
-from jaxenc.convert.base import Export, Family, Import, class_of
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
+from jaxenc.convert.family import Export, Family, Import, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc import config as configs
-from jaxenc.convert.base import class_of
+from jaxenc.convert.family import class_of
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
@@ -80,10 +80,10 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
     if not isinstance(activation, str) or activation not in known:
         raise UserError(f"{where}: hidden_act is {activation!r}: {', '.join(known)} can be converted")
     rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
-    if type(rows) is not int or type(pad) is not int:
-        raise UserError(f"{where}: max_position_embeddings is {rows!r} and pad_token_id {pad!r}: both are whole numbers")
+    if type(rows) is not int or type(pad) is not int or pad < (0 if column == "roberta" else -1):
+        raise UserError(f"{where}: max_position_embeddings is {rows!r} and pad_token_id {pad!r}: both are whole numbers, 0 at least")
     for name in (*FIELDS.values(), "max_position_embeddings"):
-        if type(data.get(name)) is int and data[name] > LARGEST_NUMBER:
+        if isinstance(data.get(name), int | float) and data[name] > LARGEST_NUMBER:
             raise UserError(f"{where}: {name} is {data[name]}: no array is that large, mend it")
     values = {ours: data[theirs] for ours, theirs in FIELDS.items() if theirs in data}
     values |= {"activation": known[activation], "positions": rows - pad - 1, "first_position": pad + 1}
@@ -106,7 +106,10 @@ def labels_of(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
         names = {str(i): f"LABEL_{i}" for i in range(count)} if type(count) is int and count < MOST_CLASSES else count
     if not names or not isinstance(names, dict) or names.keys() != {str(i) for i in range(len(names))}:
         raise UserError(f"{where}: id2label does not name the classes 0, 1, 2 ...: mend it")
-    return tuple(str(names[str(i)]) for i in range(len(names)))
+    labels = tuple(str(names[str(i)]) for i in range(len(names)))
+    if len(set(labels)) < len(labels):
+        raise UserError(f"{where}: id2label gives two classes one name: every class needs its own, mend it")
+    return labels
 
 
 def run_of(model: BertConfig, heads: Collection[str], labels: tuple[str, ...]) -> Run:

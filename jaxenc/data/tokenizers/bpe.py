@@ -20,7 +20,7 @@ from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.errors import UserError
+from jaxenc.errors import Unsupported, UserError
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # CLS, padding, SEP, unknown, mask
 BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
@@ -33,11 +33,11 @@ Merges = Sequence[tuple[str, str]]
 Entry = Mapping[str, Any]  # an added piece: content, id and FLAGS, as tokenizer.json lists it
 
 
-def train(texts: Iterable[str], vocab_size: int, min_frequency: int = 2) -> Tokenizer:
+def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """A vocabulary of at most `vocab_size` pieces: <s> <pad> </s> <unk>, the 256 bytes, merges, <mask>. The same for the same texts.
 
     texts: read once and not kept; memory is that of the different words. A text longer than LONGEST characters is cut before a blank,
-    which changes no word, or inside a word that is longer itself. min_frequency: a pair of pieces seen less often is not merged.
+    which changes no word, or inside a word that is longer itself. A pair of pieces that is seen once is not merged.
     Raises UserError when no text holds a visible character, and for a vocab_size that is too small or too large.
     """
     smallest = len(SPECIALS) + len(BYTES)
@@ -48,7 +48,7 @@ def train(texts: Iterable[str], vocab_size: int, min_frequency: int = 2) -> Toke
         raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - 1,
-        min_frequency=min_frequency,
+        min_frequency=2,
         special_tokens=list(SPECIALS[:-1]),
         initial_alphabet=sorted(BYTES),
         show_progress=False,
@@ -88,7 +88,7 @@ def from_files(folder: str | Path) -> Tokenizer:
     vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", "merges.txt", "tokenizer_config.json"))
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if config.get("add_prefix_space"):
-        raise UserError(f"{settings}: add_prefix_space must be off; other settings come later")
+        raise Unsupported(f"{settings}: add_prefix_space must be off; other settings come later")
     lines = read_lines(merges, AGAIN)
     with checks.damaged(merges):
         pairs = [_pair(line) for line in lines if line and not line.startswith("#version")]
@@ -105,14 +105,14 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
     with checks.damaged(path):
         model, splitter, framing = (data.get(part) or {} for part in ("model", "pre_tokenizer", "post_processor"))
         if splitter.get("type") != "ByteLevel" or data.get("normalizer"):
-            raise UserError(f"{path}: holds a BPE that is not byte-level; only RoBERTa's can be opened, other kinds come later")
+            raise Unsupported(f"{path}: holds a BPE that is not byte-level; only RoBERTa's can be opened, other kinds come later")
         if splitter.get("add_prefix_space") or not splitter.get("use_regex", True):
-            raise UserError(f"{path}: add_prefix_space must be off and use_regex on; other settings come later")
+            raise Unsupported(f"{path}: add_prefix_space must be off and use_regex on; other settings come later")
         settings = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
         if given := [name for name in settings if model.get(name)]:
-            raise UserError(f"{path}: {', '.join(given)} must be off; other settings come later")
+            raise Unsupported(f"{path}: {', '.join(given)} must be off; other settings come later")
         if framing.get("type") != "RobertaProcessing" and _templates(framing) != ("<s> A </s>", "<s> A </s> </s> B </s>"):
-            raise UserError(
+            raise Unsupported(
                 f"{path}: does not frame texts as <s> A </s></s> B </s>; only RoBERTa's BPE can be opened, other kinds come later"
             )
         pairs = [_pair(merge) for merge in model["merges"]]
@@ -137,7 +137,7 @@ def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: 
         ids = dict(vocab) | {entry["content"]: entry["id"] for entry in added}
         checks.by_id(ids, path)
         if missing := [piece for piece in SPECIALS if piece not in ids]:
-            raise UserError(f"{path}: lacks {' '.join(missing)}; only RoBERTa's BPE can be opened, other kinds come later")
+            raise Unsupported(f"{path}: lacks {' '.join(missing)}; only RoBERTa's BPE can be opened, other kinds come later")
         if missing := sorted(BYTES - ids.keys()):
             raise UserError(f"{path}: lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one; {AGAIN}")
         for number, (left, right) in enumerate(merges, 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import tokenizers as library
 from jaxenc.data.files import user_errors, write_bytes
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+
+SETTINGS = "tokenizer_config.json"
 
 
 class Tokenizer:
@@ -39,7 +42,11 @@ class Tokenizer:
         return [encoding.ids for encoding in self._literal.encode_batch_fast(texts, add_special_tokens=False)]
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Prompt mode: the ids of CLS, the text with the special pieces in it recognised, SEP."""
+        """Prompt mode: the ids of CLS, the text with the special pieces in it recognised, SEP.
+
+        Raises UserError for a text that UTF-8 cannot hold, as Python makes of bytes that are none.
+        """
+        _check_characters(text)
         return self._framed.encode(text).ids
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -62,6 +69,7 @@ class Tokenizer:
             raise UserError("no piece is given: name at least one")
         given: set[str] = set()
         for piece in pieces:
+            _check_characters(piece)
             if not piece.strip():
                 raise UserError(f"{piece!r} is blank: a piece has at least one character")
             if self._literal.token_to_id(piece) is not None:
@@ -71,10 +79,23 @@ class Tokenizer:
             given.add(piece)
         return self._extend(pieces)
 
-    def save(self, directory: str | Path) -> None:
-        """Writes the files that `load` and transformers' AutoTokenizer open. Raises UserError when the disk refuses."""
+    def save(self, directory: str | Path, longest: int = 0) -> None:
+        """Writes the files that `load` and transformers' AutoTokenizer open. Raises UserError when the disk refuses.
+
+        longest: tokens that the model takes, to which transformers cuts texts when it is asked to; 0 where that is not known.
+        """
         folder = Path(directory)
         with user_errors(folder, "choose a folder that can be written"):
             folder.mkdir(parents=True, exist_ok=True)
             for name, content in self._files.items():
+                if longest and name == SETTINGS:
+                    content = json.dumps(json.loads(content) | {"model_max_length": longest}, indent=2) + "\n"
                 write_bytes(folder / name, content.encode())
+
+
+def _check_characters(text: str) -> None:
+    """Raises UserError for half of a surrogate pair: Python puts it where the bytes of an argument are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{text!a} holds {text[error.start]!a}, which is no character: give text in UTF-8") from error

@@ -1,16 +1,17 @@
 """The last step of every import: tensors and a tokenizer become a model."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from jaxenc import tree
 from jaxenc.config import to_dict
 from jaxenc.convert import key_map
-from jaxenc.convert.base import Import
+from jaxenc.convert.family import Import
 from jaxenc.convert.tensor import Tensor
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
-from jaxenc.errors import UserError
+from jaxenc.errors import Unsupported, UserError
 from jaxenc.pretrained import Model, objective_of
 from jaxenc.run import Run
 from jaxenc.train.state import parameters
@@ -20,7 +21,7 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "s
 WITHOUT = "`--tokenizer none` converts without it"
 
 
-def build(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | None, where: Path) -> Model:
+def model(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | None, where: Path) -> Model:
     """The model that a family found in `tensors`, in float32. where: what messages call the source.
 
     Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
@@ -32,15 +33,19 @@ def build(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | N
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
-    """The tokenizer of `choice`: another folder, 'none' for no tokenizer, '' for the folder's own, or none where it has no such files.
+    """The tokenizer of `choice`: another folder, 'none' for no tokenizer, '' for the folder's own.
 
-    Raises UserError for one that we do not open.
+    The weights are worth having without it: None where the folder has no such files, and, with a line on stderr, where they are of a
+    kind that we do not open. Raises UserError for files that are damaged, and where `choice` names a folder that cannot be opened.
     """
     if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
         return None
     try:
         return tokenizers.load(Path(choice).expanduser() if choice else folder)
     except UserError as error:
+        if isinstance(error, Unsupported) and not choice:
+            print(f"convert: {error}", file=sys.stderr)
+            return None
         raise UserError(f"{error}; {WITHOUT}") from error
 
 
@@ -51,7 +56,7 @@ def _check_tokenizer(tokenizer: Tokenizer | None, run: Run, where: Path) -> None
     size, pad = tokenizer.vocabulary.size, tokenizer.vocabulary.pad
     fault = f"has {size} tokens and the model {run.model.vocab_size} embedding rows"
     if size == run.model.vocab_size:
-        model, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
-        differ = [f"model.{name} would be {fitting[name]} and is {model[name]}" for name in model if model[name] != fitting[name]]
+        held, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
+        differ = [f"model.{name} would be {fitting[name]} and is {held[name]}" for name in held if held[name] != fitting[name]]
         fault = f"has the pad id {pad}, with which {', '.join(differ)}"
     raise UserError(f"{where}: the tokenizer {fault}: name the right one with --tokenizer DIR; {WITHOUT}")
