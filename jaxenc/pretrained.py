@@ -129,7 +129,7 @@ class Model:
 
     def _check_length(self, length: int, what: str) -> None:
         longest = self.config.model.positions
-        if length > longest:
+        if 0 < longest < length:
             raise UserError(f"{what} has {length} tokens and the model takes {longest}: shorten it")
 
     def _of_texts(self, texts: Iterable[str]) -> Batch:
@@ -162,7 +162,8 @@ class Model:
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
         """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
         count, length = rows["tokens"].shape
-        wanted = (_power_of_two(count, 1), min(_power_of_two(length, SHORTEST), self.config.model.positions))
+        padded = _power_of_two(length, SHORTEST)
+        wanted = (_power_of_two(count, 1), min(padded, self.config.model.positions or padded))
         more = [(0, size - has) for size, has in zip(wanted, (count, length), strict=True)]
         return np.asarray(self._compiled(name, self.params, {field: np.pad(array, more) for field, array in rows.items()}))
 

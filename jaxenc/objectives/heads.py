@@ -24,7 +24,7 @@ LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")
 
 
 @dataclasses.dataclass(frozen=True)
-class HeadsConfig(ObjectiveConfig):
+class HeadsConfig(ObjectiveConfig[BertConfig]):
     """heads: any of NAMES. `classifier` and `next_sentence` read the pooler's vector and need `pooler`; RoBERTa's classification head
     (dense, tanh, out_proj on the first token) is `pooler` and `classifier`.
 
