@@ -25,9 +25,8 @@ def open_checkpoint(prefix: Path) -> dict[str, Tensor]:
         raise UserError(f"{prefix}: one file of a checkpoint: name the prefix {prefix.with_suffix('')}")
     if prefix.is_dir():
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
-        raise UserError(
-            f"{prefix}: a folder: name the prefix of the checkpoint, such as {found[0] if found else prefix / 'bert_model.ckpt'}"
-        )
+        example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
+        raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
     return {name: tensor for name, tensor in bundle.read_index(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
 
 
