@@ -39,12 +39,12 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     """
     prefix = Path(prefix)
     tensors = open_checkpoint(prefix)
-    by_config = {prefix.parent / family.google_config: family for family in FAMILIES.values()}
-    where = next((path for path in by_config if path.is_file()), None)
+    readers = {prefix.parent / family.google.config: family.google.read for family in FAMILIES.values() if family.google}
+    where = next((path for path in readers if path.is_file()), None)
     if where is None:
-        wanted = " or ".join(path.name for path in by_config)
+        wanted = " or ".join(path.name for path in readers)
         raise UserError(f"{prefix.parent}: holds no {wanted}: put the one that was published with the checkpoint beside it")
-    found = by_config[where].read_google(read_json(where, "copy it again"), tensors, where)
+    found = readers[where](read_json(where, "copy it again"), tensors, where)
     return build.model(found, tensors, _tokenizer(prefix.parent, tokenizer), prefix)
 
 

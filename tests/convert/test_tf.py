@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.convert import tf
+from jaxenc.convert import FAMILIES, tf
+from jaxenc.convert.family import Family
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 from tests.convert import tf1
@@ -77,3 +78,9 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bert_config.json").unlink()
     with pytest.raises(UserError, match=r"holds no bert_config\.json: put the one"):
         tf.load(prefix)
+
+
+def test_a_family_without_such_checkpoints_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bert = FAMILIES["bert"]
+    monkeypatch.setattr(tf, "FAMILIES", {"other": Family(bert.read, bert.write), "bert": bert})
+    assert tf.load(tf1.archive(tmp_path)).config.model.kind == "bert"

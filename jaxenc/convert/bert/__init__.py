@@ -11,7 +11,7 @@ from jaxenc import tree
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
-from jaxenc.convert.family import Export, Family, Import, class_of
+from jaxenc.convert.family import Export, Family, Google, Import, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
@@ -62,4 +62,4 @@ def _import(
     return Import(configs.run_of(model, heads, labels), names.entries(model, heads, layout), names.skipped(layout, heads))
 
 
-BERT = Family(read, write, "bert_config.json", read_google)
+BERT = Family(read, write, Google("bert_config.json", read_google))
