@@ -24,7 +24,7 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
-    config, tensors = _config(folder / "config.json"), weights.open_folder(folder)
+    config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
     return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
 

@@ -29,7 +29,7 @@ NAMED = {dtype.name: dtype for dtype in DTYPES.values()}
 CODES = {dtype: code for code, dtype in DTYPES.items()}
 
 
-def read(path: Path) -> dict[str, Tensor]:
+def open_tensors(path: Path) -> dict[str, Tensor]:
     """{name: Tensor} of one safetensors file. The header is checked against the file's size before anything is believed."""
     with user_errors(path, ADVICE), open(path, "rb") as file:
         size, first = path.stat().st_size, file.read(8)

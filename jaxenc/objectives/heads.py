@@ -93,7 +93,7 @@ class Heads(Objective):
         noise = keys if train else None
         hidden = encoders.hidden(self.encoder, params, example, noise)
         trained = {name: head for name, head in self.heads.items() if name == "pooler" or name in self.coef}
-        given = encoders.read(trained, params, hidden, noise, self.encoder.config.dropout)
+        given = encoders.pool_and_classify(trained, params, hidden, noise, self.encoder.config.dropout)
         terms, metrics = {}, {}
         for name in self.coef:
             counted = _counted(name, example)
