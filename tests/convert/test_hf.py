@@ -57,6 +57,12 @@ def test_labels_have_their_names(tmp_path: Path) -> None:
     assert run.objective.labels == ("no", "maybe", "yes")
 
 
+@pytest.mark.parametrize("architecture", ["BertForTokenClassification", "RobertaForSequenceClassification"])
+def test_labels_that_nothing_names_are_as_many_as_the_tensors_have(architecture: str, tmp_path: Path) -> None:
+    run = hf.load(make(tmp_path / "theirs", architecture, id2label=None)).config
+    assert run.objective.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+
+
 def renamed(rule: Callable[[str], str]) -> Callable[[dict], dict]:
     return lambda arrays: {rule(name): array for name, array in arrays.items()}
 

@@ -24,7 +24,8 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     column = configs.column_of(config, where)
     layout = names.layout_of(column, tensors)
     heads = names.heads_of(tensors, layout, class_of(config))
-    labels = configs.labels_of(config, where) if {"classifier", "tags"} & set(heads) else ()
+    labelled = [head for head in heads if head in ("classifier", "tags")]
+    labels = configs.labels_of(config, names.classes_of(tensors, labelled[0], layout), where) if labelled else ()
     model = configs.model_of(config, column, where)
     configs.refuse(model, heads, column, where)
     return _import(model, heads, labels, layout, tensors, where)
@@ -36,7 +37,7 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
     `hidden_act: gelu` is the tanh form here (modeling.py), and LayerNorm's epsilon 1e-12. Classes have no names: LABEL_0, LABEL_1 ...
     """
     heads = names.heads_of(tensors, GOOGLE, "")
-    labels = tuple(f"LABEL_{i}" for i in range(tensors["output_weights"].shape[0])) if "classifier" in heads else ()
+    labels = configs.labels_of({}, names.classes_of(tensors, "classifier", GOOGLE), where) if "classifier" in heads else ()
     return _import(configs.model_of(config, "google", where), heads, labels, GOOGLE, tensors, where)
 
 
