@@ -11,7 +11,7 @@ import pytest
 
 import jaxenc
 from jaxenc.cli.main import main
-from tests.convert import published
+from tests.convert import folders
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of transformers without tokenizer files; a space in its name."""
     architecture = "BertForMaskedLM"
     folder = tmp_path_factory.mktemp("a folder") / "their model"
-    return published.write(folder, published.tensors(architecture), published.config(architecture))
+    return folders.write(folder, folders.tensors(architecture), folders.config(architecture))
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +32,14 @@ def ours(theirs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_in_and_out_again(theirs: Path, ours: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["export", "--model", str(ours), "--to", "hf", "--out", str(tmp_path / "back again")]) == 0
     assert "BertForMaskedLM.from_pretrained(" in capsys.readouterr().out
-    wanted, found = (published.read(folder / "model.safetensors") for folder in (theirs, tmp_path / "back again"))
+    wanted, found = (folders.read(folder / "model.safetensors") for folder in (theirs, tmp_path / "back again"))
     assert found.keys() == wanted.keys() and all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
 
 
 def test_a_converted_model_opens_and_computes(ours: Path) -> None:
     model = jaxenc.load(ours)
     encoded = model.encode(tokens=[[5, 6, 7]])
-    assert encoded.hidden.shape == (published.LAYERS + 1, 1, 3, published.WIDTH) and np.isfinite(encoded.hidden).all()
+    assert encoded.hidden.shape == (folders.LAYERS + 1, 1, 3, folders.WIDTH) and np.isfinite(encoded.hidden).all()
     assert {path.name for path in ours.iterdir()} == {"checkpoints", "config.json"}
 
 
@@ -74,7 +74,7 @@ def test_places_that_are_taken_are_left_alone(theirs: Path, ours: Path, tmp_path
 
 def test_bad_input_leaves_nothing(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     bad = tmp_path / "bad"
-    published.write(bad, published.tensors("BertModel"), json.loads((theirs / "config.json").read_text()) | {"model_type": "t5"})
+    folders.write(bad, folders.tensors("BertModel"), json.loads((theirs / "config.json").read_text()) | {"model_type": "t5"})
     assert "its model_type is 't5'" in fails("convert", "--from", f"hf:{bad}", "--to", tmp_path / "out")
     (bad / "model.safetensors").write_bytes(b"\0" * 20)
     (bad / "config.json").write_text((theirs / "config.json").read_text())

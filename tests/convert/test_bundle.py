@@ -17,7 +17,7 @@ WRITTEN = Path(__file__).parents[1] / "golden" / "tf" / "model.ckpt"
 
 def test_a_checkpoint_that_tensorflow_wrote() -> None:
     """Every tensor bitwise; the script that made it is tests/golden/tf/make.py."""
-    expected = tf1.published(golden("BertForPreTraining", "weights/"))
+    expected = tf1.google_names(golden("BertForPreTraining", "weights/"))
     found = bundle.open_tensors(WRITTEN)
     assert sorted(found) == sorted(expected)
     for name, value in expected.items():

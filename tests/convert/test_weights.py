@@ -14,7 +14,7 @@ import pytest
 from jaxenc.convert import safetensors, weights
 from jaxenc.convert.tensor import Tensor, contiguous
 from jaxenc.errors import UserError
-from tests.convert.published import safetensors_bytes
+from tests.convert.folders import safetensors_bytes
 
 ARRAYS = {
     "first": np.arange(6, dtype=np.float32).reshape(2, 3),

@@ -10,14 +10,14 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
 from jaxenc.run import Run
-from tests.convert import published
+from tests.convert import folders
 
 WHERE = Path("config.json")
 
 
 def test_a_config_becomes_a_model_and_comes_back() -> None:
-    for architecture in published.ARCHITECTURES:
-        data, held = published.config(architecture), published.shapes(architecture)
+    for architecture in folders.ARCHITECTURES:
+        data, held = folders.config(architecture), folders.shapes(architecture)
         column = config.column_of(data, WHERE)
         model = config.model_of(data, column, WHERE)
         assert (model.width, model.feed_forward, model.layers, model.heads, model.vocab_size) == (8, 12, 2, 2, 131)
@@ -81,7 +81,7 @@ def test_google_research_writes_gelu_for_the_tanh_form() -> None:
     ],
 )
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
-    data = published.config("RobertaModel") | changed
+    data = folders.config("RobertaModel") | changed
     with pytest.raises(UserError) as error:
         config.model_of(data, config.column_of(data, WHERE), WHERE)
         config.labels_of(data, 3, WHERE)
