@@ -133,9 +133,11 @@ class Model:
             raise UserError(f"{what} has {length} tokens and the model takes {longest}: shorten it")
 
     def _of_texts(self, texts: Iterable[str]) -> Batch:
-        texts = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [None]
-        if not all(isinstance(text, str) for text in texts):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise UserError("encode takes a list of texts: [text] for a single one")
+        texts = list(texts)
+        if other := [type(text).__name__ for text in texts if not isinstance(text, str)]:
+            raise UserError(f"encode takes a list of texts, and a {other[0]} is among them: give each as a str")
         tokenizer = self._own_tokenizer()
         rows = [tokenizer.encode_prompt(text) for text in texts]
         lengths = np.array([len(row) for row in rows], np.int32)

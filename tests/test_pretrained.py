@@ -205,7 +205,7 @@ def test_small_and_empty_batches(bare: Model) -> None:
         ({"texts": ["a"], "mask": [[1]]}, "give one of the two"),
         ({"texts": "a"}, "encode takes a list of texts"),
         ({"texts": 3}, "encode takes a list of texts"),
-        ({"texts": [None]}, "encode takes a list of texts"),
+        ({"texts": [None]}, "encode takes a list of texts, and a NoneType is among them"),
         ({"texts": ["a"]}, "this model has no tokenizer"),
     ],
 )
