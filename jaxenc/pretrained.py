@@ -146,13 +146,15 @@ class Model:
 
     def _check_length(self, length: int, what: str) -> None:
         longest = self.config.model.positions
-        if length > longest:
+        if 0 < longest < length:
             raise UserError(f"{what} has {length} tokens and the model takes {longest}: shorten it")
 
     def _of_texts(self, texts: Iterable[str]) -> Batch:
-        texts = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else [None]
-        if not all(isinstance(text, str) for text in texts):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise UserError("encode takes a list of texts: [text] for a single one")
+        texts = list(texts)
+        if other := [type(text).__name__ for text in texts if not isinstance(text, str)]:
+            raise UserError(f"encode takes a list of texts, and a {other[0]} is among them: give each as a str")
         tokenizer = self._own_tokenizer()
         rows = [tokenizer.encode_prompt(text) for text in texts]
         lengths = np.array([len(row) for row in rows], np.int32)
@@ -179,7 +181,8 @@ class Model:
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
         """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
         count, length = rows["tokens"].shape
-        wanted = (_power_of_two(count, 1), min(_power_of_two(length, SHORTEST), self.config.model.positions))
+        padded = _power_of_two(length, SHORTEST)
+        wanted = (_power_of_two(count, 1), min(padded, self.config.model.positions or padded))
         more = [(0, size - has) for size, has in zip(wanted, (count, length), strict=True)]
         return np.asarray(self._compiled(name, self.params, {field: np.pad(array, more) for field, array in rows.items()}))
 

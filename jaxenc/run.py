@@ -12,6 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers import attend
 from jaxenc.models import MODELS
+from jaxenc.models.base import ModelConfig
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import Objective, ObjectiveConfig
@@ -28,7 +29,7 @@ class Run:
     """A pretraining run. `objective` and `model` take any class of the tables in `jaxenc.objectives` and `jaxenc.models`."""
 
     objective: ObjectiveConfig = dataclasses.field(default=MlmConfig(), metadata=config.kinds(OBJECTIVES))
-    model: BertConfig = dataclasses.field(default=BertConfig(), metadata=config.kinds(MODELS))
+    model: ModelConfig = dataclasses.field(default=BertConfig(), metadata=config.kinds(MODELS))
     data: DataConfig = DataConfig()
     train: TrainConfig = TrainConfig()
     phases: Phases = Phases()
@@ -46,7 +47,7 @@ class Run:
         single = Phase(0, *numbers, schedule_start=0, schedule_steps=train.steps)
         plan = phases.resolve(self.phases, single)
         longest = max(phase.length for phase in plan)
-        if longest > self.model.positions:
+        if 0 < self.model.positions < longest:
             raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}: shorten the rows")
         uneven = [phase.batch for phase in plan if phase.batch % self.train.microbatches]
         if uneven:

@@ -229,7 +229,7 @@ def test_small_and_empty_batches(bare: Model) -> None:
         ({"texts": ["a"], "mask": [[1]]}, "give one of the two"),
         ({"texts": "a"}, "encode takes a list of texts"),
         ({"texts": 3}, "encode takes a list of texts"),
-        ({"texts": [None]}, "encode takes a list of texts"),
+        ({"texts": [None]}, "encode takes a list of texts, and a NoneType is among them"),
         ({"texts": ["a"]}, "this model has no tokenizer"),
     ],
 )
@@ -266,7 +266,7 @@ def test_a_model_without_what_fill_mask_needs_is_one_line(bare: Model, model: Mo
         jaxenc.load(tmp_path / "pooler").fill_mask("the [MASK]")
 
 
-def test_a_tokenizer_with_more_pieces_than_rows_is_refused(model: Model, tmp_path: Path) -> None:  # B46
+def test_a_tokenizer_with_more_pieces_than_rows_is_refused(model: Model, tmp_path: Path) -> None:
     pretrained.save(tmp_path / "out", dataclasses.replace(model, tokenizer=model.tokenizer.extended(["zebra"])))
     size = model.config.model.vocab_size
     with pytest.raises(UserError, match=f"its tokenizer has {size + 1} pieces and the model {size} rows"):

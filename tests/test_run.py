@@ -19,7 +19,7 @@ def tokenizer(pad: int) -> Vocabulary:
 
 @pytest.mark.parametrize("pad", [1, 3])
 def test_rows_of_511_and_512_fit_roberta_and_513_do_not(pad: int) -> None:
-    """inputs.md B41: 512 positions are usable, however many rows the table has before them. Nothing on a device would complain."""
+    """512 positions are usable, however many rows the table has before them. Nothing on a device would complain."""
     run = ROBERTA.with_vocabulary(tokenizer(pad))
     assert (run.model.vocab_size, run.model.first_position) == (300, pad + 1)
     for length in (511, 512):

@@ -10,7 +10,7 @@ from jaxenc.data.files import made, must_be_new
 from jaxenc.data.tokenizers import Tokenizer, bpe, wordpiece
 from jaxenc.errors import UserError
 
-KINDS = ("wordpiece", "bpe", "unigram", "characters")
+KINDS = ("wordpiece", "bpe")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains and saves; prints where and how large. Raises UserError."""
-    if args.type not in ("wordpiece", "bpe"):
-        raise UserError(f"--type {args.type}: comes later; use --type wordpiece or bpe")
     if args.type == "bpe" and (args.lowercase, args.strip_accents) != (None, None):
         raise UserError("--type bpe: keeps the text as it is; leave out --lowercase and --strip-accents")
     out = Path(args.out)

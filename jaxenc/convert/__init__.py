@@ -1,4 +1,7 @@
-"""Every family of models that converts, by transformers' model_type: an entry here, a folder beside this file."""
+"""Every family of models that converts, by transformers' model_type: an entry here, a folder beside this file.
+
+The first is the oldest, which a folder means that names no model.
+"""
 
 from jaxenc.convert.bert import BERT
 

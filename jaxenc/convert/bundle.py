@@ -22,7 +22,7 @@ DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 
 VARINT, BYTES, FIXED = 0, 2, {1: 8, 5: 4}  # kinds of fields; the bytes of the fixed ones
 
 
-def read_index(prefix: Path) -> dict[str, Tensor]:
+def open_tensors(prefix: Path) -> dict[str, Tensor]:
     """{name: Tensor} of a checkpoint, sorted by name, without those that are no numbers (texts, resources); reads no values.
 
     Raises UserError when the index is missing, damaged or of another format, or a tensor is stored in slices; `read` does, naming the

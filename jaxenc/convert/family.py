@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxenc.convert.key_map import Entry
 from jaxenc.convert.tensor import Tensor
@@ -39,18 +39,24 @@ class Export:
 Reader = Callable[[Mapping[str, Any], Mapping[str, Tensor], Path], Import]
 
 
+class Google(NamedTuple):
+    """TensorFlow checkpoints of the paper's authors. config: name of the file beside the weights; read: what both become."""
+
+    config: str
+    read: Reader
+
+
 @dataclasses.dataclass(frozen=True)
 class Family:
     """An entry of `FAMILIES`, under the `kind` of its config and under each model_type that transformers has for it.
 
-    read: a folder of transformers, whose config names its model_type; write: the way back; read_google: a TensorFlow checkpoint of the
-    paper's authors, beside whose weights lies the config `google_config`. All three raise UserError for what cannot be converted.
+    read: a folder of transformers, whose config names its model_type; write: the way back; google: None where the authors published no
+    TensorFlow checkpoint. Readers and `write` raise UserError for what cannot be converted.
     """
 
     read: Reader
     write: Callable[[Model], Export]
-    google_config: str
-    read_google: Reader
+    google: Google | None = None
 
 
 def class_of(config: Mapping[str, Any]) -> str:

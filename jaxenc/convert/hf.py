@@ -24,7 +24,7 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
-    config, tensors = _config(folder / "config.json"), weights.open_folder(folder)
+    config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
     return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
 
@@ -32,8 +32,8 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
 def _config(path: Path) -> dict[str, Any]:
     """config.json, always with a `model_type`, one of FAMILIES."""
     config = read_json(path, ADVICE)
-    # Folders from before 2020 name only the class, and those from before other models than BERT not even that.
-    named = class_of(config) or "BertModel"
+    # Folders from before 2020 name only the class, and those from before transformers had a second model not even that.
+    named = class_of(config) or next(iter(FAMILIES))
     kind = config.get("model_type") or next((kind for kind in FAMILIES if named.lower().startswith(kind)), named)
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise UserError(f"{path}: its model_type is {kind!r}: {', '.join(FAMILIES)} can be converted")

@@ -80,7 +80,7 @@ def to_ours(
     Raises one UserError for all names, shapes and dtypes that disagree, before anything is read; one for copies that differ; ValueError
     for a table that does not name each leaf of `shapes` exactly once.
     """
-    _check_table(entries, shapes)
+    check_table(entries, shapes)
     held = {name: tensor for name, tensor in tensors.items() if not any(re.fullmatch(pattern, name) for pattern in skipped)}
     _compare(entries, held, shapes, where)
     # Arrays of jax and not of NumPy: Orbax copies the latter once more before it writes them.
@@ -94,7 +94,7 @@ def to_theirs(entries: Sequence[Entry], params: Tree) -> dict[str, np.ndarray]:
     Raises ValueError for a table that does not name each leaf of `params` exactly once.
     """
     leaves = dict(tree.leaves(params))
-    _check_table(entries, {path: leaf.shape for path, leaf in leaves.items()})
+    check_table(entries, {path: leaf.shape for path, leaf in leaves.items()})
     return {entry.theirs: entry.transform.to_theirs(np.asarray(leaves[entry.ours])) for entry in entries}
 
 
@@ -106,7 +106,7 @@ def _host() -> jax.Device:
         return jax.local_devices()[0]
 
 
-def _check_table(entries: Sequence[Entry], shapes: Mapping[str, Shape]) -> None:
+def check_table(entries: Sequence[Entry], shapes: Mapping[str, Shape]) -> None:
     """ValueError unless each of our paths and of their names occurs once and the paths are those of `shapes`."""
     ours, theirs = [entry.ours for entry in entries], [name for entry in entries for name in entry.names]
     faults = {

@@ -59,7 +59,7 @@ def compare(model: Model, folder: Path) -> list[Difference]:
 
 def probe(run: Run, pad: int) -> Batch:
     """The rows that are compared: a batch of `Model.apply`. Padding, and nothing else, has the id `pad`."""
-    random, length = np.random.Generator(np.random.Philox(3)), min(LONGEST, run.model.positions)
+    random, length = np.random.Generator(np.random.Philox(3)), min(LONGEST, run.model.positions or LONGEST)
     lengths, places = np.array([length, length, 2 * length // 3 or 1, 1])[:, None], np.arange(length)
     words = np.setdiff1d(np.arange(run.model.vocab_size), [pad])
     real = places < lengths

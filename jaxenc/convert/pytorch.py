@@ -16,7 +16,7 @@ from jaxenc.errors import UserError
 RENEWED = 1 << 28  # bytes read from a mapping until it is made anew
 
 
-def read(path: Path) -> dict[str, Tensor]:
+def open_tensors(path: Path) -> dict[str, Tensor]:
     """{name: Tensor} of a file that torch.save wrote: tensors by name and nothing else, without running anything that is in it.
 
     Raises UserError where torch is not installed, does not accept the file as weights, or finds anything but tensors in it.

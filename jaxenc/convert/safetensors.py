@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,17 @@ NAMED = {dtype.name: dtype for dtype in DTYPES.values()}
 CODES = {dtype: code for code, dtype in DTYPES.items()}
 
 
-def read(path: Path) -> dict[str, Tensor]:
+class Part(NamedTuple):
+    """An entry of a header. begin, end: of its values, in bytes from the end of the header."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    begin: int
+    end: int
+
+
+def open_tensors(path: Path) -> dict[str, Tensor]:
     """{name: Tensor} of one safetensors file. The header is checked against the file's size before anything is believed."""
     with user_errors(path, ADVICE), open(path, "rb") as file:
         size, first = path.stat().st_size, file.read(8)
@@ -43,20 +53,20 @@ def read(path: Path) -> dict[str, Tensor]:
     try:
         header = json_object(text)
         header.pop("__metadata__", None)
-        parts = sorted((_part(name, fields) for name, fields in header.items()), key=lambda part: part[1:3])
+        parts = sorted((_part(name, fields) for name, fields in header.items()), key=lambda part: (part.begin, part.end))
     except ValueError as error:
         raise UserError(f"{path}: its header is damaged: {error}: {AGAIN}") from error
-    for (name, *_), begin, stop in parts:
-        if begin != end:
-            raise UserError(f"{path}: the tensor {name} starts at byte {begin} of the data and {end} is next: {AGAIN}")
-        end = stop
+    for part in parts:
+        if part.begin != end:
+            raise UserError(f"{path}: the tensor {part.name} starts at byte {part.begin} of the data and {end} is next: {AGAIN}")
+        end = part.end
     if start + end != size:
         raise UserError(f"{path}: {size} bytes, and its header describes {start + end}: {AGAIN}")
-    return {part[0]: Tensor(*part, functools.partial(_values, path, *part, start + begin)) for part, begin, _ in parts}
+    return {part.name: Tensor(part.name, part.shape, part.dtype, functools.partial(_values, path, part, start)) for part in parts}
 
 
-def _part(name: str, fields: Any) -> tuple[tuple[str, tuple[int, ...], np.dtype], int, int]:
-    """((name, shape, dtype), begin, end) of a header's entry; ValueError when its fields contradict each other."""
+def _part(name: str, fields: Any) -> Part:
+    """One entry of a header, read; ValueError when its fields contradict each other."""
     whole = lambda value: isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
     dtype, shape, offsets = (fields.get(key) if isinstance(fields, dict) else None for key in ("dtype", "shape", "data_offsets"))
     if not isinstance(dtype, str) or dtype not in DTYPES:
@@ -66,18 +76,19 @@ def _part(name: str, fields: Any) -> tuple[tuple[str, tuple[int, ...], np.dtype]
     begin, end = offsets
     if end - begin != (wanted := math.prod(shape) * DTYPES[dtype].itemsize):
         raise ValueError(f"the tensor {name}, {dtype} {tuple(shape)}, takes {wanted} bytes and has {end - begin}")
-    return (name, tuple(shape), DTYPES[dtype]), begin, end
+    return Part(name, tuple(shape), DTYPES[dtype], begin, end)
 
 
-def _values(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype, start: int) -> np.ndarray:
-    out = np.empty(shape, dtype)
+def _values(path: Path, part: Part, start: int) -> np.ndarray:
+    """The values of one tensor. start: where in the file the header ends."""
+    out = np.empty(part.shape, part.dtype)
     with user_errors(path, AGAIN), open(path, "rb", buffering=0) as file:
-        file.seek(start)
+        file.seek(start + part.begin)
         rest = memoryview(out.reshape(-1).view(np.uint8))
         while rest:
             count = file.readinto(rest)
             if not count:
-                raise UserError(f"{path}: ends within the tensor {name}: {AGAIN}")
+                raise UserError(f"{path}: ends within the tensor {part.name}: {AGAIN}")
             rest = rest[count:]
     return out
 

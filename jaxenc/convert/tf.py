@@ -16,7 +16,7 @@ NOT_WEIGHTS = re.compile(r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|beta[12]
 ENDINGS = re.compile(r"\.(index|meta|data-\d+-of-\d+)")
 
 
-def open_checkpoint(prefix: Path) -> dict[str, Tensor]:
+def open_tensors(prefix: Path) -> dict[str, Tensor]:
     """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without an optimizer's; reads no values.
 
     Raises UserError when `prefix` is a folder or one of the files, and for an index that is missing or damaged.
@@ -25,10 +25,9 @@ def open_checkpoint(prefix: Path) -> dict[str, Tensor]:
         raise UserError(f"{prefix}: one file of a checkpoint: name the prefix {prefix.with_suffix('')}")
     if prefix.is_dir():
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
-        raise UserError(
-            f"{prefix}: a folder: name the prefix of the checkpoint, such as {found[0] if found else prefix / 'bert_model.ckpt'}"
-        )
-    return {name: tensor for name, tensor in bundle.read_index(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
+        example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
+        raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
+    return {name: tensor for name, tensor in bundle.open_tensors(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
 
 
 def load(prefix: str | Path, tokenizer: str = "") -> Model:
@@ -39,13 +38,13 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)
-    tensors = open_checkpoint(prefix)
-    by_config = {prefix.parent / family.google_config: family for family in FAMILIES.values()}
-    where = next((path for path in by_config if path.is_file()), None)
+    tensors = open_tensors(prefix)
+    readers = {prefix.parent / family.google.config: family.google.read for family in FAMILIES.values() if family.google}
+    where = next((path for path in readers if path.is_file()), None)
     if where is None:
-        wanted = " or ".join(path.name for path in by_config)
+        wanted = " or ".join(path.name for path in readers)
         raise UserError(f"{prefix.parent}: holds no {wanted}: put the one that was published with the checkpoint beside it")
-    found = by_config[where].read_google(read_json(where, "copy it again"), tensors, where)
+    found = readers[where](read_json(where, "copy it again"), tensors, where)
     return build.model(found, tensors, _tokenizer(prefix.parent, tokenizer), prefix)
 
 

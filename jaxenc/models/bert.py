@@ -19,11 +19,12 @@ from jaxenc.layers.embed import Embed, padded
 from jaxenc.layers.initializers import Initializer, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.stack import Stack
+from jaxenc.models.base import ModelConfig
 from jaxenc.rng import Keys
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig:
+class BertConfig(ModelConfig):
     """The numbers of a BERT or RoBERTa encoder; the defaults are BERT-base uncased.
 
     vocab_size: true number of tokens (the table is stored with `layers.embed.padded` rows). feed_forward: inner width.

@@ -3,18 +3,19 @@
 import abc
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from jax import Array
 
 from jaxenc import metrics as metric_sums
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
-from jaxenc.models.bert import BertConfig
+from jaxenc.models.base import ModelConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
 Sums = dict[str, tuple[Array, Array]]
+M = TypeVar("M", bound=ModelConfig)
 
 
 class Objective(abc.ABC):
@@ -89,11 +90,11 @@ class Objective(abc.ABC):
         return metric_sums.means(sums)
 
 
-class ObjectiveConfig(abc.ABC):
-    """A frozen dataclass: what a recipe chooses of an objective. kind: its name in a recipe."""
+class ObjectiveConfig(abc.ABC, Generic[M]):
+    """A frozen dataclass: what a recipe chooses of an objective for models of M. kind: its name in a recipe."""
 
     kind: ClassVar[str]
 
     @abc.abstractmethod
-    def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> Objective:
+    def build(self, model: M, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> Objective:
         """The objective at one row length; max_predictions: the most of one row in this phase, 0 for the config's own choice."""

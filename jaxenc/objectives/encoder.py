@@ -63,13 +63,13 @@ def outputs(encoder: Bert, heads: Heads, params: Tree, example: Mapping[str, Arr
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
     inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
-    given = {"hidden": states, **read(heads, params, states[-1], None, 0.0)}
+    given = {"hidden": states, **pool_and_classify(heads, params, states[-1], None, 0.0)}
     if "mlm" in heads:
         given["mlm"] = mlm_logits(heads["mlm"], params, states[-1])[..., : encoder.config.vocab_size]
     return {name: value.astype(jnp.float32) for name, value in given.items()}
 
 
-def read(heads: Heads, params: Tree, hidden: Array, noise: Keys | None, rate: float) -> dict[str, Array]:
+def pool_and_classify(heads: Heads, params: Tree, hidden: Array, noise: Keys | None, rate: float) -> dict[str, Array]:
     """{`pooled`: [batch, width], and the logits of each classifier under its name} from the last layer [batch, length, width].
 
     rate: of the dropout on what classifiers read, where `noise` is given.

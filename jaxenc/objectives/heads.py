@@ -24,7 +24,7 @@ LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")
 
 
 @dataclasses.dataclass(frozen=True)
-class HeadsConfig(ObjectiveConfig):
+class HeadsConfig(ObjectiveConfig[BertConfig]):
     """heads: any of NAMES. `classifier` and `next_sentence` read the pooler's vector and need `pooler`; RoBERTa's classification head
     (dense, tanh, out_proj on the first token) is `pooler` and `classifier`.
 
@@ -93,7 +93,7 @@ class Heads(Objective):
         noise = keys if train else None
         hidden = encoders.hidden(self.encoder, params, example, noise)
         trained = {name: head for name, head in self.heads.items() if name == "pooler" or name in self.coef}
-        given = encoders.read(trained, params, hidden, noise, self.encoder.config.dropout)
+        given = encoders.pool_and_classify(trained, params, hidden, noise, self.encoder.config.dropout)
         terms, metrics = {}, {}
         for name in self.coef:
             counted = _counted(name, example)

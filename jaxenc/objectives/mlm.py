@@ -31,7 +31,7 @@ CHOICES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class MlmConfig(ObjectiveConfig):
+class MlmConfig(ObjectiveConfig[BertConfig]):
     """What a recipe chooses. BERT's code is google-research/bert:create_pretraining_data.py, RoBERTa's is
     facebookresearch/fairseq:fairseq/data/mask_tokens_dataset.py.
 

@@ -15,7 +15,7 @@ from jaxenc.checkpoint import restore
 from jaxenc.cli.main import main
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
-from tests.convert import published
+from tests.convert import folders
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of transformers without tokenizer files; a space in its name."""
     architecture = "BertForMaskedLM"
     folder = tmp_path_factory.mktemp("a folder") / "their model"
-    return published.write(folder, published.tensors(architecture), published.config(architecture))
+    return folders.write(folder, folders.tensors(architecture), folders.config(architecture))
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def ours(theirs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_in_and_out_again(theirs: Path, ours: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["export", "--model", str(ours), "--to", "hf", "--out", str(tmp_path / "back again")]) == 0
     assert "BertForMaskedLM.from_pretrained(" in capsys.readouterr().out
-    wanted, found = (published.read(folder / "model.safetensors") for folder in (theirs, tmp_path / "back again"))
+    wanted, found = (folders.read(folder / "model.safetensors") for folder in (theirs, tmp_path / "back again"))
     assert found.keys() == wanted.keys() and all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
 
 
 def test_a_converted_model_opens_and_computes(ours: Path) -> None:
     model = jaxenc.load(ours)
     encoded = model.encode(tokens=[[5, 6, 7]])
-    assert encoded.hidden.shape == (published.LAYERS + 1, 1, 3, published.WIDTH) and np.isfinite(encoded.hidden).all()
+    assert encoded.hidden.shape == (folders.LAYERS + 1, 1, 3, folders.WIDTH) and np.isfinite(encoded.hidden).all()
     assert {path.name for path in ours.iterdir()} == {"checkpoints", "config.json"}
 
 
@@ -73,8 +73,8 @@ def test_the_next_commands_run_as_they_are_printed(architecture: str, afresh: li
     Path("text.txt").write_text(text)
     tokenizer = wordpiece.train([text], 60)
     size, of_tokens = tokenizer.vocabulary.size, ("bert.embeddings.word", "embeddings.word", "cls.predictions.bias")
-    tensors = {name: a[:size] if name.startswith(of_tokens) else a for name, a in published.tensors(architecture).items()}
-    folder = published.write(tmp_path / "their model", tensors, published.config(architecture) | {"vocab_size": size})
+    tensors = {name: a[:size] if name.startswith(of_tokens) else a for name, a in folders.tensors(architecture).items()}
+    folder = folders.write(tmp_path / "their model", tensors, folders.config(architecture) | {"vocab_size": size})
     tokenizer.save(folder)
     assert main(["convert", "--from", f"hf:{folder}", "--to", "our model"]) == 0
     for line in capsys.readouterr().out.splitlines()[-2:]:
@@ -119,7 +119,7 @@ def test_places_that_are_taken_are_left_alone(theirs: Path, ours: Path, tmp_path
 
 def test_bad_input_leaves_nothing(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     bad = tmp_path / "bad"
-    published.write(bad, published.tensors("BertModel"), json.loads((theirs / "config.json").read_text()) | {"model_type": "t5"})
+    folders.write(bad, folders.tensors("BertModel"), json.loads((theirs / "config.json").read_text()) | {"model_type": "t5"})
     assert "its model_type is 't5'" in fails("convert", "--from", f"hf:{bad}", "--to", tmp_path / "out")
     (bad / "model.safetensors").write_bytes(b"\0" * 20)
     (bad / "config.json").write_text((theirs / "config.json").read_text())

@@ -81,7 +81,7 @@ def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest
 
 
 def test_a_grown_model_trains_on_data_of_its_tokenizer(trained: Path, grown: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
-    """--init-from takes it, and refuses the model without the new pieces in one line that names both sizes (B46)."""
+    """--init-from takes it, and refuses the model without the new pieces in one line that names both sizes."""
     (tmp_path / "text.txt").write_text("the zebra jumps\nover the quagga\nthe fox\n\nthe dog\nthe lazy dog\n" * 4)
     build([str(tmp_path / "text.txt")], grown / "tokenizer", tmp_path / "data", held_out=0.0)
     size = jaxenc.load(grown).config.model.vocab_size

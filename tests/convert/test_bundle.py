@@ -17,8 +17,8 @@ WRITTEN = Path(__file__).parents[1] / "golden" / "tf" / "model.ckpt"
 
 def test_a_checkpoint_that_tensorflow_wrote() -> None:
     """Every tensor bitwise; the script that made it is tests/golden/tf/make.py."""
-    expected = tf1.published(golden("BertForPreTraining", "weights/"))
-    found = bundle.read_index(WRITTEN)
+    expected = tf1.google_names(golden("BertForPreTraining", "weights/"))
+    found = bundle.open_tensors(WRITTEN)
     assert sorted(found) == sorted(expected)
     for name, value in expected.items():
         read = found[name].read()
@@ -35,7 +35,7 @@ def tensors() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("shards", [1, 3])
 def test_every_shape_and_dtype(shards: int, tmp_path: Path) -> None:
     tf1.write(tmp_path / "model", tensors(), shards)
-    found = bundle.read_index(tmp_path / "model")
+    found = bundle.open_tensors(tmp_path / "model")
     assert sorted(found) == sorted(tensors())
     for name, value in tensors().items():
         read = found[name].read()
@@ -47,7 +47,7 @@ def test_an_index_alone_tells_names_and_shapes(tmp_path: Path) -> None:
     """Values are read when they are asked for; then the missing file is one line."""
     tf1.write(tmp_path / "model", tensors())
     (tmp_path / "model.data-00000-of-00001").unlink()
-    found = bundle.read_index(tmp_path / "model")
+    found = bundle.open_tensors(tmp_path / "model")
     assert found["layer_7/kernel"].shape == (3, 7)
     with pytest.raises(UserError, match=r"model\.data-00000-of-00001: No such file"):
         found["layer_7/kernel"].read()
@@ -56,7 +56,7 @@ def test_an_index_alone_tells_names_and_shapes(tmp_path: Path) -> None:
 def test_damaged_values_are_one_line(tmp_path: Path) -> None:
     """A flipped bit and a file cut off, in the line of the tensor that it hits, the last one; the others read."""
     tf1.write(tmp_path / "model", {"first": np.zeros((4, 4), np.float32), "last": np.ones((5, 5), np.float32)})
-    found, data = bundle.read_index(tmp_path / "model"), tmp_path / "model.data-00000-of-00001"
+    found, data = bundle.open_tensors(tmp_path / "model"), tmp_path / "model.data-00000-of-00001"
     whole = data.read_bytes()
     for content, words in ((whole[:-3] + b"\7" + whole[-2:], "last is damaged"), (whole[:-3], "last is cut off")):
         data.write_bytes(content)
@@ -75,7 +75,7 @@ def test_every_cut_and_every_flipped_byte_of_an_index_is_one_line_or_harmless(tm
     for content in (*cuts, *flips):
         path.write_bytes(content)
         try:
-            found = bundle.read_index(tmp_path / "model")
+            found = bundle.open_tensors(tmp_path / "model")
             assert [t.shape for t in found.values()] == [(3, 1), (3, 2)] and len(content) == len(whole)
         except UserError as error:
             assert "\n" not in str(error) and "not a sound TensorFlow checkpoint" in str(error)
@@ -84,7 +84,7 @@ def test_every_cut_and_every_flipped_byte_of_an_index_is_one_line_or_harmless(tm
 def test_a_missing_checksum_library_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google_crc32c", None)
     with pytest.raises(UserError) as error:
-        bundle.read_index(WRITTEN)
+        bundle.open_tensors(WRITTEN)
     assert "pip install -e '.[tf]'" in str(error.value) and "\n" not in str(error.value)
 
 
@@ -97,13 +97,13 @@ def test_what_this_reader_does_not_take_is_one_line(tmp_path: Path) -> None:
     ):
         index.write_bytes(tf1.table([(b"", tf1.number(1, 1)), (b"kernel", value)]))
         with pytest.raises(UserError, match=words):
-            bundle.read_index(tmp_path / "model")
+            bundle.open_tensors(tmp_path / "model")
     slices = [(b"", tf1.number(1, 1)), (b"\0\x01kernel\0\x01\x80", entry), (b"kernel", entry + tf1.message(7, b""))]
     index.write_bytes(tf1.table(slices))
     with pytest.raises(UserError, match="kernel is stored in slices"):
-        bundle.read_index(tmp_path / "model")
+        bundle.open_tensors(tmp_path / "model")
     index.write_bytes(tf1.table([(b"", tf1.number(2, 1))]))
     with pytest.raises(UserError, match="big-endian"):
-        bundle.read_index(tmp_path / "model")
+        bundle.open_tensors(tmp_path / "model")
     with pytest.raises(UserError, match=r"other\.index: No such file"):
-        bundle.read_index(tmp_path / "other")
+        bundle.open_tensors(tmp_path / "other")

@@ -17,14 +17,14 @@ from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 from jaxenc.run import from_dict
 from tests import tiny
-from tests.convert import published
+from tests.convert import folders
 
 TEXT = "the quick brown fox jumps over the lazy dog"
 
 
 def make(folder: Path, architecture: str, change: Callable[[dict], dict] = dict, **settings: object) -> Path:
     """A random folder of `architecture`, its tensors changed by `change` and its config by `settings`."""
-    return published.write(folder, change(published.tensors(architecture)), published.config(architecture) | settings)
+    return folders.write(folder, change(folders.tensors(architecture)), folders.config(architecture) | settings)
 
 
 def flat(model: Model) -> dict[str, np.ndarray]:
@@ -38,14 +38,14 @@ def refused(folder: Path, tokenizer: str = "") -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("architecture", published.ARCHITECTURES)
+@pytest.mark.parametrize("architecture", folders.ARCHITECTURES)
 def test_in_and_out_and_in_is_the_identity(architecture: str, tmp_path: Path) -> None:
     """Every tensor of the folder bitwise, the class's name, and the Run through JSON."""
     folder = make(tmp_path / "theirs", architecture)
     first = hf.load(folder)
     assert from_dict(json.loads(json.dumps(config.to_dict(first.config)))) == first.config
     assert hf.save(tmp_path / "out", first) == architecture
-    wanted, found = published.tensors(architecture), published.read(tmp_path / "out" / "model.safetensors")
+    wanted, found = folders.tensors(architecture), folders.read(tmp_path / "out" / "model.safetensors")
     assert found.keys() == wanted.keys() and all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
     again = hf.load(tmp_path / "out")
     assert again.config == first.config
@@ -66,6 +66,12 @@ def test_multiple_choice_is_a_classifier_of_one_label(id2label: dict | None, tmp
     assert "RobertaForMultipleChoice" in refused(make(tmp_path / "other", "RobertaForMultipleChoice"))
 
 
+@pytest.mark.parametrize("architecture", ["BertForTokenClassification", "RobertaForSequenceClassification"])
+def test_labels_that_nothing_names_are_as_many_as_the_tensors_have(architecture: str, tmp_path: Path) -> None:
+    run = hf.load(make(tmp_path / "theirs", architecture, id2label=None)).config
+    assert run.objective.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+
+
 def renamed(rule: Callable[[str], str]) -> Callable[[dict], dict]:
     return lambda arrays: {rule(name): array for name, array in arrays.items()}
 
@@ -77,7 +83,7 @@ def old_norms(name: str) -> str:
 
 
 def with_buffers(arrays: dict) -> dict:
-    ids = np.arange(published.ROWS)[None]
+    ids = np.arange(folders.ROWS)[None]
     return {**arrays, "bert.embeddings.position_ids": ids, "bert.embeddings.token_type_ids": np.zeros_like(ids)}
 
 
@@ -111,10 +117,10 @@ def test_other_floats_become_float32(dtype: str, tmp_path: Path) -> None:
     kind = np.dtype(jnp.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     cast = lambda arrays: {name: array.astype(kind) for name, array in arrays.items()}
     found = flat(hf.load(make(tmp_path, "RobertaForMaskedLM", cast)))
-    source = published.tensors("RobertaForMaskedLM")
+    source = folders.tensors("RobertaForMaskedLM")
     assert all(array.dtype == np.float32 for array in found.values())
     assert (found["mlm/dense/kernel"] == source["lm_head.dense.weight"].astype(kind).astype(np.float32).T).all()
-    assert (found["mlm/bias"][: published.VOCAB] == source["lm_head.bias"].astype(kind).astype(np.float32)).all()
+    assert (found["mlm/bias"][: folders.VOCAB] == source["lm_head.bias"].astype(kind).astype(np.float32)).all()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -144,7 +150,7 @@ def test_heads_are_those_whose_tensors_are_there(tmp_path: Path) -> None:
     """bert-base-uncased says BertForMaskedLM and holds a pooler and the next-sentence head; some hold a pooler more."""
     said = hf.load(make(tmp_path / "a", "BertForPreTraining", architectures=["BertForMaskedLM"]))
     assert said.config.objective.kind == "mlm_nsp"
-    pooler = published.tensors("RobertaModel", seed=1)
+    pooler = folders.tensors("RobertaModel", seed=1)
     more = {f"roberta.{name}": array for name, array in pooler.items() if name.startswith("pooler")}
     masked = hf.load(make(tmp_path / "b", "RobertaForMaskedLM", lambda arrays: arrays | more))
     assert masked.config.objective.heads == ("pooler", "mlm")
@@ -156,7 +162,7 @@ def test_the_pooler_beside_a_classifier_of_robertas_is_not_used(tmp_path: Path) 
     """roberta-large-mnli and others hold it; transformers leaves it unused, as the classifier has a dense layer of its own."""
     pooler = {f"roberta.pooler.dense.{leaf}": np.ones(s, np.float32) for leaf, s in (("weight", (8, 8)), ("bias", (8,)))}
     found = flat(hf.load(make(tmp_path, "RobertaForSequenceClassification", lambda arrays: arrays | pooler)))
-    source = published.tensors("RobertaForSequenceClassification")
+    source = folders.tensors("RobertaForSequenceClassification")
     assert (found["pooler/dense/kernel"] == source["classifier.dense.weight"].T).all()
 
 
@@ -170,7 +176,7 @@ def test_the_pooler_beside_a_classifier_of_robertas_is_not_used(tmp_path: Path) 
     ],
 )
 def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path) -> None:
-    other = np.zeros((published.VOCAB, published.WIDTH) if name.endswith("weight") else published.VOCAB, np.float32)
+    other = np.zeros((folders.VOCAB, folders.WIDTH) if name.endswith("weight") else folders.VOCAB, np.float32)
     assert f"{name} differs from " in (said := refused(make(tmp_path, architecture, lambda arrays: {**arrays, name: other})))
     assert "untied heads are not supported" in said
 
@@ -273,7 +279,7 @@ def test_fairseqs_missing_types_leave_as_a_row_of_zeros(tmp_path: Path) -> None:
     params["embeddings"] = {name: leaf for name, leaf in params["embeddings"].items() if name != "type"}
     run = dataclasses.replace(first.config, model=dataclasses.replace(first.config.model, types=0))
     hf.save(tmp_path / "out", dataclasses.replace(first, config=run, params=params))
-    out = published.read(tmp_path / "out" / "model.safetensors")
+    out = folders.read(tmp_path / "out" / "model.safetensors")
     assert (out["roberta.embeddings.token_type_embeddings.weight"] == np.zeros((1, 8), np.float32)).all()
     assert hf.load(tmp_path / "out").config.model.types == 1
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.convert import tf
+from jaxenc.convert import FAMILIES, tf
+from jaxenc.convert.family import Family
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 from tests.convert import tf1
@@ -40,7 +41,7 @@ def test_weights_are_told_from_what_an_optimizer_left(tmp_path: Path) -> None:
     kept = ("bert/pooler/dense/kernel", "madam_m")
     left = ("global_step", "beta1_power", "bert/pooler/dense/kernel/adam_v", "bert/pooler/dense/kernel/lamb_m", "x/Adam", "x/Adam_1")
     tf1.write(tmp_path / "model", {name: np.zeros(1, np.float32) for name in (*kept, *left)})
-    assert set(tf.open_checkpoint(tmp_path / "model")) == set(kept)
+    assert set(tf.open_tensors(tmp_path / "model")) == set(kept)
 
 
 @pytest.mark.parametrize("pieces, cased", [(("Hello", "hello"), True), (("hello",), False)])
@@ -60,10 +61,12 @@ def test_what_is_written_beside_the_vocabulary_wins(tmp_path: Path) -> None:
 
 def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
     prefix = tf1.archive(tmp_path)
+    (tmp_path / "empty").mkdir()
     for wrong, words in (
         (Path(f"{prefix}.index"), f"one file of a checkpoint: name the prefix {prefix}"),
         (Path(f"{prefix}.data-00000-of-00001"), f"one file of a checkpoint: name the prefix {prefix}"),
         (tmp_path, f"a folder: name the prefix of the checkpoint, such as {prefix}"),
+        (tmp_path / "empty", "a folder: name the prefix of the checkpoint, PREFIX of PREFIX.index, which no file here is"),
         (tmp_path / "other.ckpt", "other.ckpt.index: No such file"),
     ):
         with pytest.raises(UserError) as error:
@@ -75,3 +78,9 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bert_config.json").unlink()
     with pytest.raises(UserError, match=r"holds no bert_config\.json: put the one"):
         tf.load(prefix)
+
+
+def test_a_family_without_such_checkpoints_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bert = FAMILIES["bert"]
+    monkeypatch.setattr(tf, "FAMILIES", {"other": Family(bert.read, bert.write), "bert": bert})
+    assert tf.load(tf1.archive(tmp_path)).config.model.kind == "bert"

@@ -14,7 +14,7 @@ import pytest
 from jaxenc.convert import safetensors, weights
 from jaxenc.convert.tensor import Tensor, contiguous
 from jaxenc.errors import UserError
-from tests.convert.published import safetensors_bytes
+from tests.convert.folders import safetensors_bytes
 
 ARRAYS = {
     "first": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -38,7 +38,7 @@ def entry(shape: list, begin: int, end: int, dtype: str = "F32") -> dict:
 
 def refused(folder: Path) -> str:
     with pytest.raises(UserError) as error:
-        for tensor in weights.open_folder(folder).values():
+        for tensor in weights.open_tensors(folder).values():
             tensor.read()
     assert "\n" not in str(error.value) and str(folder) in str(error.value)
     return str(error.value)
@@ -54,7 +54,7 @@ def same(tensors: Mapping[str, Tensor], arrays: Mapping[str, np.ndarray]) -> Non
 
 def test_every_dtype_and_shape_is_read(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(safetensors_bytes(ARRAYS))
-    same(weights.open_folder(tmp_path), ARRAYS)
+    same(weights.open_tensors(tmp_path), ARRAYS)
 
 
 def test_shards_are_one_model(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_shards_are_one_model(tmp_path: Path) -> None:
         (tmp_path / file).write_bytes(safetensors_bytes({name: ARRAYS[name] for name in held}))
     index = {"metadata": {}, "weight_map": {name: file for file, held in files.items() for name in held}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
-    same(weights.open_folder(tmp_path), ARRAYS)
+    same(weights.open_tensors(tmp_path), ARRAYS)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_file_with_bytes_behind_its_end_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_shrinks_after_it_was_opened(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(safetensors_bytes({"a": np.zeros(2, np.float32)}))
-    tensor = weights.open_folder(tmp_path)["a"]
+    tensor = weights.open_tensors(tmp_path)["a"]
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UserError, match="ends within the tensor a"):
         tensor.read()
@@ -181,7 +181,7 @@ def test_written_files_are_read_again(tmp_path: Path) -> None:
     for code, dtype in (("F32", np.dtype("float32")), ("F16", np.dtype("float16")), ("BF16", np.dtype(jnp.bfloat16))):
         path = tmp_path / f"{code}.safetensors"
         safetensors.write(path, arrays, dtype)
-        same(safetensors.read(path), {name: np.ascontiguousarray(array).astype(dtype) for name, array in arrays.items()})
+        same(safetensors.open_tensors(path), {name: np.ascontiguousarray(array).astype(dtype) for name, array in arrays.items()})
         content = path.read_bytes()
         length = struct.unpack("<Q", content[:8])[0]
         header = json.loads(content[8 : 8 + length])

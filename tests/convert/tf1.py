@@ -17,7 +17,7 @@ DTYPES = {"float32": 1, "float64": 2, "int32": 3, "int64": 9, "bfloat16": 14, "f
 def archive(folder: Path, architecture: str = "BertForPreTraining", pieces: tuple[str, ...] = ()) -> Path:
     """A folder as google's archives unpack, with the golden weights: the checkpoint, bert_config.json and, with `pieces`, vocab.txt.
     Gives the prefix."""
-    write(folder / "bert_model.ckpt", published(golden(architecture, "weights/")))
+    write(folder / "bert_model.ckpt", google_names(golden(architecture, "weights/")))
     theirs = json.loads(str(golden(architecture)["config"]))
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
     config = {name: theirs[name] for name in (*names, "vocab_size")}
@@ -28,7 +28,7 @@ def archive(folder: Path, architecture: str = "BertForPreTraining", pieces: tupl
     return folder / "bert_model.ckpt"
 
 
-def published(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def google_names(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The weights of transformers' BERT by google's names, with Adam's slots beside each and the step."""
     out = {}
     heads = {"classifier.weight": "output_weights", "qa_outputs.weight": "cls/squad/output_weights"}

@@ -97,7 +97,7 @@ def test_layout_and_special_ids(tool):
     assert facts.reserved == (0, 1, 2, 3, 299)
 
 
-def test_every_text_comes_back_and_holds_no_special(tool):  # B17, B19, B20, B21, B23
+def test_every_text_comes_back_and_holds_no_special(tool):
     assert [tool.decode(ids) for ids in tool.encode(NASTY)] == NASTY
     assert not {i for ids in tool.encode(NASTY) for i in ids} & set(tool.vocabulary.reserved)
 
@@ -119,7 +119,7 @@ def test_training_is_the_same_in_any_process(corpus, tmp_path):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
-def test_long_lines_are_trained_on_like_short_ones_and_long_words_in_bounded_time(corpus, monkeypatch):  # B24
+def test_long_lines_are_trained_on_like_short_ones_and_long_words_in_bounded_time(corpus, monkeypatch):
     lines = corpus.read_text().split()
     whole = bpe.train([" ".join(lines)], 400)
     monkeypatch.setattr(bpe, "LONGEST", 50)

@@ -78,7 +78,7 @@ def test_held_out_documents_do_not_depend_on_the_company(corpus, tokenizer, data
     assert abs(share - 0.2) < 4 * np.sqrt(0.2 * 0.8 / 120)
 
 
-def test_sentences_without_tokens_are_dropped_and_counted(tokenizer, tmp_path):  # B04
+def test_sentences_without_tokens_are_dropped_and_counted(tokenizer, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("Ban der.\n\u200d\nKist lolo.\n\n\u200b\n\u00ad\n\nMuda sar.\n", encoding="utf-8")
     split = build([str(path)], tokenizer, tmp_path / "out", 0.0).splits["train"]
@@ -87,7 +87,7 @@ def test_sentences_without_tokens_are_dropped_and_counted(tokenizer, tmp_path): 
     assert shards.documents.take(np.arange(3)).tolist() == [0, 2, 3]
 
 
-def test_many_unknown_tokens_are_told(tmp_path, capsys):  # B13
+def test_many_unknown_tokens_are_told(tmp_path, capsys):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nBerlin\nist\nParis\n")
     (tmp_path / "a.txt").write_text("Berlin ist Paris\n")
     wordpiece.from_vocab(tmp_path / "vocab.txt", False, False).save(tmp_path / "cased")

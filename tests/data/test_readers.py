@@ -23,19 +23,19 @@ def test_blank_lines_end_documents_and_sources_name_the_first_line(tmp_path):
     assert [(d.source, d.lines) for d in found] == [(f"{path}:3", ("a", "b")), (f"{path}:7", ("c",))]
 
 
-def test_only_newlines_end_a_line(tmp_path):  # B05
+def test_only_newlines_end_a_line(tmp_path):
     odd = "a\u2028b\u2029c\x85d\x0be\x0cf\rg"
     assert read(tmp_path, f"{odd}\nnext".encode())[0] == [(odd, "next")]
 
 
-def test_crlf_bom_nul_and_invalid_bytes(tmp_path):  # B26
+def test_crlf_bom_nul_and_invalid_bytes(tmp_path):
     found, counts = read(tmp_path, b"\xef\xbb\xbfab\x00c\xff\r\nd\xe2\x82\r\n\r\nfine \xef\xbf\xbd\n")
     assert found == [("abc\ufffd", "d\ufffd"), ("fine \ufffd",)]
     assert (counts.nul, counts.invalid) == (1, 2)
 
 
 @pytest.mark.parametrize("suffix, opener", [("", open), (".gz", gzip.open), (".xz", lzma.open)])
-def test_json_lines_with_text_and_words(tmp_path, suffix, opener):  # B12
+def test_json_lines_with_text_and_words(tmp_path, suffix, opener):
     rows = [{"text": "one\n\ntwo\r\nthree"}, {"words": ["ผม", "รัก", "ภาษา"]}, {"text": " \n"}]
     path = tmp_path / f"a.jsonl{suffix}"
     with opener(path, "wb") as file:
@@ -51,7 +51,7 @@ def test_lone_surrogates_and_nul_of_json_become_text_that_can_be_encoded(tmp_pat
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
-def test_a_very_long_line_is_cut_at_blanks_and_no_word_is_lost(tmp_path, name):  # B24
+def test_a_very_long_line_is_cut_at_blanks_and_no_word_is_lost(tmp_path, name):
     rng = random.Random(0)
     text = " ".join("wörd" * rng.randint(1, 5) for _ in range(60_000))
     content = json.dumps({"text": text}, ensure_ascii=False) if name == "a.jsonl" else text

@@ -57,7 +57,7 @@ def test_batches_hold_the_declared_fields(shards, rows):
 
 
 @pytest.mark.parametrize("length", [3, 4, 8, 64])
-def test_an_epoch_of_text_holds_every_token_once_and_specials_only_at_the_ends(shards, length):  # B08
+def test_an_epoch_of_text_holds_every_token_once_and_specials_only_at_the_ends(shards, length):
     tokens, _, _ = flat(shards)
     order = Order(open_source(DataConfig(str(shards), length), "train", 0, False), 32, seed=4)
     size = len(order.source)
@@ -79,7 +79,7 @@ def test_an_epoch_of_text_holds_every_token_once_and_specials_only_at_the_ends(s
 
 
 @pytest.mark.parametrize("length, text, rows", [(128, "Ban der.", 1), (128, "n " * 129, 2)])
-def test_a_corpus_shorter_than_a_row_is_one_padded_row(tokenizer, tmp_path, length, text, rows):  # B07
+def test_a_corpus_shorter_than_a_row_is_one_padded_row(tokenizer, tmp_path, length, text, rows):
     (tmp_path / "a.txt").write_text(text)
     build([str(tmp_path / "a.txt")], tokenizer, tmp_path / "out", 0.0)
     source = open_source(DataConfig(str(tmp_path / "out"), length), "train", 0, False)

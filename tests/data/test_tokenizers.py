@@ -67,7 +67,7 @@ def test_settings_and_order_change_the_fingerprint(tmp_path):
     assert len(prints) == 8
 
 
-def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():  # B19
+def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():
     tool = wordpiece.train(TEXT, 90)
     text = "i go to [MASK] today [SEP] x [CLS] [PAD]"
     assert not set(tool.encode([text])[0]) & set(range(5))
@@ -84,7 +84,7 @@ def test_unused_slots_are_reserved(tmp_path):
 
 
 @pytest.mark.parametrize("missing", SPECIALS)
-def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):  # B10
+def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):
     path = vocab(tmp_path, ["a"], [piece for piece in SPECIALS if piece != missing])
     with pytest.raises(UserError, match=f"lacks \\{missing[:-1]}"):
         wordpiece.from_vocab(path, True, True)
@@ -99,7 +99,7 @@ def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):  
         (["a", "  "], ":7: blank line"),
     ],
 )
-def test_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):  # B10
+def test_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):
     with pytest.raises(UserError) as caught:
         wordpiece.from_vocab(vocab(tmp_path, pieces), True, True)
     assert said in str(caught.value) and "\n" not in str(caught.value)
@@ -160,10 +160,10 @@ def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
 @pytest.mark.parametrize(
     "text, lower, strip, pieces",
     [
-        ("Kantō Ångström İstanbul lǜshi", True, True, "kanto angstrom istanbul lushi"),  # B23
+        ("Kantō Ångström İstanbul lǜshi", True, True, "kanto angstrom istanbul lushi"),
         ("Kantō Ångström", True, False, "kantō ångström"),
         ("バで Kantō", False, False, "バで Kantō"),
-        ("shoot\x97 TOO\u200d\ufffd\0!", True, True, "shoot too!"),  # B21: Cc, Cf, U+FFFD and NUL vanish
+        ("shoot\x97 TOO\u200d\ufffd\0!", True, True, "shoot too!"),  # Cc, Cf, U+FFFD and NUL vanish
         ("ﬁn", True, True, "ﬁn"),
     ],
 )
@@ -172,7 +172,7 @@ def test_normalisation_loses_no_letter(text, lower, strip, pieces):
     assert tool.decode(tool.encode([text])[0]).replace(" ", "") == pieces.replace(" ", "")
 
 
-def test_emoji_and_texts_without_tokens_encode():  # B20, B17
+def test_emoji_and_texts_without_tokens_encode():
     tool = wordpiece.train(["a 🥱 🦾 👍🏽 b 👨‍👩‍👧 🇮🇸"] * 3, 60)
     ids = tool.encode(["🥱 👍🏽 👨‍👩‍👧 🇮🇸", "📷", "", "   ", "\0", "\u200d"])
     assert ids[0] and 1 not in ids[0] and ids[1:] == [[1], [], [], [], []]
@@ -185,7 +185,7 @@ def test_saved_settings_are_those_of_a_bert_of_transformers(tmp_path):
     assert [config[f"{name}_token"] for name in ("pad", "unk", "cls", "sep", "mask")] == SPECIALS
 
 
-def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path):  # B45
+def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path):
     old = wordpiece.train(TEXT, 90)
     size = old.vocabulary.size
     tool = old.extended(["zyxwv", "##qqq", "中"])

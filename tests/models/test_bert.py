@@ -120,7 +120,7 @@ def vocabulary(pad, size=150):
 @pytest.mark.parametrize("pad", [1, 3])
 @pytest.mark.parametrize("length", [511, 512])
 def test_positions_start_after_the_pad_id_and_512_are_usable(pad, length):
-    """inputs.md B41: the table has 513 + pad rows; a NumPy look-up, which raises past the end, gives the same embeddings to 1e-5."""
+    """The table has 513 + pad rows; a NumPy look-up, which raises past the end, gives the same embeddings to 1e-5."""
     config = dataclasses.replace(TINY, positions=512, types=1, first_position=2, norm_epsilon=1e-5).with_vocabulary(vocabulary(pad))
     params = lively(config)["embeddings"]
     assert params["position"]["table"].shape[0] == 512 + pad + 1

@@ -22,7 +22,7 @@ def model(size: int) -> dict:
 
 @pytest.mark.parametrize("old, new", [(100, 107), (100, 128), (100, 129), (128, 300), (100, 90), (129, 100)])
 def test_old_rows_stay_and_new_ones_are_their_mean(old: int, new: int) -> None:
-    """Grown within 128 rows, up to them and across them, and shrunk (B45); all other leaves bitwise, padding rows zero."""
+    """Grown within 128 rows, up to them and across them, and shrunk; all other leaves bitwise, padding rows zero."""
     params = model(old)
     got = resized(params, old, new)
     others = lambda params: tree.from_leaves((path, leaf) for path, leaf in tree.leaves(params) if path not in VOCABULARY)

@@ -19,7 +19,6 @@ def run(name: str, folder: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
 def test_load_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model trained on the spot fills in the word that its text has, and is exported. One device, as on a laptop; 60 s."""
     monkeypatch.delenv("XLA_FLAGS")

@@ -64,7 +64,7 @@ def expected() -> dict[str, float]:
 
 @pytest.mark.parametrize("batch, devices, preset", [(1, 1, "dp"), (7, 1, "dp"), (64, 1, "dp"), (7, 8, "dp"), (64, 8, "fsdp_tp")])
 def test_the_batch_and_the_devices_change_no_number(batch: int, devices: int, preset: str, expected: dict[str, float]) -> None:
-    """inputs.md B92: <= 1e-6 relative, not bitwise, because a batch's float32 sum runs over other rows in another order. Counts, and so
+    """<= 1e-6 relative, not bitwise, because a batch's float32 sum runs over other rows in another order. Counts, and so
     accuracies and rates, are exact."""
     got = numbers(batch, devices, preset=preset)
     assert got.keys() == expected.keys()

@@ -56,7 +56,7 @@ def test_eight_devices_equal_one(preset: str, parts: int, one: tuple) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("parts", [2, 4, 8])
 def test_microbatches_add_up_to_the_batch(parts: int, one: tuple) -> None:
-    """inputs.md B59: rows of 1, 3, 10, 40 tokens, dropout on. Masks bitwise; gradient <= 1e-6 over the whole tree, loss too."""
+    """Rows of 1, 3, 10, 40 tokens, dropout on. Masks bitwise; gradient <= 1e-6 over the whole tree, loss too."""
     state, report = tiny.compiled("dp", 1, parts).run(BATCH)
     tiny.assert_bitwise(seen(report), seen(one[1]))
     assert abs(report["loss"] - one[1]["loss"]) <= 1e-6 * one[1]["loss"]

@@ -11,7 +11,7 @@ from jaxenc import tree
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
-from jaxenc.convert.family import Export, Family, Import, class_of
+from jaxenc.convert.family import Export, Family, Google, Import, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
@@ -26,7 +26,8 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     heads = names.heads_of(tensors, layout, class_of(config))
     if "tags" in heads and class_of(config).endswith("ForMultipleChoice"):
         raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
-    labels = configs.labels_of(config, where) if {"classifier", "tags"} & set(heads) else ()
+    labelled = [head for head in heads if head in ("classifier", "tags")]
+    labels = configs.labels_of(config, names.classes_of(tensors, labelled[0], layout), where) if labelled else ()
     model = configs.model_of(config, column, where)
     configs.refuse(model, heads, column, where)
     return _import(model, heads, labels, layout, tensors, where)
@@ -38,7 +39,7 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
     `hidden_act: gelu` is the tanh form here (modeling.py), and LayerNorm's epsilon 1e-12. Classes have no names: LABEL_0, LABEL_1 ...
     """
     heads = names.heads_of(tensors, GOOGLE, "")
-    labels = tuple(f"LABEL_{i}" for i in range(tensors["output_weights"].shape[0])) if "classifier" in heads else ()
+    labels = configs.labels_of({}, names.classes_of(tensors, "classifier", GOOGLE), where) if "classifier" in heads else ()
     return _import(configs.model_of(config, "google", where), heads, labels, GOOGLE, tensors, where)
 
 
@@ -64,4 +65,4 @@ def _import(
     return Import(configs.run_of(model, heads, labels), names.entries(model, heads, layout), names.skipped(layout, heads))
 
 
-BERT = Family(read, write, "bert_config.json", read_google)
+BERT = Family(read, write, Google("bert_config.json", read_google))

@@ -93,17 +93,20 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
         raise UserError(f"{where}: {error}") from error
 
 
-def labels_of(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
-    """The names of the classes, by their numbers; LABEL_0, LABEL_1 ... where only their number is told, 2 where nothing is.
+def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> tuple[str, ...]:
+    """The names of the classes, by their numbers; LABEL_0, LABEL_1 ... where only their number is told.
 
     A model of multiple choice gives each text one number, which is compared with those of the other choices, whatever id2label says.
+    classes: that of the tensors, for a config that tells nothing.
     """
     if class_of(data).endswith("ForMultipleChoice"):
         return ("LABEL_0",)
     names = data.get("id2label")
     if names is None:
-        count = data.get("num_labels", 2)
-        names = {str(i): f"LABEL_{i}" for i in range(count)} if type(count) is int and count < MOST_CLASSES else count
+        count = data.get("num_labels", classes)
+        if type(count) is not int or not 0 < count < MOST_CLASSES:
+            raise UserError(f"{where}: num_labels is {count!r}: it takes a number from 1 to {MOST_CLASSES - 1}, mend it")
+        return tuple(f"LABEL_{i}" for i in range(count))
     if not names or not isinstance(names, dict) or names.keys() != {str(i) for i in range(len(names))}:
         raise UserError(f"{where}: id2label does not name the classes 0, 1, 2 ...: mend it")
     labels = tuple(str(names[str(i)]) for i in range(len(names)))

@@ -2,10 +2,11 @@
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from jaxenc.convert.key_map import IDENTITY, TRANSPOSE, Entry, rows
+from jaxenc.convert.tensor import Tensor
 from jaxenc.layers.stack import layer_name
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.heads import NAMES
@@ -124,14 +125,18 @@ def _of_part(part: Part, config: BertConfig, layout: Layout, classifies: bool) -
             yield Entry(base + name.format(n=n) + suffix, path, transform, (copy,) if copy else ())
 
 
+def _names_of(head: str, layout: Layout) -> list[str]:
+    one = BertConfig(layers=1)
+    return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, one, layout, False)]
+
+
 def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple[str, ...]:
     """The heads whose tensors are among `names`, in the order of `objectives.heads.NAMES`.
 
     architecture: the class that transformers saved, such as BertForTokenClassification, or ''. It is asked only where tensors do not
     tell: BERT's classifiers of texts and of tokens have one name; without it, a classifier beside a pooler is one of texts.
     """
-    one = BertConfig(layers=1)
-    has = lambda head: any(entry.theirs in names for part in PARTS if part.head == head for entry in _of_part(part, one, layout, False))
+    has = lambda head: any(name in names for name in _names_of(head, layout))
     published = [part.head for part in PARTS if part.head and getattr(part, layout.column) != NONE]
     found = {head for head in published if has(head)}
     if {"classifier", "tags"} <= found:
@@ -141,6 +146,11 @@ def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple
     if {"classifier", "next_sentence"} & found:
         found.add("pooler")
     return tuple(head for head in NAMES if head in found)
+
+
+def classes_of(tensors: Mapping[str, Tensor], head: str, layout: Layout) -> int:
+    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, where none tells."""
+    return next((tensors[name].shape[0] for name in _names_of(head, layout) if name in tensors and tensors[name].shape), 2)
 
 
 def skipped(layout: Layout, heads: Collection[str]) -> tuple[str, ...]:

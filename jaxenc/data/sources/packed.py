@@ -8,7 +8,7 @@ import numpy as np
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import grid
-from jaxenc.data.sources.source import framed
+from jaxenc.data.sources.source import FIELDS, framed
 from jaxenc.data.store import Shards
 
 
@@ -30,7 +30,7 @@ class Packed:
     shards: Shards
     length: int
     crosses: bool
-    fields = ("tokens", "types", "segments", "positions", "index", "epoch")
+    fields = FIELDS
 
     @property
     def _kind(self) -> str:

@@ -9,7 +9,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data import random
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources.chunks import chunk_starts
-from jaxenc.data.sources.source import framed
+from jaxenc.data.sources.source import FIELDS, framed
 from jaxenc.data.store import Shards
 
 
@@ -34,7 +34,7 @@ class Pairs:
     short_probability: float
     seed: int
     evaluation: bool
-    fields = ("tokens", "types", "segments", "positions", "index", "epoch", "is_random")
+    fields = (*FIELDS, "is_random")
 
     @property
     def fingerprint(self) -> str:

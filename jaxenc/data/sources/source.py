@@ -46,6 +46,10 @@ class Source(Protocol):
         ...
 
 
+# What a row of every source holds; a source may add its own.
+FIELDS = ("tokens", "types", "segments", "positions", "index", "epoch")
+
+
 def framed(length: int, epoch: int, indices: np.ndarray, used: np.ndarray) -> Batch:
     """The fields that follow from the number of places `used` (int64 [n]) at the front of each row: segments, positions, index, epoch."""
     places = np.arange(length, dtype=np.int32)

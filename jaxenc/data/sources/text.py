@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
-from jaxenc.data.sources.source import framed
+from jaxenc.data.sources.source import FIELDS, framed
 from jaxenc.data.store import Shards
 
 
@@ -19,7 +19,7 @@ class Text:
 
     shards: Shards
     length: int
-    fields = ("tokens", "types", "segments", "positions", "index", "epoch")
+    fields = FIELDS
 
     @property
     def fingerprint(self) -> str:

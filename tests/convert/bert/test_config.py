@@ -10,21 +10,21 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
 from jaxenc.run import Run
-from tests.convert import published
+from tests.convert import folders
 
 WHERE = Path("config.json")
 
 
 def test_a_config_becomes_a_model_and_comes_back() -> None:
-    for architecture in published.ARCHITECTURES:
-        data, held = published.config(architecture), published.shapes(architecture)
+    for architecture in folders.ARCHITECTURES:
+        data, held = folders.config(architecture), folders.shapes(architecture)
         column = config.column_of(data, WHERE)
         model = config.model_of(data, column, WHERE)
         assert (model.width, model.feed_forward, model.layers, model.heads, model.vocab_size) == (8, 12, 2, 2, 131)
         assert (model.dropout, model.attention_dropout, model.activation) == (0.1, 0.2, "gelu_erf")
         assert (model.positions, model.first_position, model.types) == ((14, 2, 1) if column == "roberta" else (16, 0, 2))
         heads = names.heads_of(held, names.layout_of(column, held), architecture)
-        labels = config.labels_of(data, WHERE) if {"classifier", "tags"} & set(heads) else ()
+        labels = config.labels_of(data, 3, WHERE) if {"classifier", "tags"} & set(heads) else ()
         run = config.run_of(model, heads, labels)
         assert run.data.length == model.positions
         back, _ = config.config_json(run, heads, None)
@@ -75,22 +75,23 @@ def test_google_research_writes_gelu_for_the_tanh_form() -> None:
         ({"id2label": {"0": "a", "2": "b"}}, "id2label does not name the classes"),
         ({"id2label": {}}, "id2label does not name the classes"),
         ({"id2label": ["a"]}, "id2label does not name the classes"),
-        ({"id2label": None, "num_labels": "2"}, "id2label does not name the classes"),
-        ({"id2label": None, "num_labels": 1 << 60}, "id2label does not name the classes"),
+        ({"id2label": None, "num_labels": "2"}, "num_labels is '2': it takes a number from 1"),
+        ({"id2label": None, "num_labels": 0}, "num_labels is 0: it"),
+        ({"id2label": None, "num_labels": 1 << 60}, "num_labels is 1152921504606846976: it"),
     ],
 )
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
-    data = published.config("RobertaModel") | changed
+    data = folders.config("RobertaModel") | changed
     with pytest.raises(UserError) as error:
         config.model_of(data, config.column_of(data, WHERE), WHERE)
-        config.labels_of(data, WHERE)
+        config.labels_of(data, 3, WHERE)
     assert str(error.value).startswith("config.json: ") and words in str(error.value) and "\n" not in str(error.value)
 
 
 def test_labels_without_names_are_numbered() -> None:
-    assert config.labels_of({}, WHERE) == ("LABEL_0", "LABEL_1")
-    assert config.labels_of({"num_labels": 3}, WHERE) == ("LABEL_0", "LABEL_1", "LABEL_2")
-    assert config.labels_of({"id2label": {"1": "b", "0": "a"}}, WHERE) == ("a", "b")
+    assert config.labels_of({}, 2, WHERE) == ("LABEL_0", "LABEL_1")
+    assert config.labels_of({"num_labels": 3}, 2, WHERE) == ("LABEL_0", "LABEL_1", "LABEL_2")
+    assert config.labels_of({"id2label": {"1": "b", "0": "a"}}, 3, WHERE) == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,9 @@ from jaxenc.objectives.heads import NAMES, HeadsConfig
 from jaxenc.precision import policy
 from jaxenc.pretrained import objective_of
 from jaxenc.train.state import parameters
-from tests.convert import published
+from tests.convert import folders
 
-MODEL = BertConfig(
-    vocab_size=published.VOCAB, width=published.WIDTH, layers=published.LAYERS, heads=2, feed_forward=published.INNER, positions=16
-)
+MODEL = BertConfig(vocab_size=folders.VOCAB, width=folders.WIDTH, layers=folders.LAYERS, heads=2, feed_forward=folders.INNER, positions=16)
 ROBERTA = dataclasses.replace(MODEL, positions=14, first_position=2, types=1)
 
 
@@ -58,18 +56,18 @@ def test_the_table_names_every_leaf_once_for_every_set_of_heads(layout: Layout, 
     for heads in subsets(left_out):
         held = {path: shape for path, shape in leaves.items() if path.split("/")[0] in ("embeddings", "encoder", *heads)}
         table = names.entries(model, heads, layout)
-        key_map._check_table(table, held)
+        key_map.check_table(table, held)
         with pytest.raises(ValueError, match="named by no entry"):
-            key_map._check_table(table[:-1], held)
+            key_map.check_table(table[:-1], held)
         architecture = "BertForTokenClassification" if "tags" in heads else ""
         assert names.heads_of([entry.theirs for entry in table], layout, architecture) == heads
 
 
-@pytest.mark.parametrize("architecture", published.ARCHITECTURES)
+@pytest.mark.parametrize("architecture", folders.ARCHITECTURES)
 def test_names_and_shapes_are_those_of_transformers(architecture: str) -> None:
-    wanted = published.shapes(architecture)
+    wanted = folders.shapes(architecture)
     tensors = {name: Tensor(name, shape, np.dtype("float32"), lambda: None) for name, shape in wanted.items()}
-    found = BERT.read(published.config(architecture), tensors, Path("config.json"))
+    found = BERT.read(folders.config(architecture), tensors, Path("config.json"))
     ours = {path: leaf.shape for path, leaf in tree.leaves(parameters(objective_of(found.run, None))[0])}
     assert {entry.theirs: entry.transform.their_shape(ours[entry.ours]) for entry in found.entries} == wanted
 

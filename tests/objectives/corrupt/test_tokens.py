@@ -161,7 +161,7 @@ def test_the_fixed_shape_holds_the_largest_count(rate: float, config: MlmConfig)
 
 
 def test_padding_and_specials_are_never_chosen() -> None:
-    """inputs.md B30: rows of 5 and 60 tokens padded to 64, 1,000 draws, no hit."""
+    """Rows of 5 and 60 tokens padded to 64, 1,000 draws, no hit."""
     batch = tiny.batch([5, 60] * 500, 64)
     _, got = corrupt(masking(64), batch["tokens"], batch["segments"])
     assert not np.isin(got["masked_ids"][got["masked"] == 1], SPECIALS).any()
@@ -179,7 +179,7 @@ def test_a_padding_token_that_claims_to_be_a_word_is_not_chosen() -> None:
 
 @pytest.mark.parametrize("tokens_of_row", [1, 2, 3, 4])
 def test_a_short_row_with_a_word_is_masked_once(tokens_of_row: int) -> None:
-    """inputs.md B32: over 1,000 keys, exactly one prediction wherever a candidate is."""
+    """Over 1,000 keys, exactly one prediction wherever a candidate is."""
     batch = tiny.batch([tokens_of_row] * 1000, 16)
     batch["tokens"][:, 0] = 7
     _, got = corrupt(masking(16), batch["tokens"], batch["segments"])
@@ -188,7 +188,7 @@ def test_a_short_row_with_a_word_is_masked_once(tokens_of_row: int) -> None:
 
 @pytest.mark.parametrize("replacements, low, high", [("text", 5, 20), ("all", 0, 20)])
 def test_what_random_replacements_draw_from(replacements: str, low: int, high: int) -> None:
-    """inputs.md B31: 20 ids of which 5 are special, ~1e5 draws; `text` never draws a reserved id, `all` draws every id."""
+    """20 ids of which 5 are special, ~1e5 draws; `text` never draws a reserved id, `all` draws every id."""
     small = dataclasses.replace(V, size=20)
     rule = masking(128, replacements, small, rate=1.0, random_share=1.0, mask_share=0.0)
     rows = np.full((800, 128), 1, np.int32)
