@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,20 +120,8 @@ def made(out: Path) -> Iterator[Path]:
                 (place / "new").mkdir()
                 yield place / "new"
                 os.replace(place / "new", out)
-        except BaseException:
-            _remove(place / "new")
-            raise
-
-
-def _remove(folder: Path) -> None:
-    """Removes a folder, and for a quarter of a second whatever comes back.
-
-    When an array cannot be written, Orbax gives up and lets go of the writes that TensorStore's own threads still work on, so that
-    nobody can join them; they make the folder again, up to 0.1 s after it has gone (measured with arrays of 80 MB on a full disk).
-    """
-    for _ in range(25):
-        shutil.rmtree(folder, ignore_errors=True)
-        time.sleep(0.01)
+        finally:
+            shutil.rmtree(place / "new", ignore_errors=True)
 
 
 def sha256(path: Path) -> str:

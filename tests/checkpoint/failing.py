@@ -13,8 +13,8 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.errors import UserError
 
 directory, fault = Path(sys.argv[1]), sys.argv[2]
-values = jnp.asarray(np.random.default_rng(0).standard_normal(100_000), jnp.float32)
-state = {"params": {f"w{number}": values + number for number in range(100)}}
+values = jnp.asarray(np.random.default_rng(0).standard_normal(1_000_000), jnp.float32)
+state = {"params": {f"w{number}": values + number for number in range(40)}}
 manager = Manager(directory, CheckpointConfig())
 if fault == "size_limit":
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))

@@ -1,6 +1,5 @@
 """A folder appears whole or not at all, and belongs to one process."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -35,19 +34,3 @@ def test_a_folder_is_held_by_one_process_and_an_empty_one_goes(tmp_path: Path) -
         (tmp_path / "run" / "kept").touch()
     with held(tmp_path / "run", "wait"):
         assert (tmp_path / "run" / "kept").exists()
-
-
-def test_what_threads_still_write_goes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed write may leave threads behind that make files while the folder is removed, and after it has gone."""
-    late = iter((True, *[False] * 9, True))
-
-    def others_run(*_: object) -> None:
-        if next(late, False):
-            (folder / "late").mkdir(parents=True)
-
-    with pytest.raises(ValueError), made(tmp_path / "out") as folder:
-        monkeypatch.setattr(time, "sleep", others_run)
-        raise ValueError
-    for _ in range(11):
-        others_run()
-    assert not list(tmp_path.iterdir())
