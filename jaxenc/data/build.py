@@ -24,17 +24,19 @@ from jaxenc.errors import UserError
 GROUP_CHARACTERS = 1 << 19
 SHARD_TOKENS = 1 << 26
 UNKNOWN_LIMIT = 0.05
-SUFFIXES = ("tokens", "sentences", "documents")
+SUFFIXES = ("tokens", "words", "sentences", "documents")
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
     """What one group of documents gives to one split.
 
-    tokens: ids, flat; sentences: tokens of each sentence; documents: sentences of each document; the counts as in `Split`.
+    tokens: ids, flat; words: bool, whether each is the first piece of its word; sentences: tokens of each sentence; documents:
+    sentences of each document; the counts as in `Split`.
     """
 
     tokens: np.ndarray
+    words: np.ndarray
     sentences: np.ndarray
     documents: np.ndarray
     unknown: int
@@ -90,6 +92,8 @@ def _kept(out: Path, request: Manifest) -> Manifest:
     if not (out / manifest.NAME).is_file():
         raise UserError(f"{out}: exists and holds no data of jaxenc; choose another --out")
     present = manifest.read(out)
+    if present.version != request.version:
+        raise UserError(f"{out}: holds data of an older jaxenc, without the starts of words; choose another --out or delete it")
     if present.request != request.request:
         raise UserError(f"{out}: holds data of other inputs, another tokenizer or another --held-out; choose another --out or delete it")
     print(f"{out}: holds this data already; nothing to do", file=sys.stderr)
@@ -170,14 +174,21 @@ def _is_held_out(lines: Sequence[str], share: float) -> bool:
 
 
 def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str) -> Piece:
-    ids = tool.encode([sentence for document in documents for sentence in document])
-    lengths = np.array([len(sentence) for sentence in ids], np.int64)
+    encoded = tool.encode_words([sentence for document in documents for sentence in document])
+    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
     ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
     kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
     counts = np.diff(kept)
-    tokens = np.fromiter(itertools.chain.from_iterable(ids), dtype, int(lengths.sum()))
+    tokens, numbers = (
+        np.fromiter(itertools.chain.from_iterable(sentence[part] for sentence in encoded), kind, int(lengths.sum()))
+        for part, kind in ((0, dtype), (1, "uint32"))
+    )
+    words = np.ones(len(tokens), bool)
+    words[1:] = numbers[1:] != numbers[:-1]
+    words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
     return Piece(
         tokens,
+        words,
         lengths[lengths > 0],
         counts[counts > 0],
         int((tokens == tool.vocabulary.unk).sum()),
@@ -187,13 +198,19 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
 
 
 class _Writer:
-    """Appends pieces to the numbered shards of one split; a shard ends with the piece that fills it. total: what was added."""
+    """Appends pieces to the numbered shards of one split; a shard ends with the piece that fills it. total: what was added.
+
+    A shard's files hold little-endian numbers: .tokens the ids; .words a bit a token, eight in a byte from its lowest bit on, 1 where
+    the token is the first piece of its word, zeros behind the last; .sentences (u32) the offset in the shard of each sentence's first
+    token; .documents (u32) the number in the shard of each document's first sentence.
+    """
 
     def __init__(self, folder: Path, split: str, dtype: str):
         self._folder, self._split, self._dtype = folder, split, dtype
         self._stack = contextlib.ExitStack()
         self._files: list[IO[bytes]] = []
         self._open = Shard("", 0, 0, 0, 0)
+        self._bits = np.zeros(0, bool)  # those of .words that do not fill a byte yet
         self.total = Split()
 
     def add(self, piece: Piece) -> None:
@@ -210,7 +227,11 @@ class _Writer:
         held = self._open
         starts = held.tokens + np.cumsum(piece.sentences) - piece.sentences
         firsts = held.sentences + np.cumsum(piece.documents) - piece.documents
-        for file, array, dtype in zip(self._files, (piece.tokens, starts, firsts), (self._dtype, "uint32", "uint32"), strict=True):
+        bits = np.concatenate([self._bits, piece.words])
+        whole = len(bits) // 8 * 8
+        self._bits = bits[whole:]
+        arrays = (piece.tokens, np.packbits(bits[:whole], bitorder="little"), starts, firsts)
+        for file, array, dtype in zip(self._files, arrays, (self._dtype, "uint8", "uint32", "uint32"), strict=True):
             file.write(array.astype(np.dtype(dtype).newbyteorder("<")).tobytes())
         self._open = Shard(
             held.name,
@@ -224,7 +245,9 @@ class _Writer:
 
     def close(self) -> None:
         """Ends the open shard, if there is one."""
-        self._stack.close()
+        with self._stack:
+            if self._files:
+                self._files[SUFFIXES.index("words")].write(np.packbits(self._bits, bitorder="little").tobytes())
         if self._files:
             self.total = dataclasses.replace(self.total, shards=(*self.total.shards, self._open))
-        self._files = []
+        self._files, self._bits = [], np.zeros(0, bool)

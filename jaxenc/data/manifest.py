@@ -12,7 +12,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
 NAME = "manifest.json"
-VERSION = 1
+VERSION = 2  # 1 had no .words files
 SPLITS = ("train", "held_out")
 
 
@@ -27,7 +27,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """name: of its three files, without their suffixes; highest: the largest id in it."""
+    """name: of its files, without their suffixes; highest: the largest id in it."""
 
     name: str
     documents: int
@@ -71,6 +71,11 @@ class Manifest:
     files: Mapping[str, File]
 
     @property
+    def has_words(self) -> bool:
+        """Whether the shards say where words start."""
+        return self.version > 1
+
+    @property
     def request(self) -> str:
         """Fingerprint of what was asked for: equal requests give equal data."""
         inputs = [[i.size, i.sha256] for i in self.inputs]
@@ -98,8 +103,8 @@ def read(folder: str | Path) -> Manifest:
         content = path.read_bytes()
     try:
         data = json.loads(content)
-        if data["version"] != VERSION:
-            raise UserError(f"{path}: version {data['version']}, and this jaxenc reads version {VERSION}; build the data again")
+        if data["version"] not in range(1, VERSION + 1):
+            raise UserError(f"{path}: version {data['version']}, and this jaxenc reads 1 to {VERSION}; build the data again")
         manifest = _from_json(data)
         sound = data["fingerprint"] == manifest.fingerprint
     except (ValueError, KeyError, TypeError, AttributeError) as error:

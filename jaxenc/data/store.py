@@ -52,10 +52,29 @@ class Concatenation:
 
 
 @dataclasses.dataclass(frozen=True)
+class Bits:
+    """Flags laid end to end: eight in a byte, from its lowest bit on. starts: number of the first flag of each part, and the end."""
+
+    bytes: Concatenation
+    starts: np.ndarray
+
+    def take(self, index: np.ndarray) -> np.ndarray:
+        """Flags at `index` (int64, any shape), int32 of 0 and 1."""
+        part = np.searchsorted(self.starts, index, "right") - 1
+        local = index - self.starts[part]
+        return (self.bytes.take(self.bytes.starts[part] + (local >> 3)) >> (local & 7) & 1).astype(np.int32)
+
+    def window(self, starts: np.ndarray, length: int) -> np.ndarray:
+        """Flags [n, length] of the runs that begin at `starts` (int64 [n]); beyond the end the last flag is repeated."""
+        return self.take(np.minimum(starts[:, None] + np.arange(length), self.starts[-1] - 1))
+
+
+@dataclasses.dataclass(frozen=True)
 class Shards:
     """One split of a data folder.
 
-    tokens: ids of all documents, one after another. sentences: offset in `tokens` where each sentence starts, and the end.
+    tokens: ids of all documents, one after another. words: 1 where a token is the first piece of its word, always so for the first of a
+    sentence; of no part where the manifest has no words. sentences: offset in `tokens` where each sentence starts, and the end.
     documents: number of the sentence where each document starts, and the end. Both tables are thus one longer than their count.
     """
 
@@ -63,6 +82,7 @@ class Shards:
     split: str
     manifest: Manifest
     tokens: Concatenation
+    words: Bits
     sentences: Concatenation
     documents: Concatenation
 
@@ -108,7 +128,9 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     zero = np.zeros(1, np.uint32)
     flat = Concatenation(tokens, [0] * len(tokens))
     sentences = Concatenation([*firsts, zero], flat.starts)
-    return Shards(folder, split, facts, flat, sentences, Concatenation([*documents, zero], sentences.starts[:-1]))
+    packed = _mapped(folder, [s.name for s in shards], "words", [-(-s.tokens // 8) for s in shards], "uint8") if facts.has_words else []
+    words = Bits(Concatenation(packed, [0] * len(packed)), flat.starts)
+    return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]))
 
 
 def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import grid
-from jaxenc.data.sources.source import FIELDS, framed
+from jaxenc.data.sources.source import fields, framed
 from jaxenc.data.store import Shards
 
 
@@ -30,7 +30,11 @@ class Packed:
     shards: Shards
     length: int
     crosses: bool
-    fields = FIELDS
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those of every source."""
+        return fields(self.shards)
 
     @property
     def _kind(self) -> str:
@@ -54,29 +58,26 @@ class Packed:
         vocabulary, width = self.shards.manifest.tokenizer, self.length - 2
         indices = np.asarray(indices, np.int64)
         starts, ends = self._starts[indices], self._starts[indices + 1]
-        tokens = np.empty((len(indices), self.length), np.int32)
-        tokens[:, 0], tokens[:, 1:-1] = vocabulary.cls, self.shards.window(starts, width)
-        used = ends - starts + (self._separate(tokens, starts, ends) if self.crosses else 0)
-        places = np.arange(self.length)
-        tokens[places > used[:, None] + 1] = vocabulary.pad
-        tokens[np.arange(len(indices)), used + 1] = vocabulary.sep
-        return {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, used + 2)}
+        separators = self._separators(starts, ends) if self.crosses else np.zeros((len(starts), self.length), bool)
+        used = ends - starts + separators.sum(1)
+        tokens = _laid(self.shards.window(starts, width), separators, used, vocabulary.cls, vocabulary.sep, vocabulary.pad)
+        out = {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, used + 2)}
+        if self.shards.manifest.has_words:
+            out["word_starts"] = _laid(self.shards.words.window(starts, width), separators, used, 1, 1, 0)
+            out["word_starts"][:, 1] = 1
+        return out
 
-    def _separate(self, tokens: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Puts the separators between documents into `tokens`, in place; their number in each row, int64 [n]."""
+    def _separators(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Which places of each row hold a separator between documents, bool [n, length]."""
         sentences, documents = self.shards.sentences, self.shards.documents
         first, last = (documents.search(sentences.search(at, "right") - 1, "right") for at in (starts, ends - 1))
         counts = last - first
         rows = np.repeat(np.arange(len(counts)), counts)
         nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         places = sentences.take(documents.take(first[rows] + nth)) - starts[rows] + 1 + nth
-        some = np.flatnonzero(counts)
-        is_separator = np.zeros((len(counts), self.length), bool)
-        is_separator[rows, places] = True
-        is_separator = is_separator[some]
-        moved = np.take_along_axis(tokens[some], np.arange(self.length) - np.cumsum(is_separator, 1), 1)
-        tokens[some] = np.where(is_separator, self.shards.manifest.tokenizer.sep, moved)
-        return counts
+        out = np.zeros((len(counts), self.length), bool)
+        out[rows, places] = True
+        return out
 
     def _grid(self) -> np.ndarray:
         """One part of the store at a time, so that memory is that of a part and of the result.
@@ -107,3 +108,15 @@ class Packed:
         offsets = np.repeat(starts, count) + nth * width
         document = np.searchsorted(self.shards.documents.parts[p], np.arange(len(starts), dtype=np.uint32), "right") - 1
         return offsets, np.minimum(width, np.repeat(starts + sizes, count) - offsets), np.repeat(document, count)
+
+
+def _laid(body: np.ndarray, separators: np.ndarray, used: np.ndarray, cls: int, sep: int, pad: int) -> np.ndarray:
+    """i32 [n, length]: cls, the values of `body` [n, length - 2] with sep between them at `separators`, sep behind `used`, padding."""
+    out = np.empty(separators.shape, np.int32)
+    out[:, 0], out[:, 1:-1] = cls, body
+    some = np.flatnonzero(separators.any(1))
+    moved = np.take_along_axis(out[some], np.arange(out.shape[1]) - np.cumsum(separators[some], 1), 1)
+    out[some] = np.where(separators[some], sep, moved)
+    out[np.arange(out.shape[1]) > used[:, None] + 1] = pad
+    out[np.arange(len(out)), used + 1] = sep
+    return out

@@ -9,7 +9,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data import random
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources.chunks import chunk_starts
-from jaxenc.data.sources.source import FIELDS, framed
+from jaxenc.data.sources.source import fields, framed
 from jaxenc.data.store import Shards
 
 
@@ -34,7 +34,11 @@ class Pairs:
     short_probability: float
     seed: int
     evaluation: bool
-    fields = (*FIELDS, "is_random")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those of every source, and the label."""
+        return fields(self.shards, "is_random")
 
     @property
     def fingerprint(self) -> str:
@@ -119,9 +123,14 @@ class Pairs:
         places = np.arange(self.length)
         middle, end = (a_size + 1)[:, None], (a_size + b_size + 2)[:, None]
         source = places + np.where(places < middle, a_start[:, None] - 1, b_start[:, None] - middle - 1)
-        tokens = self.shards.tokens.take(np.clip(source, 0, len(self.shards.tokens) - 1)).astype(np.int32)
+        source = np.clip(source, 0, len(self.shards.tokens) - 1)
+        tokens = self.shards.tokens.take(source).astype(np.int32)
         tokens[:, 0] = vocabulary.cls
         tokens[(places == middle) | (places == end)] = vocabulary.sep
         tokens[places > end] = vocabulary.pad
         types = ((places > middle) & (places <= end)).astype(np.int32)
-        return {"tokens": tokens, "types": types, **framed(self.length, epoch, indices, a_size + b_size + 3)}
+        out = {"tokens": tokens, "types": types, **framed(self.length, epoch, indices, a_size + b_size + 3)}
+        if self.shards.manifest.has_words:
+            begins = (places < 2) | (places == middle) | (places == middle + 1) | (places == end)
+            out["word_starts"] = np.where(places > end, 0, begins | self.shards.words.take(source)).astype(np.int32)
+        return out

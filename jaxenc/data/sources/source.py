@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from jaxenc.data.batch import Batch
+from jaxenc.data.store import Shards
 from jaxenc.errors import UserError
 
 
@@ -46,8 +47,10 @@ class Source(Protocol):
         ...
 
 
-# What a row of every source holds; a source may add its own.
-FIELDS = ("tokens", "types", "segments", "positions", "index", "epoch")
+
+def fields(shards: Shards, *own: str) -> tuple[str, ...]:
+    """What the rows of a source hold: the same for all, and its `own`. Data that does not know where words start has no `word_starts`."""
+    return ("tokens", "types", "segments", "positions", "index", "epoch", *["word_starts"] * shards.manifest.has_words, *own)
 
 
 def framed(length: int, epoch: int, indices: np.ndarray, used: np.ndarray) -> Batch:

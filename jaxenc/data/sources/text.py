@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
-from jaxenc.data.sources.source import FIELDS, framed
+from jaxenc.data.sources.source import fields, framed
 from jaxenc.data.store import Shards
 
 
@@ -19,7 +19,11 @@ class Text:
 
     shards: Shards
     length: int
-    fields = FIELDS
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those of every source."""
+        return fields(self.shards)
 
     @property
     def fingerprint(self) -> str:
@@ -33,9 +37,18 @@ class Text:
         vocabulary, width = self.shards.manifest.tokenizer, self.length - 2
         starts = np.asarray(indices, np.int64) * width
         held = np.minimum(width, len(self.shards.tokens) - starts)
-        tokens = np.empty((len(starts), self.length), np.int32)
-        tokens[:, 0], tokens[:, -1] = vocabulary.cls, vocabulary.sep
-        tokens[:, 1:-1] = self.shards.window(starts, width)
-        for row in np.flatnonzero(held < width):
-            tokens[row, held[row] + 1], tokens[row, held[row] + 2 :] = vocabulary.sep, vocabulary.pad
-        return {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, held + 2)}
+        tokens = _laid(self.shards.window(starts, width), held, vocabulary.cls, vocabulary.sep, vocabulary.pad)
+        out = {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, held + 2)}
+        if self.shards.manifest.has_words:
+            out["word_starts"] = _laid(self.shards.words.window(starts, width), held, 1, 1, 0)
+            out["word_starts"][:, 1] = 1
+        return out
+
+
+def _laid(body: np.ndarray, held: np.ndarray, cls: int, sep: int, pad: int) -> np.ndarray:
+    """i32 [n, length]: cls, the first `held` values of each row of `body` [n, length - 2], sep, padding."""
+    out = np.empty((len(body), body.shape[1] + 2), np.int32)
+    out[:, 0], out[:, 1:-1], out[:, -1] = cls, body, sep
+    for row in np.flatnonzero(held < body.shape[1]):
+        out[row, held[row] + 1], out[row, held[row] + 2 :] = sep, pad
+    return out

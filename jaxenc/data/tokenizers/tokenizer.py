@@ -41,6 +41,14 @@ class Tokenizer:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
         return [encoding.ids for encoding in self._literal.encode_batch_fast(texts, add_special_tokens=False)]
 
+    def encode_words(self, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+        """Corpus mode: of each text the ids, as `encode` gives them, and of each id the number of its word in the text.
+
+        A word is what the vocabulary's word splitter cuts before pieces are looked up: its numbers rise from 0, with gaps where a word
+        gives no piece. It costs a fifth more time than `encode` (measured): the library's fast way does not count words.
+        """
+        return [(encoding.ids, encoding.word_ids) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
+
     def encode_prompt(self, text: str) -> list[int]:
         """Prompt mode: the ids of CLS, the text with the special pieces in it recognised, SEP.
 
