@@ -39,7 +39,8 @@ def _code(stream: str, site: str) -> int:
 class Keys:
     """The keys of one batch.
 
-    base: one typed key; rows: u32 [batch], the number that makes each row's draws its own; step: i32 scalar, for schedules.
+    base: one typed key, or one a row, typed keys [batch], of which only `per_row` draws; rows: u32 [batch], the number that makes each
+    row's draws its own; step: i32 scalar, for schedules.
     """
 
     base: Array
@@ -48,8 +49,9 @@ class Keys:
 
     def per_row(self, stream: str, site: str) -> Array:
         """One key a row, typed keys [batch]: for corrupt and sample."""
-        key = self.shared(stream, site)
-        return jax.vmap(lambda row: jax.random.fold_in(key, row))(self.rows)
+        code = _code(stream, site)
+        one = lambda base, row: jax.random.fold_in(jax.random.fold_in(base, code), row)
+        return jax.vmap(one, in_axes=(0 if self.base.ndim else None, 0))(self.base, self.rows)
 
     def shared(self, stream: str, site: str) -> Array:
         """One key for the whole batch, a scalar typed key: for what all rows share, such as sampled-softmax negatives."""
@@ -87,6 +89,15 @@ def part(key: Array, site: str) -> Array:
 def training(seed: int, step: Array, batch: int) -> Keys:
     """Keys of training step `step` (i32 scalar): row s draws from (seed, step, slot s of the global batch)."""
     return Keys(jax.random.fold_in(jax.random.key(seed), step), jnp.arange(batch, dtype=jnp.uint32), step)
+
+
+def static(seed: int, epoch: Array, index: Array, dupe: int, step: Array) -> Keys:
+    """Keys of rows that are corrupted in `dupe` ways, one an epoch, over and over: row i draws from (seed, epoch[i] mod dupe, index[i]).
+
+    epoch, index: u32 [batch]. Neither the slot nor the batch size matters, and a batch may hold rows of two epochs.
+    """
+    base = jax.vmap(lambda turn: jax.random.fold_in(jax.random.key(seed), turn))(epoch % jnp.uint32(dupe))
+    return Keys(base, index.astype(jnp.uint32), step)
 
 
 def evaluation(seed: int, index: Array, step: Array) -> Keys:

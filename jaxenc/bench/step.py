@@ -3,7 +3,7 @@
 import dataclasses
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Set
 
 import jax
 import numpy as np
@@ -17,7 +17,7 @@ from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.train import perf
 from jaxenc.train.state import layout
-from jaxenc.train.step import compile_step
+from jaxenc.train.step import compile_step, fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform)
     place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
-    batch = partition.place(random_rows(objective.reads, phase.batch, phase.length, vocabulary), mesh)
+    batch = partition.place(random_rows(fields(objective, run.train), phase.batch, phase.length, vocabulary), mesh)
     with jax.set_mesh(mesh):
         state = place.create(rng.init_key(run.train.seed))
         began = time.monotonic()
@@ -56,13 +56,15 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length))
 
 
-def random_rows(reads: Mapping[str, int], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
-    """Full rows of one segment: random ids that are text, everything else zero but positions and row numbers."""
-    batch = empty([name for name in FIELDS if name in reads], rows, length)
+def random_rows(names: Set[str], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
+    """Full rows of one segment: random ids that are text, each a word, everything else zero but positions and row numbers."""
+    batch = empty([name for name in FIELDS if name in names], rows, length)
     ids = np.setdiff1d(np.arange(vocabulary.size), vocabulary.reserved)
     batch["tokens"][:] = np.random.default_rng(0).choice(ids, (rows, length))
     batch["positions"][:] = np.arange(length)
     batch["segments"][:] = 1
+    if "word_starts" in batch:
+        batch["word_starts"][:] = 1
     if "index" in batch:
         batch["index"][:] = np.arange(rows)
     return batch

@@ -55,6 +55,8 @@ def check(job: Job) -> None:
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
         for split in SPLITS if job.evaluates else SPLITS[:1]:
             missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
+            if missing == ["word_starts"]:
+                raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
             if missing:
                 raise UserError(f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks: set data.rows")
     job.layout(job.run.plan[0])

@@ -65,8 +65,17 @@ class Bits:
         return (self.bytes.take(self.bytes.starts[part] + (local >> 3)) >> (local & 7) & 1).astype(np.int32)
 
     def window(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Flags [n, length] of the runs that begin at `starts` (int64 [n]); beyond the end the last flag is repeated."""
-        return self.take(np.minimum(starts[:, None] + np.arange(length), self.starts[-1] - 1))
+        """Flags [n, length] int32 of the runs that begin at `starts` (int64 [n]); beyond the end the last flag is repeated."""
+        out = np.empty((len(starts), length), np.int32)
+        part = np.searchsorted(self.starts, starts, "right") - 1
+        inside = starts + length <= self.starts[part + 1]
+        first = (starts - self.starts[part])[inside]
+        held = (self.bytes.starts[part[inside]] + (first >> 3))[:, None] + np.arange(length // 8 + 2)
+        flags = np.unpackbits(self.bytes.take(np.minimum(held, len(self.bytes) - 1)).astype(np.uint8), axis=1, bitorder="little")
+        out[inside] = np.lib.stride_tricks.sliding_window_view(flags, length, axis=1)[np.arange(len(first)), first & 7]
+        if not inside.all():
+            out[~inside] = self.take(np.minimum(starts[~inside, None] + np.arange(length), self.starts[-1] - 1))
+        return out
 
 
 @dataclasses.dataclass(frozen=True)

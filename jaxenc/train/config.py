@@ -12,7 +12,10 @@ class TrainConfig:
 
     seed: of parameters, row order, corruption and dropout. microbatches: parts a batch is computed in, one after another, to save
     memory; the result is that of the whole batch. precision: float32 or bfloat16. remat: none, block or attention. attention: auto,
-    xla or cudnn. scan: compile one layer instead of all. stop_after_bad: non-finite steps in a row after which the run stops.
+    xla or cudnn. scan: compile one layer instead of all. dupe_factor: 0 corrupts a row afresh at every step, as RoBERTa does; n corrupts
+    it in n ways, one an epoch, over and over ("static" masks of Liu et al. 2019, section 4.1; 10 by default in
+    google-research/bert:create_pretraining_data.py). It changes no other choice: pairs are drawn in every epoch all the same.
+    stop_after_bad: non-finite steps in a row after which the run stops.
     """
 
     steps: int = 100_000
@@ -23,10 +26,12 @@ class TrainConfig:
     remat: str = "none"
     attention: str = "auto"
     scan: bool = False
+    dupe_factor: int = 0
     stop_after_bad: int = 20
 
     def __post_init__(self) -> None:
         at_least(1, "train", self, "steps", "batch", "microbatches", "stop_after_bad")
+        at_least(0, "train", self, "dupe_factor")
         if self.batch % self.microbatches:
             raise UserError(f"train.batch {self.batch} does not divide into train.microbatches {self.microbatches}")
         if self.remat not in ("none", "block", "attention"):

@@ -14,7 +14,7 @@ from jaxenc.train.read import read_ahead
 from jaxenc.train.record import Recorder, evaluated
 from jaxenc.train.signals import Stop
 from jaxenc.train.state import State, adopt
-from jaxenc.train.step import compile_step
+from jaxenc.train.step import compile_step, fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,13 +43,14 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
+        taken = fields(objective, run.train)
         state = adopt(state, objective, phase.batch, place)
         train_step = compile_step(objective, run.train, run.optim, phase, place)
         assess = evaluation(job, phase, objective, place)
         log.begin(phase, objective, job.mesh)
         with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
-                state, report = train_step(state, partition.place({name: batch[name] for name in objective.reads}, job.mesh))
+                state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh))
                 step += 1
                 log.push(step, report, batch)
                 checkpoints.check()

@@ -1,6 +1,6 @@
 """One training step: corrupt, count, differentiate, clip, update. Pure, compiled once a phase."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import jax
@@ -20,6 +20,18 @@ from jaxenc.train.phases import Phase
 from jaxenc.train.state import Layout, State
 
 Report = dict[str, Any]
+
+
+def fields(objective: Objective, config: TrainConfig) -> Set[str]:
+    """The batch fields that a step takes: what the objective reads, and what static masks follow."""
+    return {*objective.reads, *(("epoch", "index") if config.dupe_factor else ())}
+
+
+def corruption_keys(config: TrainConfig, keys: rng.Keys, batch: Mapping[str, Array]) -> rng.Keys:
+    """The keys that a step's rows are corrupted with: the step's own, or with `dupe_factor` those of each row's epoch and number."""
+    if not config.dupe_factor:
+        return keys
+    return rng.static(config.seed, batch["epoch"], batch["index"], config.dupe_factor, keys.step)
 
 
 def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array], mesh: Mesh) -> dict[str, Array]:
@@ -45,7 +57,7 @@ def train_step(
     finite leaves parameters, moments and carry as they were, and counts as skipped.
     """
     keys = rng.training(config.seed, state.step, phase.batch)
-    example = corrupt(objective, keys, batch, layout.mesh)
+    example = corrupt(objective, corruption_keys(config, keys, batch), batch, layout.mesh)
     grads, terms, weights, metrics, carry = accumulate.gradients(
         objective, config.microbatches, layout.whole, state.params, state.frozen, state.carry, example, keys
     )

@@ -9,7 +9,7 @@ from jaxenc.data.manifest import VERSION, Manifest
 from jaxenc.data.pipeline import Order
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.data.sources.packed import Packed
-from jaxenc.data.store import Concatenation, Shards
+from jaxenc.data.store import Bits, Concatenation, Shards
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
@@ -27,16 +27,18 @@ def corpus(rng, parts, documents, sentences, longest):
 
 
 def store(parts, folder):
-    """The shards of `parts`, one a part, as store.open_split lays them out."""
+    """The shards of `parts`, one a part, as store.open_split lays them out. A word starts where the id divides by 3."""
     flat = lambda lists: [item for items in lists for item in items]
     starts = lambda items: np.cumsum([0, *map(len, items)])[:-1].astype(np.uint32)
     sentences = [flat(part) for part in parts]
     tokens = Concatenation([np.array(flat(s), np.uint16) for s in sentences], [0] * len(parts))
+    words = [np.packbits(part % 3 == 0, bitorder="little") for part in tokens.parts]
     zero = np.zeros(1, np.uint32)
     firsts = Concatenation([*map(starts, sentences), zero], tokens.starts)
     documents = Concatenation([*map(starts, parts), zero], firsts.starts[:-1])
     facts = Manifest(VERSION, (), 0.0, VOCABULARY, {}, "uint16", {}, {})
-    return Shards(folder, "train", facts, tokens, firsts, documents)
+    bits = Bits(Concatenation(words, [0] * len(parts)), tokens.starts)
+    return Shards(folder, "train", facts, tokens, bits, firsts, documents)
 
 
 def slow_rows(documents, width, crosses):
@@ -60,12 +62,12 @@ def check(source, expected):
     indices = np.random.default_rng(0).permutation(len(source))
     batch = source.rows(5, indices)
     assert set(batch) == set(source.fields) and all(batch[name].dtype == FIELDS[name].dtype for name in batch)
-    for i, tokens, types, segments, positions in zip(
-        indices, *(batch[name].tolist() for name in ("tokens", "types", "segments", "positions")), strict=True
-    ):
+    names = ("tokens", "types", "segments", "positions", "word_starts")
+    for i, tokens, types, segments, positions, words in zip(indices, *(batch[name].tolist() for name in names), strict=True):
         used, padding = len(expected[i]) + 2, source.length - len(expected[i]) - 2
         assert tokens == [CLS, *expected[i], SEP, *[PAD] * padding], i
         assert segments == [1] * used + [0] * padding and positions == [*range(used), *[0] * padding] and not any(types)
+        assert words == [1, 1, *(int(t == SEP or t % 3 == 0) for t in expected[i][1:]), 1, *[0] * padding], i
     assert batch["index"].tolist() == indices.tolist() and set(batch["epoch"].tolist()) == {5}
 
 

@@ -35,6 +35,11 @@ def flat(path, split="train"):
     return [table.take(np.arange(len(table))).tolist() for table in (shards.tokens, shards.sentences, shards.documents)]
 
 
+def flat_words(path, split="train"):
+    words = open_split(path, split).words
+    return words.take(np.arange(words.starts[-1])).tolist()
+
+
 def body(row):
     """Tokens of a row without specials and padding."""
     return [int(t) for t in row["tokens"] if t not in (PAD, CLS, SEP)]
@@ -58,7 +63,7 @@ def test_batches_hold_the_declared_fields(shards, rows):
 
 @pytest.mark.parametrize("length", [3, 4, 8, 64])
 def test_an_epoch_of_text_holds_every_token_once_and_specials_only_at_the_ends(shards, length):
-    tokens, _, _ = flat(shards)
+    (tokens, _, _), words = flat(shards), flat_words(shards)
     order = Order(open_source(DataConfig(str(shards), length), "train", 0, False), 32, seed=4)
     size = len(order.source)
     assert size == -(-len(tokens) // (length - 2))
@@ -76,6 +81,8 @@ def test_an_epoch_of_text_holds_every_token_once_and_specials_only_at_the_ends(s
             assert row["tokens"].tolist() == expected + [PAD] * (length - used) and used == len(expected)
             assert row["segments"].tolist() == [1] * used + [0] * (length - used)
             assert row["positions"].tolist() == [*range(used), *[0] * (length - used)] and not row["types"].any()
+            later = words[row["index"] * (length - 2) + 1 : (row["index"] + 1) * (length - 2)]
+            assert row["word_starts"].tolist() == [1, 1, *later, 1, *[0] * (length - used)]
 
 
 @pytest.mark.parametrize("length, text, rows", [(128, "Ban der.", 1), (128, "n " * 129, 2)])
@@ -154,7 +161,7 @@ def slow_pair(tables, chunks, length, index, words, coins):
 @pytest.mark.parametrize("length", [5, 8, 32, 200])
 def test_pairs_equal_an_independent_loop(shards, length):
     source = open_source(DataConfig(str(shards), length, "pairs"), "train", 7, False)
-    tables, chunks = flat(shards), chunk_starts(open_split(shards, "train"), length - 3).tolist()
+    tables, words_only, chunks = flat(shards), [flat_words(shards), *flat(shards)[1:]], chunk_starts(open_split(shards, "train"), length - 3).tolist()
     indices = np.arange(len(source))
     words, coins = random.draws(7, 2, indices, 6, "pairs"), random.draws(7, 2, indices, 40, "trim")
     for i, row in enumerate(each(source.rows(2, indices))):
@@ -165,6 +172,8 @@ def test_pairs_equal_an_independent_loop(shards, length):
         assert row["segments"].tolist() == [1] * used + [0] * (length - used)
         assert row["positions"].tolist() == [*range(used), *[0] * (length - used)]
         assert row["is_random"] == is_random and len(a) and len(b)
+        a, b, _ = slow_pair(words_only, chunks, length, i, words[i], coins[i])
+        assert row["word_starts"].tolist() == [1, 1, *a[1:], 1, 1, *b[1:], 1, *[0] * (length - used)]
 
 
 def test_a_pair_does_not_depend_on_its_company(shards):
