@@ -45,6 +45,22 @@ def test_evaluation_keys_follow_the_index_and_not_the_step() -> None:
     assert first[1] not in bits(rng.training(0, jnp.int32(0), 8).per_row("corrupt", "mask"))
 
 
+def test_static_keys_follow_epoch_and_index_and_not_the_slot_or_the_step() -> None:
+    """Each is the key of (seed, epoch mod dupe) and the row's number, folded here one by one; rows of two epochs share a batch."""
+    epoch, index = np.array([0, 1, 2, 3, 7, 0], np.uint32), np.array([5, 5, 5, 5, 9, 9], np.uint32)
+
+    def found(rows: slice, step: int) -> list[tuple[int, ...]]:
+        return bits(rng.static(4, jnp.asarray(epoch[rows]), jnp.asarray(index[rows]), 2, jnp.int32(step)).per_row("corrupt", "mask"))
+
+    first, second = found(slice(None), 0), found(slice(None), 5)
+    assert first == second and first[0] == first[2] and first[1] == first[3] and len(set(first)) == 4
+    assert first[4:] == found(slice(4, None), 0)
+    for e, i, key in zip(epoch.tolist(), index.tolist(), first, strict=True):
+        base = jax.random.fold_in(jax.random.key(4), e % 2)
+        whole = rng.Keys(base, jnp.array([i], jnp.uint32), jnp.int32(0))
+        assert bits(whole.per_row("corrupt", "mask")) == [key]
+
+
 def test_dropout_words_differ_by_row_site_layer_and_step() -> None:
     """Every pair of words in 64 rows, 3 sites, 3 layers and 2 steps is another one; a traced layer gives the same."""
     found = []

@@ -33,7 +33,7 @@ from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train.config import TrainConfig
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import Layout, State, layout, parameters
-from jaxenc.train.step import compile_step
+from jaxenc.train.step import compile_step, fields
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
 MODEL = BertConfig(vocab_size=200, width=32, layers=2, heads=4, feed_forward=64, positions=64, dropout=0.1, attention_dropout=0.1)
@@ -160,7 +160,7 @@ def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one:
     with jax.set_mesh(where):
         place = layout(chosen, optim, one.batch, where, preset)
         step = compile_step(chosen, config, optim, one, place)
-        rows, split = empty(chosen.reads, one.batch, one.length), partition.batch_sharding(where)
+        rows, split = empty(fields(chosen, config), one.batch, one.length), partition.batch_sharding(where)
         shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
         with stderr_of() as read:
             done = step.lower(place.abstract, shapes).compile()

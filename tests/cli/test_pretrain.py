@@ -19,7 +19,9 @@ from jaxenc.data.build import build
 from jaxenc.data.files import held
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.objectives.mlm import Mlm
 from jaxenc.optim.config import OptimConfig
+from tests import older
 from tests.train.test_loop import recipe
 
 TINY = ("--config.model.width=16", "--config.model.feed_forward=32", "--config.model.layers=1", "--config.data.length=24")
@@ -47,6 +49,17 @@ def test_a_run_that_does_not_fit_is_one_line_and_leaves_nothing(
 ) -> None:
     assert words in fails(*command(data, tmp_path / "run", f"--config.{override}"))
     assert not list(tmp_path.iterdir())
+
+
+def test_data_of_an_older_version_trains_what_needs_no_words(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And an objective that reads word_starts is told to build the data again."""
+    job = jobs.prepare(recipe(older.version_1(data, tmp_path / "data")), tmp_path / "run")
+    jobs.check(job)
+    reads = Mlm.reads.fget
+    monkeypatch.setattr(Mlm, "reads", property(lambda self: {**reads(self), "word_starts": 2}))
+    jobs.check(jobs.prepare(recipe(data), tmp_path / "run"))
+    with pytest.raises(UserError, match="made before word_starts, which the objective reads: build the data again"):
+        jobs.check(job)
 
 
 def test_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

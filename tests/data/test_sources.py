@@ -161,7 +161,8 @@ def slow_pair(tables, chunks, length, index, words, coins):
 @pytest.mark.parametrize("length", [5, 8, 32, 200])
 def test_pairs_equal_an_independent_loop(shards, length):
     source = open_source(DataConfig(str(shards), length, "pairs"), "train", 7, False)
-    tables, words_only, chunks = flat(shards), [flat_words(shards), *flat(shards)[1:]], chunk_starts(open_split(shards, "train"), length - 3).tolist()
+    tables, words_only = flat(shards), [flat_words(shards), *flat(shards)[1:]]
+    chunks = chunk_starts(open_split(shards, "train"), length - 3).tolist()
     indices = np.arange(len(source))
     words, coins = random.draws(7, 2, indices, 6, "pairs"), random.draws(7, 2, indices, 40, "trim")
     for i, row in enumerate(each(source.rows(2, indices))):

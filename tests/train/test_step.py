@@ -12,7 +12,7 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.train.config import TrainConfig
-from jaxenc.train.step import corrupt
+from jaxenc.train.step import corrupt, corruption_keys, fields
 from tests import tiny
 
 BATCH = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective())
@@ -101,6 +101,37 @@ def eight_rows(optim: OptimConfig, lr: float) -> tiny.Compiled:
 def plain() -> tiny.Compiled:
     """Masked tokens only, one device."""
     return eight_rows(OptimConfig(), 1e-3)
+
+
+def test_static_masks_come_back_after_dupe_factor_epochs_in_any_slot() -> None:
+    """dupe_factor 2, through the compiled step: epochs 0 and 2 have equal masks and epoch 1 others, whatever slot or step a row is in.
+
+    Two epochs may stand in one batch, and a batch of another size has the same masks.
+    """
+    config = TrainConfig(batch=8, precision="float32", dupe_factor=2)
+    nano = dataclasses.replace(tiny.MODEL, layers=1, width=8, heads=1, feed_forward=8)
+    chosen, where = tiny.Probe(tiny.objective(MlmConfig(), nano), 8), tiny.mesh("dp", 1)
+    ready = tiny.compile_for(chosen, OptimConfig(), config, tiny.phase(8), where)
+    rows = {name: array for name, array in tiny.batch([48] * 8).items() if name in fields(chosen, config)}
+
+    def masked(order: np.ndarray, epochs: np.ndarray, step: int = 0) -> np.ndarray:
+        """Masked places of the rows, in the order of the rows, whatever slots they stood in."""
+        with jax.set_mesh(where):
+            state = dataclasses.replace(ready.layout.create(rng.init_key(0)), step=jnp.int32(step))
+            batch = {name: array[order] for name, array in rows.items()} | {"epoch": epochs[order].astype(np.uint32)}
+            return seen(ready.run(batch, state)[1])["seen_masked_at"][np.argsort(order)]
+
+    inorder, mixed = np.arange(8), np.array([3, 1, 7, 0, 2, 6, 5, 4])
+    assert not np.array_equal(mixed, np.argsort(mixed))
+    zero, one, two = masked(inorder, np.zeros(8)), masked(inorder, np.ones(8)), masked(mixed, np.full(8, 2), step=5)
+    np.testing.assert_array_equal(zero, two)
+    assert (zero != one).any(1).all()
+    half = np.arange(8) % 2
+    np.testing.assert_array_equal(masked(mixed, half, step=3), np.where(half[:, None] == 1, one, zero))
+    with jax.set_mesh(where):
+        few = {name: jnp.asarray(array[5:7]) for name, array in rows.items()}
+        keys = corruption_keys(config, rng.training(config.seed, jnp.int32(9), 2), few)
+        np.testing.assert_array_equal(corrupt(chosen, keys, few, where)["masked_at"], zero[5:7])
 
 
 def test_a_batch_of_padding_has_loss_and_gradient_zero(plain: tiny.Compiled) -> None:

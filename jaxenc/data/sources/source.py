@@ -47,7 +47,6 @@ class Source(Protocol):
         ...
 
 
-
 def fields(shards: Shards, *own: str) -> tuple[str, ...]:
     """What the rows of a source hold: the same for all, and its `own`. Data that does not know where words start has no `word_starts`."""
     return ("tokens", "types", "segments", "positions", "index", "epoch", *["word_starts"] * shards.manifest.has_words, *own)
