@@ -113,11 +113,13 @@ def test_static_masks_come_back_after_dupe_factor_epochs_in_any_slot() -> None:
     chosen, where = tiny.Probe(tiny.objective(MlmConfig(), nano), 8), tiny.mesh("dp", 1)
     ready = tiny.compile_for(chosen, OptimConfig(), config, tiny.phase(8), where)
     rows = {name: array for name, array in tiny.batch([48] * 8).items() if name in fields(chosen, config)}
+    with jax.set_mesh(where):
+        fresh = jax.device_get(ready.layout.create(rng.init_key(0)))
 
     def masked(order: np.ndarray, epochs: np.ndarray, step: int = 0) -> np.ndarray:
         """Masked places of the rows, in the order of the rows, whatever slots they stood in."""
         with jax.set_mesh(where):
-            state = dataclasses.replace(ready.layout.create(rng.init_key(0)), step=jnp.int32(step))
+            state = dataclasses.replace(jax.tree.map(jnp.array, fresh), step=jnp.int32(step))
             batch = {name: array[order] for name, array in rows.items()} | {"epoch": epochs[order].astype(np.uint32)}
             return seen(ready.run(batch, state)[1])["seen_masked_at"][np.argsort(order)]
 
@@ -129,9 +131,10 @@ def test_static_masks_come_back_after_dupe_factor_epochs_in_any_slot() -> None:
     half = np.arange(8) % 2
     np.testing.assert_array_equal(masked(mixed, half, step=3), np.where(half[:, None] == 1, one, zero))
     with jax.set_mesh(where):
-        few = {name: jnp.asarray(array[5:7]) for name, array in rows.items()}
-        keys = corruption_keys(config, rng.training(config.seed, jnp.int32(9), 2), few)
-        np.testing.assert_array_equal(corrupt(chosen, keys, few, where)["masked_at"], zero[5:7])
+        few = {name: array[5:7] for name, array in rows.items()}
+        keys = lambda rows: corruption_keys(config, rng.training(config.seed, jnp.int32(9), 2), rows)
+        example = jax.jit(lambda rows: corrupt(chosen, keys(rows), rows, where))(few)
+        np.testing.assert_array_equal(example["masked_at"], zero[5:7])
 
 
 def test_a_batch_of_padding_has_loss_and_gradient_zero(plain: tiny.Compiled) -> None:
