@@ -17,9 +17,11 @@ NEVER = -1e30
 
 
 class Pooler(nn.Module):
-    """tanh(dense(hidden[:, 0])): the vector of the first token (google-research/bert modeling.py)."""
+    """activation(dense(hidden[:, 0])): the vector of the first token. BERT's has `tanh` (google-research/bert modeling.py), the one in the
+    classification head that transformers gives ELECTRA `gelu_erf`."""
 
     width: int
+    activation: str
     init_kernel: Initializer
     execution: Execution
 
@@ -27,7 +29,7 @@ class Pooler(nn.Module):
     def __call__(self, hidden: Array) -> Array:
         """[batch, length, width] to [batch, width] in the compute dtype."""
         pooled = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden[:, 0])
-        return activate("tanh", pooled)
+        return activate(self.activation, pooled)
 
 
 class MlmHead(nn.Module):

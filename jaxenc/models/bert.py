@@ -113,6 +113,16 @@ class Bert(nn.Module):
     config: BertConfig
     execution: Execution
 
+    @property
+    def width(self) -> int:
+        """Of the hidden states."""
+        return self.config.width
+
+    @property
+    def table_width(self) -> int:
+        """Of the tables."""
+        return self.config.width
+
     @nn.compact
     def __call__(
         self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False

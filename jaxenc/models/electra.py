@@ -145,6 +145,16 @@ class Electra(nn.Module):
     network: str
     execution: Execution
 
+    @property
+    def width(self) -> int:
+        """Of the network's hidden states."""
+        return self.config.block(self.network).width
+
+    @property
+    def table_width(self) -> int:
+        """Of the tables."""
+        return self.config.embedding
+
     @nn.compact
     def __call__(
         self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False

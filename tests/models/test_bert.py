@@ -28,7 +28,7 @@ EXACT = Execution(policy("float32"), "xla", "none", False)
 
 def modules(config, execution=EXACT):
     heads = {
-        "pooler": Pooler(config.width, config.initializer, execution),
+        "pooler": Pooler(config.width, "tanh", config.initializer, execution),
         "mlm": MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.initializer, execution),
         "nsp": Classifier(2, config.initializer, execution),
     }

@@ -135,6 +135,8 @@ def refuse(model: BertConfig, heads: Collection[str], column: str, where: str | 
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' RoBERTa has gelu_erf in its head whatever is set")
     if column == "roberta" and "next_sentence" in heads:
         raise UserError(f"{where}: transformers' RoBERTa has no next-sentence head: train one with model.first_position 0 for that")
+    if "rtd" in heads:
+        raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
     if {"classifier", "tags"} <= set(heads):
         raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
 
