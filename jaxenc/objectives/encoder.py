@@ -39,13 +39,15 @@ DROPPED_OUT = ("classifier", "tags")
 def opened(heads: Collection[str], model: EncoderConfig, execution: Execution) -> Encoder:
     """The encoder of `model` that has these heads: of an ELECTRA the generator for `mlm`, the discriminator for all others and for none.
 
-    Raises UserError where heads of both networks are asked for.
+    Raises UserError where heads of both networks are asked for, and for a generator alone with tables of its own.
     """
     if isinstance(model, BertConfig):
         return Bert(model, execution)
     if "mlm" in heads and len(heads) > 1:
         others = ", ".join(name for name in heads if name != "mlm")
         raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
+    if "mlm" in heads and model.sharing != "embeddings":
+        raise UserError(f"model.sharing is {model.sharing}: a generator alone has no one to share with, set it to embeddings")
     return Electra(model, "generator" if "mlm" in heads else "discriminator", execution)
 
 

@@ -138,7 +138,10 @@ class Mlm(Objective):
 
     def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
-        logits = self.logits(params, hidden, example["masked_at"])
+        return self.score(self.logits(params, hidden, example["masked_at"]), example)
+
+    def score(self, logits: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
+        """(sum of losses, metrics) of the logits at the predicted positions."""
         loss, correct = losses.cross_entropy(logits, example["masked_ids"], example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)
         return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **token_masking.statistics(example)}
