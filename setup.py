@@ -10,7 +10,11 @@ setup(
     description="Encoder language models in JAX: masks drawn in the sharded step, exact resume, verified checkpoints",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=[*find_packages(include=["jaxenc", "jaxenc.*"]), "jaxenc.configs", "jaxenc.configs.bert", "jaxenc.configs.roberta"],
+    packages=[
+        *find_packages(include=["jaxenc", "jaxenc.*"]),
+        "jaxenc.configs",
+        *(f"jaxenc.configs.{family}" for family in ("bert", "electra", "roberta")),
+    ],
     package_dir={"jaxenc.configs": "configs"},
     entry_points={"console_scripts": ["jaxenc = jaxenc.cli.main:main"]},
     install_requires=[

@@ -27,6 +27,9 @@ SITES = {
     "classifier": 36,
     "tags": 37,
     "spans": 38,
+    "generator": 39,
+    "discriminator": 40,
+    "rtd": 41,
 }
 
 
@@ -56,6 +59,10 @@ class Keys:
     def shared(self, stream: str, site: str) -> Array:
         """One key for the whole batch, a scalar typed key: for what all rows share, such as sampled-softmax negatives."""
         return jax.random.fold_in(self.base, _code(stream, site))
+
+    def apart(self, site: str) -> "Keys":
+        """Keys for a second network that has the same sites: what it draws is independent of what these draw."""
+        return dataclasses.replace(self, base=jax.random.fold_in(self.base, SITES[site]))
 
     def words(self, site: str, layer: int | Array = 0) -> tuple[Array, Array]:
         """Two u32 [batch] words that seed the element hash of dropout at `site` of `layer`.

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
     pretrained.save(out, found)
-    heads = ", ".join(name for name in found.params if name not in ("embeddings", "encoder")) or "no heads"
+    heads = ", ".join(found.objective.heads) or "no heads"
     print(f"{out}: {parameter_count(found.params, found.config.model.vocab_size):,} parameters, {heads}")
     code = _check(kind, source, out) if args.check else 0
     if not code:

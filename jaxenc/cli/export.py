@@ -19,6 +19,6 @@ def run(args: argparse.Namespace) -> int:
     """Loads and writes; prints where and what to open it with. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    name = hf.save(out, pretrained.load(Path(args.model).expanduser()), args.dtype)
-    print(f"{out}: {name}.from_pretrained({str(out)!r}) opens it")
+    for place, name in hf.save(out, pretrained.load(Path(args.model).expanduser()), args.dtype).items():
+        print(f"{out / place}: {name}.from_pretrained({str(out / place)!r}) opens it")
     return 0

@@ -4,5 +4,6 @@ The first is the oldest, which a folder means that names no model.
 """
 
 from jaxenc.convert.bert import BERT
+from jaxenc.convert.electra import ELECTRA
 
-FAMILIES = {"bert": BERT, "roberta": BERT, "xlm-roberta": BERT, "camembert": BERT}
+FAMILIES = {"bert": BERT, "roberta": BERT, "xlm-roberta": BERT, "camembert": BERT, "electra": ELECTRA}

@@ -40,10 +40,21 @@ Reader = Callable[[Mapping[str, Any], Mapping[str, Tensor], Path], Import]
 
 
 class Google(NamedTuple):
-    """TensorFlow checkpoints of the paper's authors. config: name of the file beside the weights; read: what both become."""
+    """TensorFlow checkpoints of the paper's authors. base: what their names begin with; config: name of the file beside the weights, ''
+    where the weights tell all; read: what both become."""
 
+    base: str
     config: str
     read: Reader
+
+
+class Several(NamedTuple):
+    """Runs that train several models of transformers. folders: what these are called, as subfolders; split: {one of them: its model},
+    {} for a run of one model alone; join: the way back, which raises UserError for models that do not belong together."""
+
+    folders: tuple[str, ...]
+    split: Callable[[Model], Mapping[str, Model]]
+    join: Callable[[Mapping[str, Model]], Model]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,12 +62,14 @@ class Family:
     """An entry of `FAMILIES`, under the `kind` of its config and under each model_type that transformers has for it.
 
     read: a folder of transformers, whose config names its model_type; write: the way back; google: None where the authors published no
-    TensorFlow checkpoint. Readers and `write` raise UserError for what cannot be converted.
+    TensorFlow checkpoint; several: None where a run always is one model. Readers and `write` raise UserError for what cannot be
+    converted.
     """
 
     read: Reader
     write: Callable[[Model], Export]
     google: Google | None = None
+    several: Several | None = None
 
 
 def class_of(config: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """A model folder of transformers, in and out."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ WRITTEN = ("float32", "float16", "bfloat16")
 
 
 def load(folder: str | Path, tokenizer: str = "") -> Model:
-    """The model in a folder that transformers' save_pretrained wrote, in float32.
+    """The model in a folder that transformers' save_pretrained wrote, in float32; or the run that several such folders are, where this
+    one holds them under the names that `save` gives them.
 
     tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, or none where it has no such files.
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
@@ -24,6 +26,13 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
+    for family in FAMILIES.values():
+        if family.several and all((folder / name / "config.json").is_file() for name in family.several.folders):
+            models = {name: load(folder / name, tokenizer) for name in family.several.folders}
+            try:
+                return family.several.join(models)
+            except UserError as error:
+                raise UserError(f"{folder}: {error}") from error
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
     return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
@@ -40,25 +49,35 @@ def _config(path: Path) -> dict[str, Any]:
     return {**config, "model_type": kind}
 
 
+def models(ours: Model) -> Mapping[str, Model]:
+    """The models of transformers that `ours` is: {subfolder: model}, {'': ours} for the usual one."""
+    several = FAMILIES[ours.config.model.kind].several
+    return (several and several.split(ours)) or {"": ours}
+
+
 def export(ours: Model) -> Export:
-    """`ours` as transformers has it. Raises UserError for a model that it does not have."""
+    """`ours`, one of `models`, as transformers has it. Raises UserError for a model that it does not have."""
     return FAMILIES[ours.config.model.kind].write(ours)
 
 
-def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> str:
-    """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all.
+def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[str, str]:
+    """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all; of a
+    run that is several models there, a folder that holds one for each.
 
-    Returns the class of transformers that opens it. dtype: of the weights, one of WRITTEN.
+    Returns {subfolder, '' for `out` itself: the class of transformers that opens it}. dtype: of the weights, one of WRITTEN.
     Raises UserError for a folder that holds something already, a model that transformers does not have, numbers too large for `dtype`,
     and a disk that refuses.
     """
     out = Path(out)
     must_be_new(out, "folder")
-    theirs = export(ours)
-    arrays = key_map.to_theirs(theirs.entries, theirs.params)
-    with made(out) as folder:
-        safetensors.write(folder / "model.safetensors", arrays, safetensors.NAMED[dtype])
-        (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
-        if ours.tokenizer is not None:
-            ours.tokenizer.save(folder, ours.config.model.positions)
-    return class_of(theirs.config)
+    exports = {name: export(model) for name, model in models(ours).items()}
+    with made(out) as whole:
+        for name, theirs in exports.items():
+            folder = whole / name
+            folder.mkdir(exist_ok=True)
+            arrays = key_map.to_theirs(theirs.entries, theirs.params)
+            safetensors.write(folder / "model.safetensors", arrays, safetensors.NAMED[dtype])
+            (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
+            if ours.tokenizer is not None:
+                ours.tokenizer.save(folder, ours.config.model.positions)
+    return {name: class_of(theirs.config) for name, theirs in exports.items()}

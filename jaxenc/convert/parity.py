@@ -51,10 +51,14 @@ def compare(model: Model, folder: Path) -> list[Difference]:
 
     On fixed pseudo-random rows, padded at the end, of two types where there are two; at padded places too. Both in float32.
     """
-    export = hf.export(model)
-    rows = probe(model.config, export.config["pad_token_id"])
-    ours = model.apply(model.params, rows)
-    return [_difference(name, np.asarray(ours[name]), value) for name, value in _theirs(folder, export, rows).items()]
+    out = []
+    for place, part in hf.models(model).items():
+        export = hf.export(part)
+        rows = probe(part.config, export.config["pad_token_id"])
+        ours = part.apply(part.params, rows)
+        found = {name: (np.asarray(ours[name]), value) for name, value in _theirs(folder / place, export, rows).items()}
+        out += [_difference(f"{place} {name}".lstrip(), *pair) for name, pair in found.items()]
+    return out
 
 
 def probe(run: Run, pad: int) -> Batch:
@@ -79,7 +83,7 @@ def table(differences: Sequence[Difference]) -> str:
 
 def _difference(name: str, ours: np.ndarray, theirs: np.ndarray) -> Difference:
     largest = np.abs(ours.astype(np.float64) - theirs).max()
-    return Difference("hidden states" if name == "hidden" else name, float(largest), float(np.abs(theirs).max()))
+    return Difference(name.replace("hidden", "hidden states"), float(largest), float(np.abs(theirs).max()))
 
 
 def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:

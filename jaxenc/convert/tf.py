@@ -31,7 +31,8 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
 
 
 def load(prefix: str | Path, tokenizer: str = "") -> Model:
-    """The model of a checkpoint, in float32: its weights, and its config and vocabulary beside them, as google's archives hold them.
+    """The model of a checkpoint, in float32: its weights, and what google's archives hold beside them: its vocabulary and, but for
+    ELECTRA's, its config.
 
     tokenizer: as in `hf.load`. Whether texts are lower-cased is written nowhere, so the vocabulary tells: one with capital letters is
     for texts as they are, one without could not spell them. tokenizer_config.json or tokenizer.json beside it wins.
@@ -39,12 +40,15 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     """
     prefix = Path(prefix)
     tensors = open_tensors(prefix)
-    readers = {prefix.parent / family.google.config: family.google.read for family in FAMILIES.values() if family.google}
-    where = next((path for path in readers if path.is_file()), None)
-    if where is None:
-        wanted = " or ".join(path.name for path in readers)
-        raise UserError(f"{prefix.parent}: holds no {wanted}: put the one that was published with the checkpoint beside it")
-    found = readers[where](read_json(where, "copy it again"), tensors, where)
+    families = dict.fromkeys(family.google for family in FAMILIES.values() if family.google)
+    google = next((google for google in families if any(name.startswith(google.base) for name in tensors)), None)
+    if google is None:
+        wanted = " or ".join(google.base for google in families)
+        raise UserError(f"{prefix}: no name in it begins with {wanted}: name a checkpoint of a model that can be converted")
+    where = prefix.parent / google.config if google.config else prefix
+    if google.config and not where.is_file():
+        raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
+    found = google.read(read_json(where, "copy it again") if google.config else {}, tensors, where)
     return build.model(found, tensors, _tokenizer(prefix.parent, tokenizer), prefix)
 
 

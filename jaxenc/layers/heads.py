@@ -1,4 +1,4 @@
-"""What sits on an encoder: the pooler, the masked-token head and a classifier."""
+"""What sits on an encoder: the pooler, the masked-token head, the replaced-token head and a classifier."""
 
 import jax.numpy as jnp
 from flax import linen as nn
@@ -17,9 +17,11 @@ NEVER = -1e30
 
 
 class Pooler(nn.Module):
-    """tanh(dense(hidden[:, 0])): the vector of the first token (google-research/bert modeling.py)."""
+    """activation(dense(hidden[:, 0])): the vector of the first token. BERT's has `tanh` (google-research/bert modeling.py), the one in the
+    classification head that transformers gives ELECTRA `gelu_erf`."""
 
     width: int
+    activation: str
     init_kernel: Initializer
     execution: Execution
 
@@ -27,7 +29,7 @@ class Pooler(nn.Module):
     def __call__(self, hidden: Array) -> Array:
         """[batch, length, width] to [batch, width] in the compute dtype."""
         pooled = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden[:, 0])
-        return activate("tanh", pooled)
+        return activate(self.activation, pooled)
 
 
 class MlmHead(nn.Module):
@@ -66,3 +68,21 @@ class Classifier(nn.Module):
         """[..., width] to logits [..., classes] in the logits dtype (float32)."""
         dense = Dense(self.classes, ("embed", None), self.init_kernel, self.execution, name="dense")
         return dense(pooled).astype(self.execution.policy.logits)
+
+
+class RtdHead(nn.Module):
+    """Whether each token was replaced: dense, activation, dense to one logit (google-research/electra run_pretraining.py,
+    _get_discriminator_output); the last layer starts from Glorot's uniform draws there."""
+
+    width: int
+    activation: str
+    init_kernel: Initializer
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, hidden: Array) -> Array:
+        """[..., width] to logits [...] in the logits dtype (float32); positive means replaced."""
+        hidden = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden)
+        hidden = activate(self.activation, hidden)
+        output = Dense(1, ("embed", None), initializers.glorot_uniform, self.execution, name="output")
+        return output(hidden)[..., 0].astype(self.execution.policy.logits)

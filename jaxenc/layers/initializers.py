@@ -15,6 +15,11 @@ zeros: Initializer = jax.nn.initializers.zeros
 ones: Initializer = jax.nn.initializers.ones
 
 
+def glorot_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+    """Uniform in ± sqrt(6 / (in + out)) (Glorot and Bengio 2010): what TensorFlow's dense layer starts from when it is told nothing."""
+    return jax.nn.initializers.glorot_uniform()(key, shape, dtype)
+
+
 @dataclasses.dataclass(frozen=True)
 class TruncatedNormal:
     """Normal draws of deviation `scale`, those beyond 2 · `scale` drawn again (google-research/bert modeling.py, create_initializer).

@@ -55,3 +55,10 @@ class Stack(nn.Module):
         params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(stored[layer_name(layer)] for layer in range(self.layers)))
         last, states = jax.lax.scan(body, x, (params, jnp.arange(self.layers, dtype=jnp.uint32)))
         return jnp.concatenate([x[None], states]) if all_layers else last
+
+
+def stack_flops(spec: BlockSpec, layers: int, length: int) -> float:
+    """FLOPs of `layers` blocks' matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+    width = spec.width
+    per_token = 2.0 * (4 * width * width + 2 * width * spec.feed_forward) + 4.0 * length * width
+    return layers * length * per_token

@@ -1,5 +1,6 @@
 """Every model that a recipe can name: an entry here, a file beside this one."""
 
 from jaxenc.models.bert import BertConfig
+from jaxenc.models.electra import ElectraConfig
 
-MODELS = {cls.kind: cls for cls in (BertConfig,)}
+MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig)}

@@ -14,11 +14,9 @@ from jaxenc.execution import Execution
 from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
-from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import Embed, padded
-from jaxenc.layers.initializers import Initializer, leading_rows
-from jaxenc.layers.norm import LayerNorm
-from jaxenc.layers.stack import Stack
+from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
+from jaxenc.layers.initializers import Initializer
+from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.models.base import ModelConfig
 from jaxenc.rng import Keys
 
@@ -99,32 +97,14 @@ class BertConfig(ModelConfig):
         return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
     @property
+    def embeddings(self) -> EmbeddingsSpec:
+        """What the tables need to know."""
+        return EmbeddingsSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(EmbeddingsSpec)})
+
+    @property
     def block(self) -> BlockSpec:
         """What one layer needs to know."""
         return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
-
-
-class Embeddings(nn.Module):
-    """Token, position and type vectors, summed, normalised, then dropped out, in this order (google-research/bert modeling.py)."""
-
-    config: BertConfig
-    execution: Execution
-
-    @nn.compact
-    def __call__(self, tokens: Array, types: Array, positions: Array, noise: Keys | None) -> Array:
-        """i32 [batch, length] each to [batch, length, width] in the compute dtype; the sum is float32."""
-        config, init = self.config, self.config.initializer
-
-        def table(name: str, rows: int, axis: str | None, init_rows=init) -> Embed:
-            return Embed(rows, config.width, (axis, "table_embed"), init_rows, self.execution, name=name)
-
-        token = table("token", padded(config.vocab_size), "vocab", leading_rows(init, config.vocab_size))
-        position = table("position", config.positions + config.first_position, "length")
-        total = token(tokens) + position(positions + config.first_position)
-        if config.types:
-            total = total + table("type", config.types, None)(types)
-        hidden = LayerNorm(config.norm_epsilon, self.execution, name="norm")(total)
-        return dropout(hidden, config.dropout, noise, "embeddings")
 
 
 class Bert(nn.Module):
@@ -132,6 +112,16 @@ class Bert(nn.Module):
 
     config: BertConfig
     execution: Execution
+
+    @property
+    def width(self) -> int:
+        """Of the hidden states."""
+        return self.config.width
+
+    @property
+    def table_width(self) -> int:
+        """Of the tables."""
+        return self.config.width
 
     @nn.compact
     def __call__(
@@ -142,13 +132,11 @@ class Bert(nn.Module):
         tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None for evaluation.
         all_layers: the embedding output and every layer instead, [layers + 1, batch, length, width].
         """
-        hidden = Embeddings(self.config, self.execution, name="embeddings")(tokens, types, positions, noise)
+        hidden = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
         stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
         return stack(hidden, visible, noise, all_layers)
 
 
 def forward_flops(config: BertConfig, length: int) -> float:
     """FLOPs of the encoder's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
-    width = config.width
-    per_token = 2.0 * (4 * width * width + 2 * width * config.feed_forward) + 4.0 * length * width
-    return config.layers * length * per_token
+    return stack_flops(config.block, config.layers, length)

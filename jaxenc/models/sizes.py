@@ -1,13 +1,18 @@
-"""Published sizes (google-research/bert README.md; Turc et al. 2019 for the 24 small models; Liu et al. 2019 for RoBERTa)."""
+"""Published sizes (google-research/bert README.md; Turc et al. 2019 for the 24 small models; Liu et al. 2019 for RoBERTa; Clark et al.
+2020 for ELECTRA)."""
 
 import dataclasses
 
 from jaxenc.models.bert import BertConfig
+from jaxenc.models.electra import ElectraConfig
 
 # name: (layers, width)
 BERT = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768), "large": (24, 1024)}
 
 ROBERTA = {"base": (12, 768), "large": (24, 1024)}
+
+# name: (layers, width, width of the tables, width of the generator)
+ELECTRA = {"small": (12, 256, 128, 64), "base": (12, 768, 768, 256), "large": (24, 1024, 1024, 256)}
 
 BERT_SMALL = tuple((layers, width) for layers in (2, 4, 6, 8, 10, 12) for width in (128, 256, 512, 768))
 
@@ -27,4 +32,20 @@ def roberta(layers: int, width: int) -> BertConfig:
         activation="gelu_erf",
         norm_epsilon=1e-5,
         init="normal",
+    )
+
+
+def electra(layers: int, width: int, embedding: int, generator_width: int) -> ElectraConfig:
+    """An ELECTRA of google-research/electra (configure_pretraining.py, util/training_utils.py): both networks equally deep, an inner
+    width of 4 · width; the discriminator's heads are 64 wide as the generator's."""
+    return ElectraConfig(
+        width=width,
+        layers=layers,
+        heads=width // 64,
+        feed_forward=4 * width,
+        embedding=embedding,
+        generator_width=generator_width,
+        generator_layers=layers,
+        generator_heads=generator_width // 64,
+        generator_feed_forward=4 * generator_width,
     )

@@ -3,5 +3,6 @@
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
+from jaxenc.objectives.rtd import RtdConfig
 
-OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig, HeadsConfig)}
+OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig, RtdConfig, HeadsConfig)}

@@ -1,6 +1,7 @@
 """An encoder with heads on it, as objectives use them: their parameters, the hidden states, and what each head says of them.
 
-Heads go by their names in the parameter tree: `pooler`, `mlm`, and the classifiers `next_sentence`, `classifier`, `tags`, `spans`.
+Heads go by their names in the parameter tree: `pooler`, `mlm`, `rtd`, and the classifiers `next_sentence`, `classifier`, `tags`,
+`spans`.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,16 +11,24 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import rng
+from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import padded
-from jaxenc.layers.heads import Classifier, MlmHead, Pooler
+from jaxenc.layers.heads import Classifier, MlmHead, Pooler, RtdHead
+from jaxenc.models import bert, electra
 from jaxenc.models.bert import Bert, BertConfig
+from jaxenc.models.electra import Electra, ElectraConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-Heads = Mapping[str, Pooler | MlmHead | Classifier]
+# What heads can sit on: called alike, with `config`, `execution`, `width` of the hidden states and `table_width`.
+EncoderConfig = BertConfig | ElectraConfig
+Encoder = Bert | Electra
+# What BERT has; `HeadsConfig` documents the others.
+POOLER = "tanh"
+Heads = Mapping[str, Pooler | MlmHead | RtdHead | Classifier]
 
 # Classifiers of a whole text read the pooler's vector; the others read the hidden state of every token.
 ON_POOLED = ("next_sentence", "classifier")
@@ -27,39 +36,57 @@ ON_POOLED = ("next_sentence", "classifier")
 DROPPED_OUT = ("classifier", "tags")
 
 
-def made(names: Collection[str], model: BertConfig, execution: Execution, labels: int = 0) -> Heads:
-    """The heads `names` for an encoder of `model`. labels: the number of classes of `classifier` and of `tags`."""
-    init, out = model.initializer, {}
+def opened(heads: Collection[str], model: EncoderConfig, execution: Execution) -> Encoder:
+    """The encoder of `model` that has these heads: of an ELECTRA the generator for `mlm`, the discriminator for all others and for none.
+
+    Raises UserError where heads of both networks are asked for, and for a generator alone with tables of its own.
+    """
+    if isinstance(model, BertConfig):
+        return Bert(model, execution)
+    if "mlm" in heads and len(heads) > 1:
+        others = ", ".join(name for name in heads if name != "mlm")
+        raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
+    if "mlm" in heads and model.sharing != "embeddings":
+        raise UserError(f"model.sharing is {model.sharing}: a generator alone has no one to share with, set it to embeddings")
+    return Electra(model, "generator" if "mlm" in heads else "discriminator", execution)
+
+
+def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activation: str = POOLER) -> Heads:
+    """The heads `names` for an encoder. labels: the number of classes of `classifier` and of `tags`."""
+    model, execution, out = encoder.config, encoder.execution, {}
+    init = model.initializer
     for name in names:
         if name == "pooler":
-            out[name] = Pooler(model.width, init, execution)
+            out[name] = Pooler(encoder.width, pooler_activation, init, execution)
         elif name == "mlm":
-            out[name] = MlmHead(model.vocab_size, model.width, model.activation, model.norm_epsilon, init, execution)
+            out[name] = MlmHead(model.vocab_size, encoder.table_width, model.activation, model.norm_epsilon, init, execution)
+        elif name == "rtd":
+            out[name] = RtdHead(encoder.width, model.activation, init, execution)
         else:
             out[name] = Classifier(labels if name in ("classifier", "tags") else 2, init, execution)
     return out
 
 
-def init(encoder: Bert, heads: Heads, key: Array) -> Tree:
+def init(encoder: Encoder, heads: Heads, key: Array) -> Tree:
     """Parameters of the encoder and, under its name, of each head; boxed with axis names, drawn part by part."""
     config, row = encoder.config, jax.ShapeDtypeStruct((1, 2), jnp.int32)
     lengths = Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
     params = dict(encoder.lazy_init(rng.part(key, "encoder"), row, row, row, lengths, None)["params"])
-    hidden = jax.ShapeDtypeStruct((1, 1, config.width), encoder.execution.policy.compute)
-    table = jax.ShapeDtypeStruct((padded(config.vocab_size), config.width), jnp.float32)
+    hidden = jax.ShapeDtypeStruct((1, 1, encoder.width), encoder.execution.policy.compute)
+    table = jax.ShapeDtypeStruct((padded(config.vocab_size), encoder.table_width), jnp.float32)
     for name, head in heads.items():
         inputs = (hidden, table) if name == "mlm" else (hidden,)
         params[name] = head.lazy_init(rng.part(key, name), *inputs)["params"]
     return params
 
 
-def hidden(encoder: Bert, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
+def hidden(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
     """The last layer, [batch, length, width] in the compute dtype, of rows whose padding is at their end; noise: None without dropout."""
     visible = Visible.by_lengths(jnp.sum(example["segments"] > 0, axis=1))
     return encoder.apply({"params": params}, example["tokens"], example["types"], example["positions"], visible, noise)
 
 
-def outputs(encoder: Bert, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
     inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
@@ -70,7 +97,7 @@ def outputs(encoder: Bert, heads: Heads, params: Tree, example: Mapping[str, Arr
 
 
 def pool_and_classify(heads: Heads, params: Tree, hidden: Array, noise: Keys | None, rate: float) -> dict[str, Array]:
-    """{`pooled`: [batch, width], and the logits of each classifier under its name} from the last layer [batch, length, width].
+    """{`pooled`: [batch, width], and under its name the logits of each head but `mlm`} from the last layer [batch, length, width].
 
     rate: of the dropout on what classifiers read, where `noise` is given.
     """
@@ -88,3 +115,10 @@ def pool_and_classify(heads: Heads, params: Tree, hidden: Array, noise: Keys | N
 def mlm_logits(head: MlmHead, params: Tree, hidden: Array) -> Array:
     """float32 [..., padded vocabulary] for hidden states [..., width]; the head is tied to the token table."""
     return head.apply({"params": params["mlm"]}, hidden, params["embeddings"]["token"]["table"])
+
+
+def forward_flops(encoder: Encoder, length: int) -> float:
+    """FLOPs of the encoder's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+    if isinstance(encoder, Electra):
+        return electra.forward_flops(encoder.config, encoder.network, length)
+    return bert.forward_flops(encoder.config, length)

@@ -10,31 +10,35 @@ from jax import Array
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.models.bert import Bert, BertConfig, forward_flops
+from jaxenc.layers import activation
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.encoder import Encoder, EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-NAMES = ("pooler", "mlm", "next_sentence", "classifier", "tags", "spans")
+NAMES = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
 
 # The batch fields that hold what a head should have said. The other heads have no loss here.
 LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")}
 
 
 @dataclasses.dataclass(frozen=True)
-class HeadsConfig(ObjectiveConfig[BertConfig]):
+class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     """heads: any of NAMES. `classifier` and `next_sentence` read the pooler's vector and need `pooler`; RoBERTa's classification head
     (dense, tanh, out_proj on the first token) is `pooler` and `classifier`.
 
-    labels: the names of the classes, for `classifier` and `tags`.
+    labels: the names of the classes, for `classifier` and `tags`. pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of
+    the classification head that transformers gives ELECTRA (dense, GELU, out_proj); google-research/electra has no such layer.
+    An ELECTRA is the network that has these heads: the generator for `mlm`, which stands alone, the discriminator for all others.
     Raises UserError for heads that do not go together.
     """
 
     kind: ClassVar[str] = "heads"
     heads: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    pooler_activation: str = encoders.POOLER
 
     def __post_init__(self) -> None:
         for name in self.heads:
@@ -48,13 +52,16 @@ class HeadsConfig(ObjectiveConfig[BertConfig]):
             raise UserError("objective.labels names a class twice: every class has a name of its own")
         if not self.labels and {"classifier", "tags"} & set(self.heads):
             raise UserError("objective.labels is empty: name the classes of the classifier or the tags")
+        activation.check(self.pooler_activation, "objective.pooler_activation")
 
-    def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Heads":
+    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Heads":
         """The objective; no number of it depends on the vocabulary, the length or the predictions."""
-        heads = encoders.made([name for name in NAMES if name in self.heads], model, execution, len(self.labels))
+        names = [name for name in NAMES if name in self.heads]
+        encoder = encoders.opened(names, model, execution)
+        heads = encoders.made(names, encoder, len(self.labels), self.pooler_activation)
         # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
         coef = {name: 1.0 for name in heads if name in LABELS and heads[name].classes > 1}
-        return Heads(Bert(model, execution), heads, coef)
+        return Heads(encoder, heads, coef)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Heads(Objective):
     Parameters: the encoder's own, and each head's under its name.
     """
 
-    encoder: Bert
+    encoder: Encoder
     heads: encoders.Heads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
     coef: Mapping[str, float]
 
@@ -106,10 +113,10 @@ class Heads(Objective):
         return encoders.outputs(self.encoder, self.heads, params, example)
 
     def flops(self, length: int) -> float:
-        width = self.encoder.config.width
+        width = self.encoder.width
         heads = 2.0 * width * width if "pooler" in self.heads else 0.0
         heads += sum(2.0 * width * self.heads[name].classes * (1 if name in encoders.ON_POOLED else length) for name in self.coef)
-        return 3 * (forward_flops(self.encoder.config, length) + heads)
+        return 3 * (encoders.forward_flops(self.encoder, length) + heads)
 
 
 def _counted(name: str, example: Mapping[str, Array]) -> Array:

@@ -16,3 +16,18 @@ def cross_entropy(logits: Array, labels: Array, weights: Array) -> tuple[Array, 
     correct = label_logits >= jnp.max(logits, axis=-1)
     weights = weights.astype(jnp.float32)
     return jnp.sum(losses * weights), jnp.sum(correct * weights)
+
+
+def binary_cross_entropy(logits: Array, labels: Array, weights: Array) -> Array:
+    """Sum of weighted negative log-likelihoods of `labels`, 0 or 1, under sigmoid(logits); a float32 scalar.
+
+    logits: float32 [...]; labels: i32 [...]; weights: i32 or f32 [...]. Finite for any finite logit.
+    """
+    losses = jax.nn.softplus(logits) - labels * logits
+    return jnp.sum(losses * weights.astype(jnp.float32))
+
+
+def entropy(logits: Array, weights: Array) -> Array:
+    """Weighted sum of the entropies, in nats, of softmax(logits) float32 [..., classes]; a float32 scalar without a gradient."""
+    log_p = jax.nn.log_softmax(jax.lax.stop_gradient(logits), axis=-1)
+    return jnp.sum(-jnp.sum(jnp.exp(log_p) * log_p, axis=-1) * weights.astype(jnp.float32))

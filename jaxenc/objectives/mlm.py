@@ -14,12 +14,12 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import MlmHead
-from jaxenc.models.bert import Bert, BertConfig, forward_flops
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.corrupt import tokens as token_masking
 from jaxenc.objectives.corrupt.tokens import TokenMasking
+from jaxenc.objectives.encoder import Encoder, EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -31,7 +31,7 @@ CHOICES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class MlmConfig(ObjectiveConfig[BertConfig]):
+class MlmConfig(ObjectiveConfig[EncoderConfig]):
     """What a recipe chooses. BERT's code is google-research/bert:create_pretraining_data.py, RoBERTa's is
     facebookresearch/fairseq:fairseq/data/mask_tokens_dataset.py.
 
@@ -82,17 +82,17 @@ class MlmConfig(ObjectiveConfig[BertConfig]):
             replacements=replacements,
         )
 
-    def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
-        """The objective at one row length."""
-        heads = encoders.made(("mlm",), model, execution)
-        return Mlm(Bert(model, execution), heads["mlm"], self.masking(vocabulary, length, max_predictions))
+    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
+        """The objective at one row length; of an ELECTRA it is the generator's."""
+        encoder = encoders.opened(("mlm",), model, execution)
+        return Mlm(encoder, encoders.made(("mlm",), encoder)["mlm"], self.masking(vocabulary, length, max_predictions))
 
 
 @dataclasses.dataclass(frozen=True)
 class Mlm(Objective):
     """Predicts the masked tokens of one text. Parameters: the encoder's own, and `mlm` for the head."""
 
-    encoder: Bert
+    encoder: Encoder
     head: MlmHead
     masking: TokenMasking
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
@@ -128,8 +128,8 @@ class Mlm(Objective):
         return encoders.outputs(self.encoder, self.heads, params, example)
 
     def flops(self, length: int) -> float:
-        config = self.encoder.config
-        return 3 * (forward_flops(config, length) + head_flops(config.width, config.vocab_size, self.masking.predictions))
+        head = head_flops(self.encoder.width, self.encoder.table_width, self.encoder.config.vocab_size, self.masking.predictions)
+        return 3 * (encoders.forward_flops(self.encoder, length) + head)
 
     def logits(self, params: Tree, hidden: Array, at: Array) -> Array:
         """float32 [batch, predictions, padded vocabulary] at the positions `at`, i32 [batch, predictions]."""
@@ -138,12 +138,15 @@ class Mlm(Objective):
 
     def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
-        logits = self.logits(params, hidden, example["masked_at"])
+        return self.score(self.logits(params, hidden, example["masked_at"]), example)
+
+    def score(self, logits: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
+        """(sum of losses, metrics) of the logits at the predicted positions."""
         loss, correct = losses.cross_entropy(logits, example["masked_ids"], example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)
         return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **token_masking.statistics(example)}
 
 
-def head_flops(width: int, vocab_size: int, predictions: int) -> float:
+def head_flops(width: int, table_width: int, vocab_size: int, predictions: int) -> float:
     """Multiply-adds, two FLOPs each, of the dense layer and the vocabulary projection of one row's predictions, forward."""
-    return 2.0 * predictions * width * (width + vocab_size)
+    return 2.0 * predictions * table_width * (width + vocab_size)

@@ -10,10 +10,10 @@ from jax import Array
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import Classifier, Pooler
-from jaxenc.models.bert import BertConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, Sums
+from jaxenc.objectives.encoder import EncoderConfig
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -25,9 +25,9 @@ class PairConfig(MlmConfig):
 
     kind: ClassVar[str] = "mlm_nsp"
 
-    def build(self, model: BertConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Pair":
+    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Pair":
         mlm = super().build(model, vocabulary, execution, length, max_predictions)
-        heads = encoders.made(("pooler", "next_sentence"), model, execution)
+        heads = encoders.made(("pooler", "next_sentence"), mlm.encoder)
         return Pair(mlm, heads["pooler"], heads["next_sentence"])
 
 
@@ -77,7 +77,7 @@ class Pair(Objective):
         return encoders.outputs(self.mlm.encoder, self.heads, params, example)
 
     def flops(self, length: int) -> float:
-        width = self.mlm.encoder.config.width
+        width = self.mlm.encoder.width
         return self.mlm.flops(length) + 3 * 2.0 * width * (width + 2)
 
 

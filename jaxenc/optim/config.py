@@ -8,7 +8,7 @@ from jaxenc.errors import UserError
 CHOICES = {
     "name": ("adamw", "lamb"),
     "schedule": ("linear", "square_root", "constant"),
-    "origin": ("warmup_end", "step_zero"),
+    "origin": ("warmup_end", "step_zero", "step_zero_ramp"),
     "epsilon_added": ("after_correction", "before_correction"),
 }
 
@@ -21,7 +21,8 @@ class OptimConfig:
     lr: the rate at the end of the warm-up; warmup: steps of linear warm-up from 0.
     schedule: `linear` or `square_root` decay to 0 at the last step, or `constant` after the warm-up.
     origin: where the decay starts. `warmup_end` is fairseq's (RoBERTa) and XLNet's; `step_zero` is BERT's and NVIDIA's: the warm-up
-        replaces the first steps of a decay that runs from step 0, so the rate drops at its end by the share already decayed.
+        replaces the first steps of a decay that runs from step 0, so the rate drops at its end by the share already decayed;
+        `step_zero_ramp` is ELECTRA's: the decay from step 0 times the ramp of the warm-up.
     bias_correction: divide the moments by 1 - beta^t, as Adam's paper does; False is the original BERT, ELECTRA and ALBERT.
     epsilon_added: to the root of the second moment `after_correction` of its bias, as Adam's paper (algorithm 1) and most libraries do,
         or `before_correction`, as fairseq does (fairseq/optim/adam.py), whose epsilon weighs more in the first steps.

@@ -17,7 +17,8 @@ def learning_rate(config: OptimConfig, lr: float, warmup: int, steps: int) -> Ca
     Below `warmup` it is lr · step / warmup, so the first update of a warm-up has the rate 0. From there it is lr · left^power, where
     `left` falls linearly to 0 at `steps` and stays there; it is 1 at `warmup` under the origin `warmup_end`
     (facebookresearch/fairseq:fairseq/optim/lr_scheduler/polynomial_decay_schedule.py, end rate 0) and 1 at step 0 under `step_zero`
-    (google-research/bert:optimization.py). `square_root` from `step_zero` is NVIDIA's rule for LAMB
+    (google-research/bert:optimization.py). Under `step_zero_ramp` the whole of the decay from step 0 is multiplied by the ramp
+    min(1, step / warmup) (google-research/electra:model/optimization.py). `square_root` from `step_zero` is NVIDIA's rule for LAMB
     (NVIDIA/DeepLearningExamples:PyTorch/LanguageModeling/BERT/schedulers.py, PolyWarmUpScheduler), which counts its steps from 1.
     """
     power = POWERS[config.schedule]
@@ -28,6 +29,8 @@ def learning_rate(config: OptimConfig, lr: float, warmup: int, steps: int) -> Ca
     def rate(step: Array) -> Array:
         left = jnp.maximum(steps - step, 0).astype(jnp.float32) / span
         ramp = step.astype(jnp.float32) / max(warmup, 1)
-        return jnp.float32(lr) * jnp.where(step < warmup, ramp, left**power)
+        decay = left**power
+        warming = ramp * decay if config.origin == "step_zero_ramp" else ramp
+        return jnp.float32(lr) * jnp.where(step < warmup, warming, decay)
 
     return rate

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-WIDTH, INNER, LAYERS, VOCAB, ROWS, LABELS = 8, 12, 2, 131, 16, 3
+WIDTH, INNER, LAYERS, VOCAB, ROWS, LABELS, EMBEDDING = 8, 12, 2, 131, 16, 3, 6
 CODES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64"}
 
 
@@ -17,17 +17,17 @@ def _dense(name: str, inputs: int, outputs: int) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
 
 
-def _norm(name: str) -> dict[str, tuple[int, ...]]:
-    return {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
+def _norm(name: str, width: int = WIDTH) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
 
 
-def encoder(base: str, types: int) -> dict[str, tuple[int, ...]]:
-    """{name: shape} of BertModel or RobertaModel without a pooler."""
+def encoder(base: str, types: int, embedding: int = WIDTH) -> dict[str, tuple[int, ...]]:
+    """{name: shape} of BertModel or RobertaModel without a pooler, and of ElectraModel without a projection."""
     out: dict[str, tuple[int, ...]] = {
-        f"{base}embeddings.word_embeddings.weight": (VOCAB, WIDTH),
-        f"{base}embeddings.position_embeddings.weight": (ROWS, WIDTH),
-        f"{base}embeddings.token_type_embeddings.weight": (types, WIDTH),
-        **_norm(f"{base}embeddings.LayerNorm"),
+        f"{base}embeddings.word_embeddings.weight": (VOCAB, embedding),
+        f"{base}embeddings.position_embeddings.weight": (ROWS, embedding),
+        f"{base}embeddings.token_type_embeddings.weight": (types, embedding),
+        **_norm(f"{base}embeddings.LayerNorm", embedding),
     }
     for n in range(LAYERS):
         layer = f"{base}encoder.layer.{n}"
@@ -41,6 +41,8 @@ def encoder(base: str, types: int) -> dict[str, tuple[int, ...]]:
 
 def shapes(architecture: str) -> dict[str, tuple[int, ...]]:
     """{name: shape} of the tensors that a class of transformers saves."""
+    if architecture.startswith("Electra"):
+        return electra(architecture.removeprefix("Electra"))
     family = "roberta" if architecture.startswith("Roberta") else "bert"
     kind = architecture.removeprefix("Roberta").removeprefix("Bert")
     base, types = "" if kind == "Model" else f"{family}.", 1 if family == "roberta" else 2
@@ -70,8 +72,28 @@ def shapes(architecture: str) -> dict[str, tuple[int, ...]]:
     return {**encoder(base, types), **heads[kind]}
 
 
+def electra(kind: str, embedding: int = EMBEDDING) -> dict[str, tuple[int, ...]]:
+    """{name: shape} of the tensors that the class Electra + `kind` saves."""
+    base, generator, discriminator = "" if kind == "Model" else "electra.", "generator_predictions", "discriminator_predictions"
+    heads = {
+        "Model": {},
+        "ForMaskedLM": {
+            **_norm(f"{generator}.LayerNorm", embedding),
+            **_dense(f"{generator}.dense", WIDTH, embedding),
+            "generator_lm_head.bias": (VOCAB,),
+        },
+        "ForPreTraining": {**_dense(f"{discriminator}.dense", WIDTH, WIDTH), **_dense(f"{discriminator}.dense_prediction", WIDTH, 1)},
+        "ForSequenceClassification": {**_dense("classifier.dense", WIDTH, WIDTH), **_dense("classifier.out_proj", WIDTH, LABELS)},
+        "ForTokenClassification": _dense("classifier", WIDTH, LABELS),
+        "ForQuestionAnswering": _dense("qa_outputs", WIDTH, 2),
+    }
+    project = _dense(f"{base}embeddings_project", embedding, WIDTH) if embedding != WIDTH else {}
+    return {**encoder(base, 2, embedding), **project, **heads[kind]}
+
+
 KINDS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 BERTS = ("BertForPreTraining", "BertForNextSentencePrediction")
+ELECTRAS = tuple(f"Electra{kind}" for kind in (*KINDS, "ForPreTraining"))
 ARCHITECTURES = (*(family + kind for family in ("Bert", "Roberta") for kind in KINDS), *BERTS)
 
 
@@ -83,7 +105,7 @@ def tensors(architecture: str, seed: int = 0) -> dict[str, np.ndarray]:
 
 def config(architecture: str) -> dict[str, Any]:
     """config.json as save_pretrained writes it, the fields that matter and some that do not."""
-    family = "roberta" if architecture.startswith("Roberta") else "bert"
+    family = next(family for family in ("bert", "roberta", "electra") if architecture.lower().startswith(family))
     special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2} if family == "roberta" else {"pad_token_id": 0}
     return {
         "architectures": [architecture],
@@ -107,6 +129,7 @@ def config(architecture: str) -> dict[str, Any]:
         "transformers_version": "5.24.0",
         "vocab_size": VOCAB,
         **special,
+        **({"embedding_size": EMBEDDING} if family == "electra" else {}),
     }
 
 

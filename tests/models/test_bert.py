@@ -15,8 +15,9 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
+from jaxenc.layers.embeddings import Embeddings
 from jaxenc.layers.heads import NEVER, Classifier, MlmHead, Pooler
-from jaxenc.models.bert import Bert, BertConfig, Embeddings
+from jaxenc.models.bert import Bert, BertConfig
 from jaxenc.precision import policy
 from tests.models import reference_bert as reference
 
@@ -27,7 +28,7 @@ EXACT = Execution(policy("float32"), "xla", "none", False)
 
 def modules(config, execution=EXACT):
     heads = {
-        "pooler": Pooler(config.width, config.initializer, execution),
+        "pooler": Pooler(config.width, "tanh", config.initializer, execution),
         "mlm": MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.initializer, execution),
         "nsp": Classifier(2, config.initializer, execution),
     }
@@ -126,7 +127,7 @@ def test_positions_start_after_the_pad_id_and_512_are_usable(pad, length):
     assert params["position"]["table"].shape[0] == 512 + pad + 1
     tokens = np.random.default_rng(2).integers(5, 149, (2, length)).astype(np.int32)
     types, positions = np.zeros_like(tokens), np.tile(np.arange(length, dtype=np.int32), (2, 1))
-    got = jax.jit(Embeddings(config, EXACT).apply)({"params": params}, tokens, types, positions, None)
+    got = jax.jit(Embeddings(config.embeddings, EXACT).apply)({"params": params}, tokens, types, positions, None)
     wide = jax.tree.map(np.float64, params)
     total = wide["token"]["table"][tokens] + wide["position"]["table"][positions + pad + 1] + wide["type"]["table"][0]
     np.testing.assert_allclose(got, reference.layer_norm(total, wide["norm"], 1e-5), rtol=0, atol=1e-5)

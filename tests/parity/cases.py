@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxenc.data.batch import Batch
 
-VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1}
+VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0}
 LENGTHS = (11, 7, 2)
 GOLDEN = Path(__file__).parents[1] / "golden" / "hf"
 
@@ -23,14 +23,25 @@ class Case:
 
     @property
     def family(self) -> str:
-        return "roberta" if self.architecture.startswith("Roberta") else "bert"
+        return next(family for family in PAD if self.architecture.lower().startswith(family))
 
     @property
     def activations(self) -> tuple[str, ...]:
-        """transformers' names; its RoBERTa has the erf form in the masked-token head whatever is configured."""
-        return ("gelu",) if self.architecture == "RobertaForMaskedLM" else ("gelu", "gelu_new")
+        """transformers' names; its RoBERTa and ELECTRA have the erf form in the masked-token head whatever is configured."""
+        return ("gelu",) if self.architecture in ("RobertaForMaskedLM", "ElectraForMaskedLM") else ("gelu", "gelu_new")
 
 
+def _heads(family: str) -> tuple[Case, ...]:
+    """The architectures that every family has."""
+    return (
+        Case(f"{family}ForMaskedLM", ("labels",), {"mlm": "logits"}),
+        Case(f"{family}ForSequenceClassification", ("labels",), {"classifier": "logits"}),
+        Case(f"{family}ForTokenClassification", ("labels",), {"tags": "logits"}),
+        Case(f"{family}ForQuestionAnswering", ("start_positions", "end_positions"), {"spans": "start_logits end_logits"}),
+    )
+
+
+# The order gives the seeds of the golden arrays: what is new comes last.
 CASES = {
     case.architecture: case
     for case in (
@@ -40,17 +51,12 @@ CASES = {
             ("labels", "next_sentence_label"),
             {"mlm": "prediction_logits", "next_sentence": "seq_relationship_logits"},
         ),
-        *(
-            case
-            for family in ("Bert", "Roberta")
-            for case in (
-                Case(f"{family}ForMaskedLM", ("labels",), {"mlm": "logits"}),
-                Case(f"{family}ForSequenceClassification", ("labels",), {"classifier": "logits"}),
-                Case(f"{family}ForTokenClassification", ("labels",), {"tags": "logits"}),
-                Case(f"{family}ForQuestionAnswering", ("start_positions", "end_positions"), {"spans": "start_logits end_logits"}),
-            )
-        ),
+        *_heads("Bert"),
+        *_heads("Roberta"),
         Case("RobertaModel", (), {"pooled": "pooler_output"}),
+        *_heads("Electra"),
+        Case("ElectraModel", (), {}),
+        Case("ElectraForPreTraining", (), {"rtd": "logits"}),
     )
 }
 
@@ -62,13 +68,13 @@ def golden(architecture: str, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
-    """transformers' arguments, int64: rows of an odd length padded on the right, two types for BERT, and the labels of the architecture."""
+    """transformers' arguments, int64: rows of an odd length padded on the right, two types but for RoBERTa, and the labels of the architecture."""
     random = np.random.default_rng(seed)
     rows, length = len(LENGTHS), max(LENGTHS)
     mask = (np.arange(length) < np.array(LENGTHS)[:, None]).astype(np.int64)
     words = random.integers(5, VOCAB, (rows, length))
     out = {"input_ids": np.where(mask == 1, words, PAD[case.family]), "attention_mask": mask}
-    if case.family == "bert":
+    if case.family != "roberta":
         out["token_type_ids"] = mask * (np.arange(length) >= np.array(LENGTHS)[:, None] // 2)
     counted = mask * (random.random((rows, length)) < 0.4)
     counted[:, 0] = 1

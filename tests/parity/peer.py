@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from tests.parity.cases import LABELS, PAD, VOCAB, Case
 
 torch.set_num_threads(1)
-WIDTH, LAYERS, POSITIONS = 8, 2, 14
+WIDTH, LAYERS, POSITIONS, EMBEDDING = 8, 2, 14, 6
 
 
 def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
@@ -23,7 +23,7 @@ def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
     it is the true gradient, as google-research/bert computes it.
     """
     roberta = case.family == "roberta"
-    config = getattr(transformers, "RobertaConfig" if roberta else "BertConfig")(
+    config = getattr(transformers, f"{case.family.capitalize()}Config")(
         vocab_size=VOCAB,
         hidden_size=WIDTH,
         num_hidden_layers=LAYERS,
@@ -35,6 +35,7 @@ def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
         layer_norm_eps=1e-5 if roberta else 1e-12,
         pad_token_id=PAD[case.family],
         num_labels=2 if "spans" in case.logits else LABELS,
+        **({"embedding_size": EMBEDDING} if case.family == "electra" else {}),
     )
     model = getattr(transformers, case.architecture)(config).eval()
     random = np.random.default_rng(seed)

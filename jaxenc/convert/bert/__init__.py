@@ -65,4 +65,4 @@ def _import(
     return Import(configs.run_of(model, heads, labels), names.entries(model, heads, layout), names.skipped(layout, heads))
 
 
-BERT = Family(read, write, Google("bert_config.json", read_google))
+BERT = Family(read, write, Google("bert/", "bert_config.json", read_google))

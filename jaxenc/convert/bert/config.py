@@ -1,14 +1,15 @@
 """BERT's and RoBERTa's config.json, as transformers writes it, from and to a Run."""
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxenc import config as configs
 from jaxenc.convert.family import class_of
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+from jaxenc.models.base import ModelConfig
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
@@ -16,6 +17,7 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.run import Run
 
+M = TypeVar("M", bound=ModelConfig)
 CLASSES = {"bert": "Bert", "roberta": "Roberta"}
 # Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is
 # taken; a file may hold more than its class uses.
@@ -62,12 +64,17 @@ MOST_CLASSES, LARGEST_NUMBER = 1_000_000, (1 << 31) - 1
 
 def column_of(data: Mapping[str, Any], where: Path) -> str:
     """The column of the table of names, bert or roberta, that a config.json follows. Raises UserError for what we do not compute."""
+    only_encoders(data, where)
+    return "bert" if data["model_type"] == "bert" else "roberta"
+
+
+def only_encoders(data: Mapping[str, Any], where: Path) -> None:
+    """Raises UserError for what BERT's relatives can be in transformers and are not here."""
     if data.get("position_embedding_type", "absolute") != "absolute":
         raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")
     for flag in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
         if data.get(flag):
             raise UserError(f"{where}: {flag} is set: only encoders can be converted")
-    return "bert" if data["model_type"] == "bert" else "roberta"
 
 
 def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
@@ -75,20 +82,31 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
 
     column: bert, roberta or google. Raises UserError, which begins with `where`, for an activation or a number that we do not have.
     """
-    known = GOOGLE_ACTIVATIONS if column == "google" else ACTIVATIONS
-    activation = data.get("hidden_act", "gelu")
-    if not isinstance(activation, str) or activation not in known:
-        raise UserError(f"{where}: hidden_act is {activation!r}: {', '.join(known)} can be converted")
+    values = sizes(data, FIELDS, GOOGLE_ACTIVATIONS if column == "google" else ACTIVATIONS, where)
     rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
     if type(rows) is not int or type(pad) is not int or pad < (0 if column == "roberta" else -1):
         raise UserError(f"{where}: max_position_embeddings is {rows!r} and pad_token_id {pad!r}: both are whole numbers, 0 at least")
-    for name in (*FIELDS.values(), "max_position_embeddings"):
+    return built(BertConfig, {**values, "positions": rows - pad - 1, "first_position": pad + 1}, where)
+
+
+def sizes(data: Mapping[str, Any], fields: Mapping[str, str], activations: Mapping[str, str], where: Path) -> dict[str, Any]:
+    """{our field: value} of what `data` has of `fields`, {ours: theirs}, and the activation.
+
+    activations: {their name: ours}. Raises UserError for another activation and for a number that is no array's.
+    """
+    activation = data.get("hidden_act", "gelu")
+    if not isinstance(activation, str) or activation not in activations:
+        raise UserError(f"{where}: hidden_act is {activation!r}: {', '.join(activations)} can be converted")
+    for name in (*fields.values(), "max_position_embeddings"):
         if isinstance(data.get(name), int | float) and data[name] > LARGEST_NUMBER:
             raise UserError(f"{where}: {name} is {data[name]}: no array is that large, mend it")
-    values = {ours: data[theirs] for ours, theirs in FIELDS.items() if theirs in data}
-    values |= {"activation": known[activation], "positions": rows - pad - 1, "first_position": pad + 1}
+    return {**{ours: data[theirs] for ours, theirs in fields.items() if theirs in data}, "activation": activations[activation]}
+
+
+def built(cls: type[M], values: Mapping[str, Any], where: Path) -> M:
+    """The config of a model from its fields. Raises UserError, which begins with `where`, for a number that it does not take."""
     try:
-        return configs.from_dict(BertConfig, values, "model")
+        return configs.from_dict(cls, values, "model")
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
 
@@ -135,6 +153,8 @@ def refuse(model: BertConfig, heads: Collection[str], column: str, where: str | 
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' RoBERTa has gelu_erf in its head whatever is set")
     if column == "roberta" and "next_sentence" in heads:
         raise UserError(f"{where}: transformers' RoBERTa has no next-sentence head: train one with model.first_position 0 for that")
+    if "rtd" in heads:
+        raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
     if {"classifier", "tags"} <= set(heads):
         raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
 
@@ -165,6 +185,10 @@ def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None)
     if column == "roberta" and vocabulary:
         data |= {"bos_token_id": vocabulary.cls, "eos_token_id": vocabulary.sep}
     if isinstance(run.objective, HeadsConfig) and run.objective.labels:
-        labels = run.objective.labels
-        data |= {"id2label": {str(i): name for i, name in enumerate(labels)}, "label2id": {name: i for i, name in enumerate(labels)}}
+        data |= labels_json(run.objective.labels)
     return data, outputs
+
+
+def labels_json(labels: Sequence[str]) -> dict[str, Any]:
+    """The names of the classes as transformers' config.json has them."""
+    return {"id2label": {str(i): name for i, name in enumerate(labels)}, "label2id": {name: i for i, name in enumerate(labels)}}

@@ -5,7 +5,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from jaxenc.convert.key_map import IDENTITY, TRANSPOSE, Entry, rows
+from jaxenc.convert import leaves
+from jaxenc.convert.key_map import Entry
 from jaxenc.convert.tensor import Tensor
 from jaxenc.layers.stack import layer_name
 from jaxenc.models.bert import BertConfig
@@ -15,7 +16,7 @@ NONE = "-"
 
 
 class Part(NamedTuple):
-    """A group of leaves: the head that it belongs to ('' for the encoder), our path, their names, and its kind, one of LEAVES.
+    """A group of leaves: the head that it belongs to ('' for the encoder), our path, their names, and its kind, one of `leaves.LEAVES`.
 
     bert, roberta: in transformers, NONE where it has no such model; google: in google-research/bert's checkpoints. `{n}` is a layer's
     number, `{layer}` our name for it. The encoder and the pooler stand behind a base that differs from file to file.
@@ -57,16 +58,6 @@ PARTS = (
     Part("spans", "spans/dense", "qa_outputs", "qa_outputs", "cls/squad/", "output"),
 )
 
-# Leaves of each kind of part: (ours, in transformers, in google-research/bert), and how transformers' and google's are turned.
-# google-research's own `output_weights` are [classes, width] and its kernels [in, out]; torch's weights are all [out, in].
-LEAVES = {
-    "dense": (("/kernel", ".weight", "/kernel", TRANSPOSE, IDENTITY), ("/bias", ".bias", "/bias", IDENTITY, IDENTITY)),
-    "output": (("/kernel", ".weight", "output_weights", TRANSPOSE, TRANSPOSE), ("/bias", ".bias", "output_bias", IDENTITY, IDENTITY)),
-    "norm": (("/scale", ".weight", "/gamma", IDENTITY, IDENTITY), ("/bias", ".bias", "/beta", IDENTITY, IDENTITY)),
-    "table": (("", ".weight", "", IDENTITY, IDENTITY),),
-    "vocabulary": (("", ".weight", "", IDENTITY, IDENTITY),),
-    "bias": (("", "", "", IDENTITY, IDENTITY),),
-}
 # What transformers may hold twice, since its decoder is tied.
 COPIES = {
     "bert": {"embeddings/token/table": "cls.predictions.decoder.weight", "mlm/bias": "cls.predictions.decoder.bias"},
@@ -113,16 +104,10 @@ def _of_part(part: Part, config: BertConfig, layout: Layout, classifies: bool) -
     if classifies and part.head == "pooler" and layout.column == "roberta":
         # RoBERTa's classification head has a dense layer of its own, which is what a pooler is; the encoder's pooler is not used.
         base, name = "", "classifier.dense"
+    google, copies = layout.column == "google", COPIES[layout.column]
     for n in range(config.layers if "{n}" in name else 1):
-        for ours, torch, google, from_torch, from_google in LEAVES[part.kind]:
-            if part.kind == "norm" and layout.gamma:
-                torch = google.replace("/", ".")
-            suffix, transform = (google, from_google) if layout.column == "google" else (torch, from_torch)
-            path = part.ours.format(layer=layer_name(n)) + ours
-            if part.kind in ("vocabulary", "bias"):
-                transform = transform.then(rows(config.vocab_size))
-            copy = COPIES[layout.column].get(path)
-            yield Entry(base + name.format(n=n) + suffix, path, transform, (copy,) if copy else ())
+        ours, theirs = part.ours.format(layer=layer_name(n)), base + name.format(n=n)
+        yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, google, layout.gamma, copies)
 
 
 def _names_of(head: str, layout: Layout) -> list[str]:

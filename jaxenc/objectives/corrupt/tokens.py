@@ -88,8 +88,8 @@ def apply(masking: TokenMasking, drawn: Draws, tokens: Array, segments: Array) -
     masked_at = jnp.where(masked, (best & jnp.uint32((1 << place_bits) - 1)).astype(jnp.int32), 0)
     originals = tokens[masked_at]
 
-    becomes_mask = drawn.action < jnp.uint32(_threshold(masking.mask_share))
-    becomes_random = drawn.action >= jnp.uint32(_threshold(1 - masking.random_share))
+    becomes_mask = drawn.action < jnp.uint32(threshold(masking.mask_share))
+    becomes_random = drawn.action >= jnp.uint32(threshold(1 - masking.random_share))
     random_ids = jnp.asarray(masking.replacements)[drawn.replacement % len(masking.replacements)]
     becomes = jnp.where(becomes_mask, masking.mask_id, jnp.where(becomes_random, random_ids, originals))
     corrupted = tokens.at[jnp.where(masked, masked_at, length)].set(becomes, mode="drop")
@@ -101,7 +101,8 @@ def apply(masking: TokenMasking, drawn: Draws, tokens: Array, segments: Array) -
     }
 
 
-def _threshold(share: float) -> int:
+def threshold(share: float) -> int:
+    """The u32 that uniform bits lie below with probability `share`, to 2^-32."""
     return min(round(share * UINT32), UINT32 - 1)
 
 

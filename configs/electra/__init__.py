@@ -1,0 +1,26 @@
+"""ELECTRA (Clark et al. 2020) as google-research/electra trained it: what the recipes of this folder share."""
+
+from jaxenc.data.sources import DataConfig
+from jaxenc.models.electra import ElectraConfig
+from jaxenc.objectives.rtd import RtdConfig
+from jaxenc.optim.config import OptimConfig
+from jaxenc.run import Run
+from jaxenc.train.config import TrainConfig
+
+
+def published(model: ElectraConfig, steps: int, batch: int, length: int, lr: float, rate: float = 0.15) -> Run:
+    """The pretraining of configure_pretraining.py: places drawn with replacement, 85 % of the draws become [MASK], the weights 1 and 50
+    (pretrain/pretrain_helpers.py); Adam without bias correction, decay from step 0 times the ramp of the warm-up (model/optimization.py).
+
+    Three things differ: build_pretraining_dataset.py cuts most rows into two segments, and here a row is one; it may shorten a row at
+    random; and what a place drawn twice holds is one of its samples, not their mean id.
+    """
+    return Run(
+        objective=RtdConfig(
+            rate=rate, max_predictions=int((rate + 0.005) * length), mask_share=0.85, with_replacement=True, temperature=1.0
+        ),
+        model=model,
+        data=DataConfig(rows="doc_sentences", length=length),
+        train=TrainConfig(steps=steps, batch=batch),
+        optim=OptimConfig(lr=lr, warmup=10_000, origin="step_zero_ramp", bias_correction=False),
+    )

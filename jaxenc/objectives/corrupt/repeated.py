@@ -1,0 +1,32 @@
+"""Masking single tokens drawn with replacement, as google-research/electra:pretrain/pretrain_helpers.py (mask) does."""
+
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc.objectives.corrupt.tokens import Draws, TokenMasking, threshold
+
+
+def apply(masking: TokenMasking, drawn: Draws, tokens: Array, segments: Array) -> dict[str, Array]:
+    """As `tokens.apply` with the same budget, but each prediction falls on any candidate, whether or not another has fallen there.
+
+    A place that was drawn twice counts twice. Each draw of it becomes [MASK] with probability `mask_share`, so the place stays as it
+    is when no draw does. random_share has no meaning here and must be 0.
+    """
+    length = tokens.shape[0]
+    candidate = (segments > 0) & ~jnp.isin(tokens, jnp.array(masking.never_masked, jnp.int32))
+    candidates = jnp.sum(candidate)
+    sure, odds = (jnp.asarray(table)[jnp.sum(segments > 0)] for table in masking.budget(length))
+    count = jnp.where(candidates > 0, sure + (drawn.rounding < odds), 0)
+    masked = jnp.arange(masking.predictions) < count
+
+    # The remainder favours low numbers by less than length / 2^32.
+    number = drawn.selection[: masking.predictions] % jnp.maximum(candidates, 1).astype(jnp.uint32)
+    places = jnp.searchsorted(jnp.cumsum(candidate), number.astype(jnp.int32) + 1)
+    masked_at = jnp.where(masked, places, 0).astype(jnp.int32)
+    becomes_mask = masked & (drawn.action < jnp.uint32(threshold(masking.mask_share)))
+    return {
+        "tokens": tokens.at[jnp.where(becomes_mask, masked_at, length)].set(masking.mask_id, mode="drop"),
+        "masked_at": masked_at,
+        "masked_ids": jnp.where(masked, tokens[masked_at], 0),
+        "masked": masked.astype(jnp.int32),
+    }
