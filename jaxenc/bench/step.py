@@ -57,12 +57,14 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
 
 
 def random_rows(reads: Mapping[str, int], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
-    """Full rows of one segment: random ids that are text, everything else zero but positions and row numbers."""
+    """Full rows of one segment: random ids that are text, every one a word, everything else zero but positions and row numbers."""
     batch = empty([name for name in FIELDS if name in reads], rows, length)
     ids = np.setdiff1d(np.arange(vocabulary.size), vocabulary.reserved)
     batch["tokens"][:] = np.random.default_rng(0).choice(ids, (rows, length))
     batch["positions"][:] = np.arange(length)
     batch["segments"][:] = 1
+    if "word_starts" in batch:
+        batch["word_starts"][:] = 1
     if "index" in batch:
         batch["index"][:] = np.arange(rows)
     return batch

@@ -24,6 +24,7 @@ FIELDS = {
     "types": Field(("length",), "int32"),  # token type (segment A or B of a pair)
     "segments": Field(("length",), "int32"),  # 0 = padding, k = k-th packed text
     "positions": Field(("length",), "int32"),  # 0-based within its text
+    "word_starts": Field(("length",), "int32"),  # 1 where a token is the first piece of its word; specials 1, padding 0
     "index": Field((), "uint32"),  # number of the row within its epoch
     "epoch": Field((), "uint32"),
     "is_random": Field((), "int32"),  # next-sentence label: 1 when the second part comes from another document
