@@ -78,9 +78,7 @@ def statistics(example: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
     metrics = {"mask_rate": (masked, jnp.sum(real)), "padding": (places - jnp.sum(real), places)}
     if "budget" not in example:
         return metrics
-    chosen_words, chosen_spans, budget = (
-        jnp.sum(example[name]).astype(jnp.float32) for name in ("masked_words", "masked_spans", "budget")
-    )
+    chosen_words, chosen_spans, budget = (jnp.sum(example[name]).astype(jnp.float32) for name in ("masked_words", "masked_spans", "budget"))
     return {
         **metrics,
         "span_tokens": (masked, chosen_spans),

@@ -83,7 +83,7 @@ def draws(masking: Masking, key: Array, length: int) -> Draws:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What one row predicts, each i32 [predictions]. at: positions; masked: bool, where there is one; span: which chosen unit, counted from 0."""
+    """What one row predicts, each [predictions]. at: i32 positions; masked: bool, where there is one; span: i32, which of the chosen."""
 
     at: Array
     masked: Array

@@ -41,7 +41,8 @@ def _jitted(length: int, numbers: tuple, replacements: bytes):
     @jax.vmap
     def run(key, row, segments):
         drawn = rules.draws(rule, key, length)
-        return (drawn.selection, drawn.action, drawn.replacement, drawn.rounding), maskings.apply(rule, drawn, {"tokens": row, "segments": segments})
+        example = maskings.apply(rule, drawn, {"tokens": row, "segments": segments})
+        return (drawn.selection, drawn.action, drawn.replacement, drawn.rounding), example
 
     return run
 
