@@ -53,21 +53,28 @@ def objective(config: MlmConfig = PairConfig(), model: BertConfig = MODEL, lengt
 
 
 def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
-    """Rows of CLS, random words, SEP (the first `n` of those for n < 3 tokens), padding; types change half-way, labels are random."""
+    """Rows of CLS, random words, SEP (the first `n` of those for n < 3 tokens), padding; types change half-way, labels are random.
+
+    Six in ten tokens start a word, by `word_starts`.
+    """
     random = np.random.default_rng(seed)
     rows, n = len(lengths), np.array(lengths)[:, None]
     places = np.arange(length)[None]
     words = random.integers(5, VOCABULARY.size, (rows, length))
     words = np.where(places == 0, VOCABULARY.cls, np.where((places == n - 1) & (n > 2), VOCABULARY.sep, words))
     real = places < n
+    types = (real & (places > n // 2)).astype(np.int32)
+    is_random = random.integers(0, 2, rows).astype(np.int32)
+    edges = (random.random((rows, length)) < 0.6) | (places < 2) | (places == n - 1)
     return {
         "tokens": np.where(real, words, VOCABULARY.pad).astype(np.int32),
-        "types": (real & (places > n // 2)).astype(np.int32),
+        "types": types,
         "segments": real.astype(np.int32),
         "positions": np.where(real, places, 0).astype(np.int32),
         "index": np.arange(rows, dtype=np.uint32) + 1000,
         "epoch": np.zeros(rows, np.uint32),
-        "is_random": random.integers(0, 2, rows).astype(np.int32),
+        "word_starts": (real & edges).astype(np.int32),
+        "is_random": is_random,
     }
 
 

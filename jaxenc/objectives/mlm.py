@@ -17,13 +17,15 @@ from jaxenc.layers.heads import MlmHead
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
-from jaxenc.objectives.corrupt import tokens as token_masking
-from jaxenc.objectives.corrupt.tokens import TokenMasking
+from jaxenc.objectives.corrupt import masking, rule, spans
+from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.objectives.encoder import Encoder, EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
 CHOICES = {
+    "unit": tuple(masking.UNITS),
+    "action": ("token", "span"),
     "rounding": ("half_even", "stochastic"),
     "candidates": ("text", "all"),
     "replacements": ("text", "all", "all_but_control"),
@@ -38,6 +40,10 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     rate: share of tokens predicted, specials counted. max_predictions: the most of one row; 0 = ceil(rate · length), which holds any.
     rounding: of rate · n for a row of n tokens. `half_even` is BERT's, with at least one; `stochastic` is RoBERTa's,
     int(rate · n + U) with U uniform in [0, 1): rate · n on average, and none in some short rows.
+    unit: what is chosen as one. `tokens`; `words`, all pieces of a word or none; `ngrams` of words, p(n) proportional to 1/n for n of 1 to
+    3 (ALBERT, section 4.1); `spans` of words, lengths Geometric(p), 10 at most (SpanBERT, section 3.1). See `corrupt/words.py`.
+    longest: the most words of an n-gram or a span; 0 = the 3 and the 10 of the papers. geometric: p of the lengths of spans.
+    action: what becomes of a predicted token is drawn for each `token`, as BERT, or once for a `span`, as SpanBERT (section 3.1).
     candidates: `text` predicts no [CLS] and no [SEP], as BERT; `all` predicts them like any token, as RoBERTa. Padding is never one.
     mask_share, random_share: 0.8 and 0.1 as published; the rest of the predicted tokens stay as they are.
     replacements: `text` draws random ids from the words and pieces of the vocabulary; `all` from every id, specials and unused slots
@@ -49,13 +55,17 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     rate: float = 0.15
     max_predictions: int = 0
     rounding: str = "half_even"
+    unit: str = "tokens"
+    longest: int = 0
+    geometric: float = 0.2
+    action: str = "token"
     candidates: str = "text"
     mask_share: float = 0.8
     random_share: float = 0.1
     replacements: str = "text"
 
     def __post_init__(self) -> None:
-        at_least(0, "objective", self, "max_predictions")
+        at_least(0, "objective", self, "max_predictions", "longest")
         if not 0 < self.rate <= 1:
             raise UserError(f"objective.rate is {self.rate}: it takes a share of the tokens, such as 0.15")
         if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:
@@ -64,23 +74,37 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
 
-    def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> TokenMasking:
+        if not 0 < self.geometric < 1:
+            raise UserError(f"objective.geometric is {self.geometric}: it takes the chance that a span ends after a word, such as 0.2")
+        if self.unit != "tokens" and self.candidates == "all":
+            raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
+
+    def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
         """The masking rule at one row length; `max_predictions` 0 takes the config's own."""
         control = (vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.sep)
         left_out = {"text": vocabulary.reserved, "all": (), "all_but_control": control}[self.replacements]
         replacements = np.setdiff1d(np.arange(vocabulary.size, dtype=np.int32), np.array(left_out, np.int32))
         if not replacements.size:
             raise UserError(f"objective.replacements={self.replacements}, which leaves no id of the vocabulary to draw: use all")
-        return TokenMasking(
+        return Masking(
             rate=self.rate,
             predictions=min(length, max_predictions or self.max_predictions or math.ceil(self.rate * length)),
             rounding=self.rounding,
+            unit=self.unit,
+            lengths=self.span_lengths(),
             mask_share=self.mask_share,
             random_share=self.random_share,
+            action=self.action,
             mask_id=vocabulary.mask,
             never_masked=(vocabulary.pad, vocabulary.cls, vocabulary.sep) if self.candidates == "text" else (vocabulary.pad,),
             replacements=replacements,
         )
+
+    def span_lengths(self) -> tuple[int, ...]:
+        """The law of the number of words of a span, as `corrupt/spans.py` writes it; () for units of one token or word."""
+        if self.unit == "ngrams":
+            return spans.ngrams(self.longest or 3)
+        return spans.geometric(self.geometric, self.longest or 10) if self.unit == "spans" else ()
 
     def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
         """The objective at one row length; of an ELECTRA it is the generator's."""
@@ -94,7 +118,7 @@ class Mlm(Objective):
 
     encoder: Encoder
     head: MlmHead
-    masking: TokenMasking
+    masking: Masking
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
 
     @property
@@ -105,14 +129,15 @@ class Mlm(Objective):
     @property
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
-        return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0}
+        words = {} if self.masking.unit == "tokens" else {"word_starts": 2}
+        return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0, **words}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
-        drawn = token_masking.draws(key, one["tokens"].shape[0], self.masking.predictions)
-        return {**one, **token_masking.apply(self.masking, drawn, one["tokens"], one["segments"])}
+        drawn = rule.draws(self.masking, key, one["tokens"].shape[0])
+        return {**one, **masking.apply(self.masking, drawn, one)}
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         return {"mlm": jnp.sum(example["masked"])}
@@ -144,7 +169,7 @@ class Mlm(Objective):
         """(sum of losses, metrics) of the logits at the predicted positions."""
         loss, correct = losses.cross_entropy(logits, example["masked_ids"], example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)
-        return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **token_masking.statistics(example)}
+        return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **masking.statistics(example)}
 
 
 def head_flops(width: int, table_width: int, vocab_size: int, predictions: int) -> float:

@@ -21,8 +21,7 @@ from jaxenc.models.electra import Electra, ElectraConfig, forward_flops
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, Sums
-from jaxenc.objectives.corrupt import repeated, sample
-from jaxenc.objectives.corrupt import tokens as token_masking
+from jaxenc.objectives.corrupt import repeated, rule, sample
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -56,6 +55,8 @@ class RtdConfig(MlmConfig):
             raise UserError(f"objective.temperature is {self.temperature}: it takes a number above 0, such as 1.0")
         if min(self.mlm_coef, self.rtd_coef) < 0:
             raise UserError("objective.mlm_coef and objective.rtd_coef weigh losses: they are at least 0")
+        if self.with_replacement and self.unit != "tokens":
+            raise UserError(f"objective.with_replacement draws single tokens: set objective.unit to tokens, not {self.unit}")
         if self.with_replacement and self.random_share:
             raise UserError("objective.with_replacement draws no random ids: set objective.random_share to 0")
 
@@ -120,8 +121,8 @@ class Rtd(Objective):
         if not self.with_replacement:
             return {**self.generator.corrupt(key, one, step), "original": one["tokens"]}
         masking = self.generator.masking
-        drawn = token_masking.draws(key, one["tokens"].shape[0], masking.predictions)
-        return {**one, **repeated.apply(masking, drawn, one["tokens"], one["segments"]), "original": one["tokens"]}
+        drawn = rule.draws(masking, key, one["tokens"].shape[0])
+        return {**one, **repeated.apply(masking, drawn, one), "original": one["tokens"]}
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         return {**self.generator.weights(example), "rtd": jnp.sum(example["segments"] > 0)}

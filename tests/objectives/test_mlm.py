@@ -60,3 +60,32 @@ def test_rows_without_a_prediction_are_finite_and_weigh_nothing(rate: float) -> 
     assert np.isfinite(total) and all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
     moved = any(np.asarray(leaf).any() for leaf in jax.tree.leaves(gradient))
     assert (total > 0, moved) == ((True, True) if rate == 0.15 else (False, False)) and (weight > 0) == (rate == 0.15)
+
+
+def test_only_a_unit_of_words_reads_where_they_start() -> None:
+    assert "word_starts" not in tiny.objective(MlmConfig()).reads
+    assert all(tiny.objective(MlmConfig(unit=unit)).reads["word_starts"] == 2 for unit in ("words", "ngrams", "spans"))
+
+
+@pytest.mark.parametrize("longest", [0, 1])
+def test_metrics_of_spans_and_a_batch_of_words_that_are_too_long(longest: int) -> None:
+    """Of 32 rows of 48 tokens: the mean lengths, and what the budget of 7 a row holds. Rows of one long word: nothing, and no NaN."""
+    objective, rows = tiny.objective(MlmConfig(unit="spans", longest=longest)), tiny.batch([48] * 32)
+    keys = rng.training(0, jnp.int32(0), 32)
+    params = jax.tree.map(lambda leaf: np.random.default_rng(0).normal(0, 0.1, leaf.shape).astype(np.float32), parameters(objective)[0])
+
+    @jax.jit
+    def run(rows: dict) -> tuple:
+        example = jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), rows, jnp.int32(0))
+        loss = lambda params: (lambda terms, metrics, _: (terms["mlm"], metrics))(*objective.terms(params, {}, example, keys, True))
+        return example, *jax.value_and_grad(loss, has_aux=True)(params)
+
+    example, (_, metrics), _ = run(tiny.reads(rows, objective))
+    means = objective.summary(jax.device_get(metrics))
+    masked, spans = np.sum(example["masked"]), np.sum(example["masked_spans"])
+    assert means["budget_used"] == pytest.approx(masked / (32 * 7)) and means["budget_used"] > 0.9
+    assert means["span_tokens"] == pytest.approx(masked / spans) and means["span_tokens"] > means["span_words"] >= 1
+    assert (means["span_words"] == 1) == (longest == 1)
+    rows["word_starts"][:, 2:-1] = 0
+    example, (total, _), gradient = run(tiny.reads(rows, objective))
+    assert total == 0 and not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(gradient)) and not example["masked_spans"].any()

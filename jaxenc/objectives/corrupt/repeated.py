@@ -1,21 +1,24 @@
 """Masking single tokens drawn with replacement, as google-research/electra:pretrain/pretrain_helpers.py (mask) does."""
 
+from collections.abc import Mapping
+
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc.objectives.corrupt.tokens import Draws, TokenMasking, threshold
+from jaxenc.objectives.corrupt.masking import threshold
+from jaxenc.objectives.corrupt.rule import Draws, Masking
 
 
-def apply(masking: TokenMasking, drawn: Draws, tokens: Array, segments: Array) -> dict[str, Array]:
-    """As `tokens.apply` with the same budget, but each prediction falls on any candidate, whether or not another has fallen there.
+def apply(masking: Masking, drawn: Draws, row: Mapping[str, Array]) -> dict[str, Array]:
+    """As `masking.apply` of single tokens with the same budget, but each prediction falls on any candidate, whether or not another has fallen there.
 
     A place that was drawn twice counts twice. Each draw of it becomes [MASK] with probability `mask_share`, so the place stays as it
     is when no draw does. random_share has no meaning here and must be 0.
     """
-    length = tokens.shape[0]
-    candidate = (segments > 0) & ~jnp.isin(tokens, jnp.array(masking.never_masked, jnp.int32))
+    tokens, segments = row["tokens"], row["segments"]
+    candidate = masking.candidates(tokens, segments)
     candidates = jnp.sum(candidate)
-    sure, odds = (jnp.asarray(table)[jnp.sum(segments > 0)] for table in masking.budget(length))
+    sure, odds = (jnp.asarray(table)[jnp.sum(segments > 0)] for table in masking.budget(len(tokens)))
     count = jnp.where(candidates > 0, sure + (drawn.rounding < odds), 0)
     masked = jnp.arange(masking.predictions) < count
 
@@ -25,7 +28,7 @@ def apply(masking: TokenMasking, drawn: Draws, tokens: Array, segments: Array) -
     masked_at = jnp.where(masked, places, 0).astype(jnp.int32)
     becomes_mask = masked & (drawn.action < jnp.uint32(threshold(masking.mask_share)))
     return {
-        "tokens": tokens.at[jnp.where(becomes_mask, masked_at, length)].set(masking.mask_id, mode="drop"),
+        "tokens": tokens.at[jnp.where(becomes_mask, masked_at, len(tokens))].set(masking.mask_id, mode="drop"),
         "masked_at": masked_at,
         "masked_ids": jnp.where(masked, tokens[masked_at], 0),
         "masked": masked.astype(jnp.int32),

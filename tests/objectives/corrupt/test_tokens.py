@@ -14,8 +14,9 @@ import pytest
 from jaxenc import rng
 from jaxenc.data.vocabulary import Vocabulary, published_roberta
 from jaxenc.errors import UserError
-from jaxenc.objectives.corrupt import tokens
-from jaxenc.objectives.corrupt.tokens import TokenMasking
+from jaxenc.objectives.corrupt import masking as maskings
+from jaxenc.objectives.corrupt import rule as rules
+from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.objectives.mlm import MlmConfig
 from tests import tiny
 
@@ -28,24 +29,25 @@ R = published_roberta(64)
 FAIRSEQ = MlmConfig(rounding="stochastic", candidates="all", replacements="all_but_control")
 
 
-def masking(length: int, replacements: str = "text", vocabulary: Vocabulary = V, **fields) -> TokenMasking:
+def masking(length: int, replacements: str = "text", vocabulary: Vocabulary = V, **fields) -> Masking:
     return MlmConfig(replacements=replacements, **fields).masking(vocabulary, length, 0)
 
 
 @functools.cache
 def _jitted(length: int, numbers: tuple, replacements: bytes):
-    rule = TokenMasking(*numbers, np.frombuffer(replacements, np.int32))
+    rule = Masking(*numbers, np.frombuffer(replacements, np.int32))
 
     @jax.jit
     @jax.vmap
     def run(key, row, segments):
-        drawn = tokens.draws(key, length, rule.predictions)
-        return (drawn.selection, drawn.action, drawn.replacement, drawn.rounding), tokens.apply(rule, drawn, row, segments)
+        drawn = rules.draws(rule, key, length)
+        example = maskings.apply(rule, drawn, {"tokens": row, "segments": segments})
+        return (drawn.selection, drawn.action, drawn.replacement, drawn.rounding), example
 
     return run
 
 
-def corrupt(rule: TokenMasking, rows: np.ndarray, segments: np.ndarray, seed: int = 0, step: int = 0) -> tuple[tuple, dict]:
+def corrupt(rule: Masking, rows: np.ndarray, segments: np.ndarray, seed: int = 0, step: int = 0) -> tuple[tuple, dict]:
     """(the draws, the example) of rows that stand in slots 0, 1, ... of training step `step`."""
     numbers = tuple(getattr(rule, field.name) for field in dataclasses.fields(rule))[:-1]
     keys = rng.training(seed, jnp.int32(step), len(rows)).per_row("corrupt", "mask")
@@ -53,7 +55,7 @@ def corrupt(rule: TokenMasking, rows: np.ndarray, segments: np.ndarray, seed: in
     return jax.device_get(run(keys, rows, segments))
 
 
-def reference(rule: TokenMasking, draws: Sequence[np.ndarray], row: np.ndarray, segments: np.ndarray) -> dict[str, list[int]]:
+def reference(rule: Masking, draws: Sequence[np.ndarray], row: np.ndarray, segments: np.ndarray) -> dict[str, list[int]]:
     """One row, written from google-research/bert:create_pretraining_data.py, fairseq's mask_tokens_dataset.py and the meaning of the
     draws, in plain Python.
 
@@ -144,8 +146,8 @@ def test_stochastic_counts_are_those_of_the_rate_as_it_is_written() -> None:
 def test_one_more_where_the_bits_are_below_the_odds(n: int, bits: int, count: int) -> None:
     """At the edges: 0.15 · 10 = 1.5 turns at 2^31, 0.15 · 20 = 3 never does."""
     rule = FAIRSEQ.masking(V, 20, 0)
-    drawn = tokens.Draws(*(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits))
-    got = tokens.apply(rule, drawn, jnp.full(20, 7), (jnp.arange(20) < n).astype(jnp.int32))
+    drawn = rules.Draws(*(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits), jnp.zeros(0, jnp.uint32))
+    got = maskings.apply(rule, drawn, {"tokens": jnp.full(20, 7), "segments": (jnp.arange(20) < n).astype(jnp.int32)})
     assert int(got["masked"].sum()) == count
 
 

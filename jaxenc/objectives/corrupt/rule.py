@@ -1,0 +1,109 @@
+"""The numbers of a masking rule, the random bits that one row takes, and the one budget that every unit keeps to."""
+
+import dataclasses
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+UINT32 = 1 << 32
+
+
+@dataclasses.dataclass(frozen=True)
+class Masking:
+    """The numbers of the rule.
+
+    rate: share of a row's tokens, specials counted, that is predicted; predictions: the most of one row, the fixed shape.
+    rounding: how a row's count becomes whole, `half_even` or `stochastic` (see `budget`).
+    unit: what is chosen as one, `tokens`, `words`, `ngrams` or `spans`; lengths: how many words (`spans.py`), () for one.
+    mask_share, random_share: how many of the predicted become [MASK] and a random id; the others stay.
+    action: which of the three it is, is drawn for each `token` or once for a `span`.
+    mask_id: the id of [MASK]; never_masked: ids that are no candidates; replacements: the ids a random replacement draws from.
+    """
+
+    rate: float
+    predictions: int
+    rounding: str
+    unit: str
+    lengths: tuple[int, ...]
+    mask_share: float
+    random_share: float
+    action: str
+    mask_id: int
+    never_masked: tuple[int, ...]
+    replacements: np.ndarray = dataclasses.field(repr=False)
+
+    def budget(self, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """(sure i32, odds u32), each [length + 1]: n tokens have sure[n] predictions, and one more where the row's bits are below odds[n].
+
+        half_even: max(1, round(n · rate)) and never more, with Python's rounding of the float64 product, as google-research/bert counts.
+        stochastic: int(n · rate + U) with U = 1 - (bits + 1) / 2^32, as fairseq counts, of the rate as it is written in decimals.
+        Counted on the host, because float32 rounds some n the other way (n = 190 at 0.15).
+        """
+        rows = range(length + 1)
+        if self.rounding == "half_even":
+            return np.array([max(1, round(n * self.rate)) if n else 0 for n in rows], np.int32), np.zeros(length + 1, np.uint32)
+        sure, odds = zip(*(divmod(int(Fraction(repr(self.rate)) * n * UINT32), UINT32) for n in rows), strict=True)
+        return np.array(sure, np.int32), np.array(odds, np.uint32)
+
+    def candidates(self, tokens: Array, segments: Array) -> Array:
+        """bool [length]: the tokens of one row, i32 [length] both, that may be predicted."""
+        return (segments > 0) & ~jnp.isin(tokens, jnp.array(self.never_masked, jnp.int32))
+
+    def count(self, drawn: "Draws", segments: Array, candidate: Array) -> Array:
+        """i32 scalar: how many predictions the row may have; no more than it has candidates, nor than `predictions`."""
+        sure, odds = (jnp.asarray(table)[jnp.sum(segments > 0)] for table in self.budget(segments.shape[0]))
+        return jnp.minimum(jnp.minimum(sure + (drawn.rounding < odds), jnp.sum(candidate)), self.predictions)
+
+
+@dataclasses.dataclass(frozen=True)
+class Draws:
+    """Uniform u32 bits of one row.
+
+    selection: [length], by position; action, replacement: [predictions]; rounding: a scalar; lengths: [predictions], one for each
+    span, or [0] where a unit has one length.
+    """
+
+    selection: Array
+    action: Array
+    replacement: Array
+    rounding: Array
+    lengths: Array
+
+
+def draws(masking: Masking, key: Array, length: int) -> Draws:
+    """All the random bits that masking one row takes from its key."""
+    n, spans = masking.predictions, masking.predictions if masking.lengths else 0
+    bits = jax.random.bits(key, (length + 2 * n + 1 + spans,), jnp.uint32)
+    selection, action, replacement, rounding, lengths = jnp.split(bits, np.cumsum([length, n, n, 1]))
+    return Draws(selection, action, replacement, rounding[0], lengths)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What one row predicts, each [predictions]. at: i32 positions; masked: bool, where there is one; span: i32, which of the chosen."""
+
+    at: Array
+    masked: Array
+    span: Array
+
+
+def scores(selection: Array, flag: Array) -> Array:
+    """u32 [length]: random bits with the flag as the top bit and the position in the low bits.
+
+    So scores are unique, no backend decides a tie, the largest are the choice, and the position is read off the score (`place`).
+    """
+    length = selection.shape[0]
+    noise = (selection >> 1 >> _place_bits(length)) << _place_bits(length)
+    return (flag.astype(jnp.uint32) << 31) | noise | jnp.arange(length, dtype=jnp.uint32)
+
+
+def place(score: Array, length: int) -> Array:
+    """i32: the position in a row of `length` that a score stands for."""
+    return (score & jnp.uint32((1 << _place_bits(length)) - 1)).astype(jnp.int32)
+
+
+def _place_bits(length: int) -> int:
+    return max(1, (length - 1).bit_length())
