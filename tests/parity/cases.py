@@ -68,7 +68,7 @@ def golden(architecture: str, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
-    """transformers' arguments, int64: rows of an odd length padded on the right, two types but for RoBERTa, and the labels of the architecture."""
+    """transformers' arguments, int64: rows of an odd length padded on the right, types, but for RoBERTa, and the architecture's labels."""
     random = np.random.default_rng(seed)
     rows, length = len(LENGTHS), max(LENGTHS)
     mask = (np.arange(length) < np.array(LENGTHS)[:, None]).astype(np.int64)

@@ -1,0 +1,119 @@
+"""A generator and a discriminator: two folders joined, taken apart, trained checkpoints of google-research/electra."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxenc import pretrained, tree
+from jaxenc.convert import hf, tf
+from jaxenc.errors import UserError
+from jaxenc.pretrained import Model
+from tests import tiny
+from tests.convert import folders, tf1
+from tests.parity import ours
+from tests.parity.cases import CASES, example, inputs
+
+ARCHITECTURES = {"generator": "ElectraForMaskedLM", "discriminator": "ElectraForPreTraining"}
+
+
+def tensors(tied: bool) -> dict[str, dict[str, np.ndarray]]:
+    """{network: {name: random array}}; the tables are the same where the networks are tied."""
+    out = {network: folders.tensors(ARCHITECTURES[network], seed) for seed, network in enumerate(ARCHITECTURES)}
+    if tied:
+        out["generator"] |= {name: value for name, value in out["discriminator"].items() if name.startswith("electra.embeddings.")}
+    return out
+
+
+def write(folder: Path, held: dict[str, dict[str, np.ndarray]], **changed: object) -> Path:
+    for network, arrays in held.items():
+        more = changed if network == "generator" else {}
+        folders.write(folder / network, arrays, folders.config(ARCHITECTURES[network]) | more)
+    return folder
+
+
+def assert_same_outputs(whole: Model, alone: Model, names: tuple[str, ...]) -> None:
+    rows = example(CASES["ElectraModel"], inputs(CASES["ElectraModel"], 3), whole.config.model.positions_of(np.zeros((3, 11))))
+    expected, found = alone.apply(alone.params, rows), whole.apply(whole.params, rows)
+    ours.assert_outputs(found, {name: np.asarray(expected[name]) for name in names})
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_two_folders_are_one_run_and_come_out_again(tied: bool, tmp_path: Path) -> None:
+    """Tables are shared where the files hold the same; every tensor goes out bitwise; the run is saved, loaded and computes as both."""
+    held = tensors(tied)
+    found = hf.load(write(tmp_path / "theirs", held))
+    assert found.config.objective.kind == "rtd" and found.config.model.sharing == ("embeddings" if tied else "none")
+    assert ("embeddings" in found.params["generator"]) == (not tied)
+    pretrained.save(tmp_path / "run", found)
+    found = pretrained.load(tmp_path / "run")
+    assert hf.save(tmp_path / "out", found) == ARCHITECTURES
+    for network, arrays in held.items():
+        out = folders.read(tmp_path / "out" / network / "model.safetensors")
+        assert out.keys() == arrays.keys() and all(out[name].tobytes() == arrays[name].tobytes() for name in arrays)
+        alone = hf.load(tmp_path / "theirs" / network)
+        tiny.assert_bitwise(hf.models(found)[network].params, alone.params)
+        assert hf.models(found)[network].config == alone.config
+        assert_same_outputs(found, alone, ("mlm",) if network == "generator" else ("hidden", "rtd"))
+    again = hf.load(tmp_path / "out")
+    assert again.config == found.config
+    tiny.assert_bitwise(again.params, found.params)
+
+
+def google_names(network: str, theirs: dict[str, np.ndarray], tied: bool) -> dict[str, np.ndarray]:
+    """The weights of transformers' ELECTRA by the names of google-research/electra."""
+    out = {}
+    for name, value in theirs.items():
+        dense = name.endswith(".weight") and not re.search(r"LayerNorm|_embeddings", name)
+        if network == "generator" and not (tied and name.startswith("electra.embeddings.")):
+            name = name.replace("electra.", "generator.")
+        name = re.sub(r"layer\.(\d+)", r"layer_\1", name).replace("_embeddings.weight", "_embeddings")
+        name = name.replace("generator_lm_head.bias", "generator_predictions.output_bias").replace("dense_prediction", "dense_1")
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta").replace(".weight", ".kernel")
+        out[name.replace(".", "/")] = value.T if dense else value
+    return out
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_checkpoint_of_google_research_is_the_same_pair(tied: bool, tmp_path: Path) -> None:
+    """It has no config beside it; heads are 64 wide there, so that these small networks have one."""
+    held = tensors(tied)
+    variables = {name: value for network in held for name, value in google_names(network, held[network], tied).items()}
+    slots = {f"{name}/adam_m": np.zeros_like(value) for name, value in variables.items()}
+    tf1.write(tmp_path / "model.ckpt", {**variables, **slots, "global_step": np.array(7)})
+    found, expected = tf.load(tmp_path / "model.ckpt"), hf.load(write(tmp_path / "theirs", held))
+    assert found.config.model == dataclasses.replace(expected.config.model, heads=1, generator_heads=1, attention_dropout=0.1)
+    tiny.assert_bitwise(found.params, expected.params)
+
+
+def test_a_checkpoint_without_a_generator_is_one_line(tmp_path: Path) -> None:
+    tf1.write(tmp_path / "model.ckpt", google_names("discriminator", tensors(True)["discriminator"], True))
+    with pytest.raises(UserError, match=r"model\.ckpt: holds no generator/encoder/layer_0"):
+        tf.load(tmp_path / "model.ckpt")
+
+
+def test_networks_that_are_no_pair_are_one_line(tmp_path: Path) -> None:
+    held = tensors(True)
+    held["generator"] = {name: value[:120] if len(value) == folders.VOCAB else value for name, value in held["generator"].items()}
+    with pytest.raises(UserError) as error:
+        hf.load(write(tmp_path / "sizes", held, vocab_size=120))
+    assert str(error.value).startswith(f"{tmp_path / 'sizes'}: the generator's model.vocab_size is 120") and "\n" not in str(error.value)
+    write(tmp_path / "twice", {**tensors(True), "generator": folders.tensors("ElectraModel")})
+    with pytest.raises(UserError, match="the generator has no head mlm"):
+        hf.load(tmp_path / "twice")
+
+
+def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:
+    both = {**folders.tensors("ElectraForMaskedLM"), **folders.tensors("ElectraForPreTraining")}
+    with pytest.raises(UserError, match="one folder holds one network"):
+        hf.load(folders.write(tmp_path, both, folders.config("ElectraForMaskedLM")))
+
+
+def test_a_network_continues_as_part_of_the_pair(tmp_path: Path) -> None:
+    """Fine-tuning takes the discriminator's parameters from the pair by their paths."""
+    pair = hf.load(write(tmp_path, tensors(True)))
+    alone = hf.load(tmp_path / "discriminator")
+    held = dict(tree.leaves(pair.params))
+    assert all(np.array_equal(held[path], leaf) for path, leaf in tree.leaves(alone.params))
