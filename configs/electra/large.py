@@ -7,10 +7,10 @@ A quarter of the tokens is masked. This is the paper's ELECTRA-400K; `--config.t
 the end.
 """
 
-from ml_collections import ConfigDict
-
 from jaxenc.configs import recipe
 from jaxenc.configs.electra import published
+from ml_collections import ConfigDict
+
 from jaxenc.models.sizes import ELECTRA, electra
 
 

@@ -6,10 +6,10 @@ Published on one V100 in four days; GLUE dev average 79.9 (paper, table 1). The 
 wide as the discriminator, rows of 512 and 4,000,000 steps (google-research/electra README.md). Not yet run here to the end.
 """
 
-from ml_collections import ConfigDict
-
 from jaxenc.configs import recipe
 from jaxenc.configs.electra import published
+from ml_collections import ConfigDict
+
 from jaxenc.models.sizes import ELECTRA, electra
 
 

@@ -10,7 +10,8 @@ from jaxenc.objectives.corrupt.rule import Draws, Masking
 
 
 def apply(masking: Masking, drawn: Draws, row: Mapping[str, Array]) -> dict[str, Array]:
-    """As `masking.apply` of single tokens with the same budget, but each prediction falls on any candidate, whether or not another has fallen there.
+    """As `masking.apply` of single tokens with the same budget, but each prediction falls on any candidate, whether or not another has
+    fallen there.
 
     A place that was drawn twice counts twice. Each draw of it becomes [MASK] with probability `mask_share`, so the place stays as it
     is when no draw does. random_share has no meaning here and must be 0.
