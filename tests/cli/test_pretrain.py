@@ -100,6 +100,12 @@ def test_a_field_younger_than_the_run_has_its_default_there(lonely: tuple[Path, 
     assert main(command(lonely[0], tmp_path / "run", "--config.optim.warmup=1")) == 0
 
 
+def test_a_run_with_static_masks_is_not_gone_on_with_others(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
+    run = command(lonely[0], tmp_path / "run", "--config.optim.warmup=1")
+    assert main([*run, "--config.train.dupe_factor=2"]) == 0
+    assert "train.dupe_factor 2, this run's 0" in fails(*run)
+
+
 def test_one_short_document_trains_and_is_reported(lonely: tuple[Path, Path], capsys: pytest.CaptureFixture) -> None:
     """One padded row: CLS, the three tokens, SEP of 24 places; no held-out row, no count baselines."""
     rows = [json.loads(line) for line in (lonely[1] / "metrics.jsonl").read_text().splitlines()]

@@ -68,7 +68,7 @@ def built(request, tmp_path_factory):
     """(shards, starts expected of every token in order): shards of few documents, whose counts of tokens are odd."""
     folder, random = tmp_path_factory.mktemp(request.param), np.random.default_rng(0)
     TOOLS[request.param]().save(folder / "tokenizer")
-    documents = ["\n".join(" ".join(random.choice(TEXT, 3)) for _ in range(random.integers(1, 4))) for _ in range(60)]
+    documents = ["Kist\nlolo\n" + "\n".join(" ".join(random.choice(TEXT, 3)) for _ in range(random.integers(1, 4))) for _ in range(60)]
     (folder / "text.txt").write_text("\n\n".join(documents), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "GROUP_CHARACTERS", 1000)
