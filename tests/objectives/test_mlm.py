@@ -34,7 +34,9 @@ def corrupted(config: MlmConfig, rows: tiny.Batch, devices: int, parts: int) -> 
 @pytest.mark.parametrize("devices, parts", [(8, 1), (8, 4), (2, 2)])
 def test_masks_depend_on_the_slot_alone(devices: int, parts: int) -> None:
     """Bitwise those of one device and one part, in every field; the counts are drawn, so they differ between equal rows."""
-    rows = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective(FAIRSEQ, ROBERTA))
+    units = MlmConfig(unit="spans", action="span")
+    rows = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective(units, ROBERTA))
+    tiny.assert_bitwise(corrupted(units, rows, devices, parts), corrupted(units, rows, 1, 1))
     one = corrupted(FAIRSEQ, rows, 1, 1)
     tiny.assert_bitwise(corrupted(FAIRSEQ, rows, devices, parts), one)
     counts = one["masked"].sum(1)
