@@ -12,6 +12,7 @@ from jaxenc.cli import config as cli_config
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.models.count import parameter_count, true_shape
+from jaxenc.objectives.base import Objective
 from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import rules
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform)
     shapes, names = parameters(objective)
-    lines = by_part(shapes, vocabulary.size)
+    lines = by_part(shapes, objective, vocabulary.size)
     if args.parameters:
         lines += listing(shapes, names, recipe.mesh.preset, vocabulary.size)
     lines += by_phase(recipe, vocabulary)
@@ -44,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def by_part(shapes: dict[str, Any], vocab_size: int) -> list[str]:
-    """The true number of parameters (padding rows of the vocabulary not counted) of each part, without heads, and in all."""
+def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> list[str]:
+    """The true number of parameters (no padding rows of the vocabulary) of each part, without heads (a pooler is none), and in all."""
     counts = {part: parameter_count({part: branch}, vocab_size) for part, branch in shapes.items()}
-    body = sum(count for part, count in counts.items() if part in ("embeddings", "encoder", "pooler"))
+    body = sum(count for part, count in counts.items() if part == "pooler" or part not in objective.heads)
     lines = [f"{part:<16}{count:>14,}" for part, count in counts.items()]
     return [*lines, f"{'without heads':<16}{body:>14,}", f"{'parameters':<16}{sum(counts.values()):>14,}"]
 

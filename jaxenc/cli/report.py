@@ -13,7 +13,10 @@ from jaxenc.run import from_dict
 from jaxenc.train import record
 from jaxenc.train.record import METRICS
 
-CURVES = (("loss", ("mlm_loss", "next_sentence_loss")), ("accuracy", ("mlm_accuracy", "next_sentence_accuracy")))
+CURVES = (
+    ("loss", ("mlm_loss", "next_sentence_loss", "rtd_loss")),
+    ("accuracy", ("mlm_accuracy", "next_sentence_accuracy", "rtd_accuracy", "rtd_auc")),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,9 @@ def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         ("bert/sizes:2x128", 4_385_920, 4_433_468),
         ("roberta/base", 124_645_632 - 590_592, 124_697_433),  # without the pooler that transformers counts
         ("roberta/large", 355_359_744 - 1_049_600, 355_412_057),
+        ("electra/small", 14_196_219 - 39_098 - 66_049, 14_196_219),
+        ("electra/base", 119_386_427 - 229_434 - 591_361, 119_386_427),
+        ("electra/large", 354_655_291 - 295_738 - 1_050_625, 354_655_291),
     ],
 )
 def test_counts_are_the_published_ones(capsys: pytest.CaptureFixture[str], recipe: str, without_heads: int, total: int) -> None:
@@ -40,6 +43,7 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     recipes = [name if name != "bert/sizes" else "bert/sizes:12x256" for name in cli_config.names()]
     assert {"bert/tiny", "bert/small", "bert/base", "bert/large", "bert/large_lamb"} <= set(recipes)
     assert {"roberta/tiny", "roberta/base", "roberta/large"} <= set(recipes)
+    assert {"electra/small", "electra/base", "electra/large"} <= set(recipes)
     for name in recipes:
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
@@ -54,3 +58,10 @@ def test_roberta_recipes_are_what_the_paper_says(recipe: str, lr: float, warmup:
     assert (optim.beta1, optim.beta2, optim.epsilon, optim.weight_decay, optim.clip) == (0.9, 0.98, 1e-6, 0.01, 0.0)
     assert (optim.decay_exclude, optim.schedule, optim.origin) == ((), "linear", "warmup_end")
     assert run.objective.masking(run.model.published_vocabulary, 512, 0).predictions == 77
+
+
+def test_electra_predicts_as_many_as_published() -> None:
+    """int((rate + 0.005) · length) of google-research/electra:configure_pretraining.py, and its rate and batch."""
+    runs = [cli_config.resolve(f"electra/{name}", []) for name in ("small", "base", "large")]
+    assert [run.objective.max_predictions for run in runs] == [19, 79, 130]
+    assert [(run.train.batch, run.data.length, run.optim.lr) for run in runs] == [(128, 128, 5e-4), (256, 512, 2e-4), (2048, 512, 2e-4)]

@@ -104,6 +104,23 @@ def test_every_kind_of_place_counts_for_the_discriminator() -> None:
     ).any()
 
 
+def test_a_correct_guess_is_real() -> None:
+    """A generator that is sure of one id, which stood at one of the masked places: that place is labelled as an original token."""
+    given = setting(RtdConfig(rate=0.4))
+    objective, params, example, keys = given
+    params, chosen = jax.tree.map(np.copy, params), example["masked"] > 0
+    sure = example["masked_ids"][0, 0]
+    params["mlm"]["bias"][sure] = 1e3
+
+    def run(params: Any) -> tuple[jax.Array, Any]:
+        return objective.corrupted(objective.generator_logits(params, example, None), example, keys), terms(given, params, False)[1]
+
+    fake, metrics = jax.device_get(jax.jit(run)(params))
+    assert (np.take_along_axis(fake, example["masked_at"], axis=1)[chosen] == sure).all()
+    wrong = int((example["masked_ids"][chosen] != sure).sum())
+    assert wrong < chosen.sum() and metrics["replaced"][0] == wrong == (fake != example["original"]).sum()
+
+
 @pytest.mark.parametrize("model", [tiny.PAIR, UNTIED], ids=["shared", "untied"])
 def test_whose_gradient_reaches_what(model: ElectraConfig) -> None:
     """Exactly zero where a loss does not reach: no gradient passes through the samples. Every shared table learns from both."""
