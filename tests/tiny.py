@@ -1,4 +1,4 @@
-"""A tiny BERT, its vocabulary, batches of random rows and its compiled step, shared by the tests of objectives and training."""
+"""A tiny BERT, a tiny ELECTRA, their vocabulary, batches of random rows and its compiled step, for tests of objectives and training."""
 
 import dataclasses
 import functools
@@ -18,8 +18,10 @@ from jaxenc import rng, tree
 from jaxenc.data.batch import Batch, empty
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
+from jaxenc.models.base import ModelConfig
 from jaxenc.models.bert import BertConfig
 from jaxenc.models.count import VOCABULARY as VOCABULARY_LEAVES
+from jaxenc.models.electra import ElectraConfig
 from jaxenc.objectives.base import Objective
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
@@ -37,6 +39,19 @@ from jaxenc.train.step import compile_step
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
 MODEL = BertConfig(vocab_size=200, width=32, layers=2, heads=4, feed_forward=64, positions=64, dropout=0.1, attention_dropout=0.1)
+PAIR = ElectraConfig(
+    vocab_size=200,
+    width=32,
+    layers=2,
+    heads=4,
+    feed_forward=64,
+    embedding=24,
+    generator_width=16,
+    generator_layers=1,
+    generator_heads=2,
+    generator_feed_forward=40,
+    positions=64,
+)
 LENGTH, ROWS = 48, 32
 # Preset and microbatches of the steps compiled for eight devices.
 MESHES = (("dp", 2), ("fsdp", 1), ("fsdp_tp", 2))
@@ -48,7 +63,9 @@ def execution(remat: str = "none", scan: bool = False) -> Execution:
     return Execution(policy("float32"), "xla", remat, scan)
 
 
-def objective(config: MlmConfig = PairConfig(), model: BertConfig = MODEL, length: int = LENGTH, how: Execution = execution()) -> Objective:
+def objective(
+    config: MlmConfig = PairConfig(), model: ModelConfig = MODEL, length: int = LENGTH, how: Execution = execution()
+) -> Objective:
     return config.build(model, VOCABULARY, how, length, 0)
 
 

@@ -6,10 +6,10 @@ Published on 4 Cloud TPUs (16 chips) in four days; GLUE test average 79.6 (paper
 Attention dropout 0.1 takes the xla attention path; `--config.model.attention_dropout=0` allows the fused one on a GPU.
 """
 
-from jaxenc.configs import recipe
-from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.bert import published
 from jaxenc.models.sizes import BERT, bert
 
 

@@ -5,10 +5,10 @@
 Published on 16 Cloud TPUs (64 chips) in four days; GLUE test average 82.1 (paper, table 1). Not yet run here to the end.
 """
 
-from jaxenc.configs import recipe
-from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.bert import published
 from jaxenc.models.sizes import BERT, bert
 
 

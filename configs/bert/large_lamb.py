@@ -9,10 +9,10 @@ README). Not yet run here.
 
 import dataclasses
 
-from jaxenc.configs import recipe
-from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.bert import published
 from jaxenc.models.sizes import BERT, bert
 from jaxenc.optim.config import OptimConfig
 from jaxenc.train.phases import Phases

@@ -6,10 +6,10 @@ Tiny is 2x128, mini 4x256, small 4x512, medium 8x512; GLUE test averages 64.2, 6
 published models were pretrained with the masked-LM and next-sentence losses of BERT-base. Not yet run here to the end.
 """
 
-from jaxenc.configs import recipe
-from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.bert import published
 from jaxenc.errors import UserError
 from jaxenc.models.sizes import BERT_SMALL, bert
 

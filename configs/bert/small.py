@@ -7,10 +7,10 @@ Minutes on one H100; the README has the numbers it reaches.
 
 import dataclasses
 
-from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
 from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.configs import recipe
 from jaxenc.models.bert import BertConfig
 from jaxenc.models.sizes import bert
 from jaxenc.objectives.mlm import MlmConfig

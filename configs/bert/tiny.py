@@ -7,10 +7,10 @@ suits a width of 128) get a model this small past the point where it only knows 
 32, it was still there after 1.8 M tokens. The README has the numbers it reaches.
 """
 
-from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
 from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.configs import recipe
 from jaxenc.data.sources import DataConfig
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.mlm import MlmConfig

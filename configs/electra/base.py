@@ -6,10 +6,10 @@ Published on 16 TPUs in four days; GLUE dev average 85.1 (paper, table 1). The r
 data. Not yet run here to the end.
 """
 
-from jaxenc.configs import recipe
-from jaxenc.configs.electra import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.electra import published
 from jaxenc.models.sizes import ELECTRA, electra
 
 

@@ -1,4 +1,5 @@
-"""ELECTRA-large (Clark et al. 2020): 24 layers, 1024 wide, a generator 256 wide; 354,655,291 parameters in pretraining, 335,142,913 to keep.
+"""ELECTRA-large (Clark et al. 2020): 24 layers, 1024 wide, a generator 256 wide; 354,655,291 parameters in pretraining,
+335,142,913 to keep.
 
     jaxenc pretrain --config electra/large --config.data.path=DATA --workdir RUN
 
@@ -6,10 +7,10 @@ A quarter of the tokens is masked. This is the paper's ELECTRA-400K; `--config.t
 the end.
 """
 
-from jaxenc.configs import recipe
-from jaxenc.configs.electra import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.electra import published
 from jaxenc.models.sizes import ELECTRA, electra
 
 

@@ -2,14 +2,14 @@
 
     jaxenc pretrain --config electra/small --config.data.path=DATA --workdir RUN
 
-Published on one V100 in four days; GLUE dev average 79.9 (paper, table 1). The released checkpoint (Small++) is another: a generator as wide
-as the discriminator, rows of 512 and 4,000,000 steps (google-research/electra README.md). Not yet run here to the end.
+Published on one V100 in four days; GLUE dev average 79.9 (paper, table 1). The released checkpoint (Small++) is another: a generator as
+wide as the discriminator, rows of 512 and 4,000,000 steps (google-research/electra README.md). Not yet run here to the end.
 """
+
+from ml_collections import ConfigDict
 
 from jaxenc.configs import recipe
 from jaxenc.configs.electra import published
-from ml_collections import ConfigDict
-
 from jaxenc.models.sizes import ELECTRA, electra
 
 

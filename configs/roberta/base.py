@@ -7,10 +7,10 @@ Not yet run here to the end. A step is 64 parts of 128 rows: 60.8 GB on an H100 
 which is also 1.56 times as fast (measured with two parts). With N of them divide `train.microbatches` by N.
 """
 
-from jaxenc.configs import recipe
-from jaxenc.configs.roberta import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.roberta import published
 from jaxenc.models.sizes import ROBERTA, roberta
 
 

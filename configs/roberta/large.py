@@ -7,10 +7,10 @@ MNLI, 94.7 on QNLI, 96.4 on SST-2, dev sets (fairseq, examples/roberta/README.md
 rows: 50.5 GB on an H100 of 80 GB (measured with two parts). With N of them divide `train.microbatches` by N.
 """
 
-from jaxenc.configs import recipe
-from jaxenc.configs.roberta import published
 from ml_collections import ConfigDict
 
+from jaxenc.configs import recipe
+from jaxenc.configs.roberta import published
 from jaxenc.models.sizes import ROBERTA, roberta
 
 

@@ -7,11 +7,11 @@ Masking, rows and optimizer by the published rules. Half a minute on 2 cores, wh
 
 import dataclasses
 
-from jaxenc.configs import recipe
-from jaxenc.configs.roberta import fairseq_adam, fairseq_masking
 from ml_collections import ConfigDict
 
 from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.configs import recipe
+from jaxenc.configs.roberta import fairseq_adam, fairseq_masking
 from jaxenc.data.sources import DataConfig
 from jaxenc.models.sizes import roberta
 from jaxenc.run import Run

@@ -47,12 +47,17 @@ def encode_row(params, config, tokens, types, positions, length):
     if config.types:
         x = x + np.stack([tables["type"]["table"][t] for t in types])
     x = layer_norm(x, tables["norm"], config.norm_epsilon)
+    return stack(params["encoder"], x, config.heads, config.activation, config.norm_epsilon, length)
+
+
+def stack(encoder, x, heads, activation, epsilon, length):
+    """x [length, width] and the output of every layer."""
     states = [x]
-    for number in range(config.layers):
-        p = params["encoder"][f"layer_{number:02d}"]
-        x = layer_norm(x + attention(x, p["attention"], config.heads, length), p["attention"]["norm"], config.norm_epsilon)
-        inner = gelu(dense(x, p["feed_forward"]["up"]), config.activation)
-        x = layer_norm(x + dense(inner, p["feed_forward"]["down"]), p["feed_forward"]["norm"], config.norm_epsilon)
+    for number in range(len(encoder)):
+        p = encoder[f"layer_{number:02d}"]
+        x = layer_norm(x + attention(x, p["attention"], heads, length), p["attention"]["norm"], epsilon)
+        inner = gelu(dense(x, p["feed_forward"]["up"]), activation)
+        x = layer_norm(x + dense(inner, p["feed_forward"]["down"]), p["feed_forward"]["norm"], epsilon)
         states.append(x)
     return np.stack(states)
 

@@ -26,13 +26,19 @@ def fairseq(step: int, lr: float, warmup: int, steps: int, power: float) -> floa
     return lr * (1 - (step - warmup) / (steps - warmup)) ** power
 
 
+def electra(step: int, lr: float, warmup: int, steps: int, power: float) -> float:
+    """google-research/electra:model/optimization.py; without a warm-up it divides by zero, and here there is no ramp."""
+    decayed = lr * (1 - min(step, steps) / steps) ** power
+    return decayed * min(1.0, step / warmup) if warmup else decayed
+
+
 def rates(config: OptimConfig, lr: float, warmup: int, steps: int, upto: int) -> np.ndarray:
     return np.asarray(jax.jit(learning_rate(config, lr, warmup, steps))(jnp.arange(upto, dtype=jnp.int32)))
 
 
 @pytest.mark.parametrize("warmup, steps", [(10, 100), (0, 7), (100, 100), (2843, 10_000), (1, 3)])
 @pytest.mark.parametrize("schedule, power", [("linear", 1.0), ("square_root", 0.5)])
-@pytest.mark.parametrize("origin, rule", [("step_zero", bert), ("warmup_end", fairseq)])
+@pytest.mark.parametrize("origin, rule", [("step_zero", bert), ("step_zero_ramp", electra), ("warmup_end", fairseq)])
 def test_every_step_equals_the_original(
     origin: str, rule: Callable[..., float], schedule: str, power: float, warmup: int, steps: int
 ) -> None:
@@ -57,7 +63,7 @@ def test_the_rate_drops_at_the_end_of_a_spliced_warm_up_only() -> None:
     np.testing.assert_allclose([spliced[9], spliced[10], joined[9], joined[10]], [0.9, 0.9, 0.9, 1.0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("origin", ["step_zero", "warmup_end"])
+@pytest.mark.parametrize("origin", ["step_zero", "step_zero_ramp", "warmup_end"])
 def test_constant_stays_at_the_rate(origin: str) -> None:
     got = rates(OptimConfig(schedule="constant", origin=origin), 1e-3, 4, 10, 30)
     np.testing.assert_array_equal(got[4:], np.full(26, np.float32(1e-3)))
