@@ -1,9 +1,13 @@
 """What to run next with a model that a command wrote."""
 
+import dataclasses
 import shlex
 from pathlib import Path
 
-from jaxenc.pretrained import Model
+from jaxenc import tree
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.pretrained import Model, objective_of
+from jaxenc.train.state import parameters
 
 
 def commands(out: Path, model: Model) -> str:
@@ -15,7 +19,16 @@ def commands(out: Path, model: Model) -> str:
         return f"next, in Python: jaxenc.load({str(out)!r}).encode(tokens=...); training on needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
     kind = "" if "mlm" in model.objective.coef else " --config.objective.kind=mlm"
+    if kind and not _learns_from_text(model):
+        return f"next, in Python: jaxenc.load({str(out)!r}).encode([...])"
     return (
         f"next: jaxenc data --input FILES --tokenizer {tokenizer} --out DATA\n"
         f"      jaxenc pretrain --config {config}{kind} --init-from {run} --config.data.path=DATA --workdir RUN"
     )
+
+
+def _learns_from_text(model: Model) -> bool:
+    """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that."""
+    objective = objective_of(dataclasses.replace(model.config, objective=MlmConfig()), model.tokenizer)
+    needed = {path for path, _ in tree.leaves(parameters(objective)[0]) if path.split("/")[0] not in objective.heads}
+    return needed <= {path for path, _ in tree.leaves(model.params)}

@@ -7,10 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc import pretrained, tree
+from jaxenc import pretrained
+from jaxenc.checkpoint import restore
+from jaxenc.cli import onward
+from jaxenc.cli.main import main
 from jaxenc.convert import hf, tf
+from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.pretrained import Model
+from jaxenc.train.state import parameters
 from tests import tiny
 from tests.convert import folders, tf1
 from tests.parity import ours
@@ -111,9 +118,35 @@ def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:
         hf.load(folders.write(tmp_path, both, folders.config("ElectraForMaskedLM")))
 
 
-def test_a_network_continues_as_part_of_the_pair(tmp_path: Path) -> None:
-    """Fine-tuning takes the discriminator's parameters from the pair by their paths."""
-    pair = hf.load(write(tmp_path, tensors(True)))
-    alone = hf.load(tmp_path / "discriminator")
-    held = dict(tree.leaves(pair.params))
-    assert all(np.array_equal(held[path], leaf) for path, leaf in tree.leaves(alone.params))
+def test_a_checkpoint_of_the_pair_holds_the_discriminator_as_it_is_alone(tmp_path: Path) -> None:
+    """So that a run with other heads starts from it, with no table of names between the two."""
+    pair = hf.load(write(tmp_path / "theirs", tensors(True)))
+    pretrained.save(tmp_path / "run", pair)
+    alone = dataclasses.replace(pair.config, objective=HeadsConfig(("rtd",)))
+    shapes, _ = parameters(pretrained.objective_of(alone, None))
+    found = restore.restore_params(tmp_path / "run" / "checkpoints" / "0", shapes)
+    tiny.assert_bitwise(found, hf.load(tmp_path / "theirs" / "discriminator").params)
+    shapes, _ = parameters(pretrained.objective_of(dataclasses.replace(pair.config, objective=MlmConfig()), None))
+    found = restore.restore_params(tmp_path / "run" / "checkpoints" / "0", shapes)
+    tiny.assert_bitwise(found, hf.load(tmp_path / "theirs" / "generator").params)
+
+
+def test_the_command_takes_and_gives_both_and_tells_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    write(tmp_path / "theirs", tensors(True))
+    assert main(["convert", "--from", f"hf:{tmp_path / 'theirs'}", "--to", str(tmp_path / "run"), "--tokenizer", "none"]) == 0
+    assert "parameters, mlm, rtd" in capsys.readouterr().out
+    assert main(["export", "--model", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert all(f"{name}.from_pretrained('{tmp_path / 'out' / network}')" in said for network, name in ARCHITECTURES.items())
+
+
+def test_what_a_network_alone_can_do_next(tmp_path: Path) -> None:
+    """A generator goes on with masked tokens, the pair as it is, a discriminator without a generator only encodes."""
+    write(tmp_path, tensors(True))
+    pieces = [*tf1.SPECIALS, *(f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS)))]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    tokenizer = wordpiece.from_vocab(tmp_path / "vocab.txt", lowercase=True, strip_accents=True)
+    next_of = lambda folder: onward.commands(Path("run"), dataclasses.replace(hf.load(folder), tokenizer=tokenizer))
+    for folder in (tmp_path, tmp_path / "generator"):
+        assert "jaxenc pretrain" in next_of(folder) and "objective.kind" not in next_of(folder)
+    assert next_of(tmp_path / "discriminator") == "next, in Python: jaxenc.load('run').encode([...])"

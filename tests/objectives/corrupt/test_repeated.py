@@ -8,30 +8,30 @@ import numpy as np
 import pytest
 
 from jaxenc import rng
-from jaxenc.objectives.corrupt import repeated, tokens
-from jaxenc.objectives.corrupt.tokens import TokenMasking
+from jaxenc.objectives.corrupt import repeated, rule
+from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.objectives.rtd import RtdConfig
 from tests import tiny
 
 V = tiny.VOCABULARY
 
 
-def rule(length: int, rate: float = 0.15) -> TokenMasking:
+def published(length: int, rate: float = 0.15) -> Masking:
     config = RtdConfig(rate=rate, mask_share=0.85, with_replacement=True, max_predictions=int((rate + 0.005) * length))
     return config.build(tiny.PAIR, V, tiny.execution(), length, 0).generator.masking
 
 
-def corrupt(masking: TokenMasking, rows: np.ndarray, segments: np.ndarray) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+def corrupt(masking: Masking, rows: np.ndarray, segments: np.ndarray) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
     @jax.jit
     @jax.vmap
     def run(key: jax.Array, row: jax.Array, segment: jax.Array) -> tuple:
-        drawn = tokens.draws(key, row.shape[0], masking.predictions)
-        return [getattr(drawn, field.name) for field in dataclasses.fields(drawn)], repeated.apply(masking, drawn, row, segment)
+        drawn = rule.draws(masking, key, row.shape[0])
+        return [getattr(drawn, field.name) for field in dataclasses.fields(drawn)], repeated.apply(masking, drawn, {"tokens": row, "segments": segment})
 
     return jax.device_get(run(rng.training(1, jnp.int32(0), len(rows)).per_row("corrupt", "mask"), rows, segments))
 
 
-def reference(masking: TokenMasking, selection: np.ndarray, action: np.ndarray, row: np.ndarray, segments: np.ndarray) -> dict:
+def reference(masking: Masking, selection: np.ndarray, action: np.ndarray, row: np.ndarray, segments: np.ndarray) -> dict:
     """google-research/electra:pretrain/pretrain_helpers.py (mask) by hand: each draw is the (bits mod n)-th of the n candidates."""
     candidates = [i for i in range(len(row)) if segments[i] and row[i] not in (V.pad, V.cls, V.sep, V.mask)]
     n = int(segments.sum())
@@ -54,9 +54,9 @@ def test_equals_a_loop_over_the_same_draws(length: int) -> None:
     rows, segments = batch["tokens"], batch["segments"]
     rows[0, 1:length:3] = V.mask
     rows[1, :] = V.cls
-    draws, got = corrupt(rule(length), rows, segments)
+    draws, got = corrupt(published(length), rows, segments)
     for i in range(len(rows)):
-        want = reference(rule(length), draws[0][i], draws[1][i], rows[i], segments[i])
+        want = reference(published(length), draws[0][i], draws[1][i], rows[i], segments[i])
         assert {name: array[i].tolist() for name, array in got.items()} == want, f"row {i}"
 
 
@@ -64,7 +64,7 @@ def test_equals_a_loop_over_the_same_draws(length: int) -> None:
 def test_as_many_places_repeat_as_published(length: int, rate: float, twice: float) -> None:
     """Draws less places: of k draws among n candidates, k - n (1 - (1 - 1/n)^k), with 5 standard errors; and 85 % of draws are [MASK]."""
     rows = tiny.batch([length] * 800, length)
-    masking = rule(length, rate)
+    masking = published(length, rate)
     draws, got = corrupt(masking, rows["tokens"], rows["segments"])
     repeats = [int(k.sum()) - len(set(at[k > 0])) for at, k in zip(got["masked_at"], got["masked"], strict=True)]
     k, n = int(got["masked"][0].sum()), length - 2
