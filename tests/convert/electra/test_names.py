@@ -102,3 +102,8 @@ def test_a_head_that_a_file_does_not_have_is_a_mistake_of_ours() -> None:
 def test_a_decoder_may_hold_the_table_again() -> None:
     table = names.entries(PAIR, "generator", ("mlm",), Layout("electra.", "electra."))
     assert [entry.copies for entry in table if entry.copies] == [("generator_lm_head.weight",)]
+
+
+def test_a_generator_has_its_tables_where_the_checkpoint_has_them() -> None:
+    assert names.google_layout("generator", tables("electra/")) == Layout("generator/", "electra/", google=True)
+    assert names.google_layout("generator", tables("generator/")) == Layout("generator/", "generator/", google=True)
