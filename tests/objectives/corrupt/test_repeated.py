@@ -28,8 +28,6 @@ def corrupt(masking: Masking, rows: np.ndarray, segments: np.ndarray) -> tuple[l
         drawn = rule.draws(masking, key, row.shape[0])
         row = {"tokens": row, "segments": segment}
         return [getattr(drawn, field.name) for field in dataclasses.fields(drawn)], repeated.apply(masking, drawn, row)
-            masking, drawn, {"tokens": row, "segments": segment}
-        )
 
     return jax.device_get(run(rng.training(1, jnp.int32(0), len(rows)).per_row("corrupt", "mask"), rows, segments))
 
