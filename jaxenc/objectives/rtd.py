@@ -18,16 +18,13 @@ from jaxenc.layers.attend import Visible
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import MlmHead, RtdHead
 from jaxenc.models.electra import Electra, ElectraConfig, forward_flops
+from jaxenc.objectives import detection, losses
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import repeated, rule, sample
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
-
-# The area under the ROC curve is read off two histograms of the discriminator's logit, cut at ± EDGE: a bin is 1/16 wide.
-BINS, EDGE = 512, 16.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +154,7 @@ class Rtd(Objective):
         real = (example["segments"] > 0).astype(jnp.int32)
         labels = (tokens != example["original"]).astype(jnp.int32)
         loss = losses.binary_cross_entropy(logits, labels, real)
-        return loss, {"rtd_loss": (loss, jnp.sum(real).astype(jnp.float32)), **detection(logits, labels, real)}
+        return loss, {"rtd_loss": (loss, jnp.sum(real).astype(jnp.float32)), **detection.metrics(logits, labels, real)}
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         """`hidden` and `rtd` are the discriminator's, `mlm` is the generator's."""
@@ -177,38 +174,9 @@ class Rtd(Objective):
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
         """The means, and `rtd_auc` from the histograms `rtd_scores`."""
-        return {**super().summary(sums), "rtd_auc": area(np.asarray(sums["rtd_scores"][0]))} if sums else {}
+        return {**super().summary(sums), "rtd_auc": detection.area(np.asarray(sums["rtd_scores"][0]))} if sums else {}
 
     def _of_generator(self, params: Tree) -> Tree:
         """The parameters as the generator and its head find them: with its own tables where it shares none."""
         own = self.discriminator.config.sharing == "none"
         return {**params, "embeddings": params["generator"]["embeddings"]} if own else params
-
-
-def detection(logits: Array, labels: Array, real: Array) -> Sums:
-    """Metrics of the discriminator; logits: float32 [batch, length], labels, real: i32 of that shape, 1 = replaced, 1 = counted.
-
-    `replaced`: share of replaced tokens. `rtd_accuracy`, `rtd_precision`, `rtd_recall`: of calling a token replaced where its logit is
-    above 0. `rtd_scores`: counts float32 [2, BINS] of the logits of the original and of the replaced tokens.
-    """
-    called = (logits > 0).astype(jnp.int32)
-    total = lambda which: jnp.sum(which * real).astype(jnp.float32)
-    count, wrong, said, hits = total(1), total(labels), total(called), total(called * labels)
-    place = jnp.clip((logits + EDGE) * (BINS / (2 * EDGE)), 0, BINS - 1).astype(jnp.int32)
-    scores = jnp.zeros((2, BINS), jnp.float32).at[labels, place].add(real.astype(jnp.float32))
-    return {
-        "replaced": (wrong, count),
-        "rtd_accuracy": (total((called == labels).astype(jnp.int32)), count),
-        "rtd_precision": (hits, said),
-        "rtd_recall": (hits, wrong),
-        "rtd_scores": (jax.lax.stop_gradient(scores), count),
-    }
-
-
-def area(scores: np.ndarray) -> float:
-    """Area under the ROC curve from counts [2, bins] by rising score, originals first: the chance that a replaced token scores above an
-    original one, a tie within a bin counting half; 0 where there are none of either."""
-    original, replaced = np.asarray(scores, np.float64)
-    pairs = original.sum() * replaced.sum()
-    below = np.cumsum(original) - original / 2
-    return float(np.sum(replaced * below) / pairs) if pairs > 0 else 0.0

@@ -13,7 +13,7 @@ import pytest
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.models.electra import ElectraConfig
-from jaxenc.objectives import rtd
+from jaxenc.objectives import detection
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.optim.config import OptimConfig
@@ -172,12 +172,12 @@ def test_area_under_the_curve() -> None:
     labels = (random.random((8, 100)) < 0.15).astype(np.int32)
     scores = random.normal(labels * 1.5 - 1, 1.2, labels.shape).astype(np.float32)
     scores[0, :5], real = [-40, 40, 1e9, -1e9, 16.0], (random.random(labels.shape) < 0.9).astype(np.int32)
-    histogram = rtd.detection(jnp.asarray(scores), labels, real)["rtd_scores"][0]
+    histogram = detection.metrics(jnp.asarray(scores), labels, real)["rtd_scores"][0]
     assert histogram.sum() == real.sum() and histogram[1].sum() == (labels * real).sum()
     on, off = scores[(labels * real) > 0], scores[((1 - labels) * real) > 0]
     exact = np.mean((on[:, None] > off) + 0.5 * (on[:, None] == off))
-    assert abs(rtd.area(histogram) - exact) <= 1e-3
-    assert [rtd.area(np.array(counts)) for counts in ([[5, 0], [0, 3]], [[5, 5], [3, 3]], [[0, 5], [3, 0]], [[5, 5], [0, 0]])] == [
+    assert abs(detection.area(histogram) - exact) <= 1e-3
+    assert [detection.area(np.array(counts)) for counts in ([[5, 0], [0, 3]], [[5, 5], [3, 3]], [[0, 5], [3, 0]], [[5, 5], [0, 0]])] == [
         1,
         0.5,
         0,
