@@ -1,0 +1,40 @@
+"""How well a discriminator tells replaced tokens from original ones (Clark et al. 2020)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxenc.objectives.base import Sums
+
+# The area under the ROC curve is read off two histograms of the logit, cut at ± EDGE: a bin is 1/16 wide.
+BINS, EDGE = 512, 16.0
+
+
+def metrics(logits: Array, labels: Array, real: Array) -> Sums:
+    """Metrics of the discriminator; logits: float32 [batch, length], labels, real: i32 of that shape, 1 = replaced, 1 = counted.
+
+    `replaced`: share of replaced tokens. `rtd_accuracy`, `rtd_precision`, `rtd_recall`: of calling a token replaced where its logit is
+    above 0. `rtd_scores`: counts float32 [2, BINS] of the logits of the original and of the replaced tokens.
+    """
+    called = (logits > 0).astype(jnp.int32)
+    total = lambda which: jnp.sum(which * real).astype(jnp.float32)
+    count, wrong, said, hits = total(1), total(labels), total(called), total(called * labels)
+    place = jnp.clip((logits + EDGE) * (BINS / (2 * EDGE)), 0, BINS - 1).astype(jnp.int32)
+    scores = jnp.zeros((2, BINS), jnp.float32).at[labels, place].add(real.astype(jnp.float32))
+    return {
+        "replaced": (wrong, count),
+        "rtd_accuracy": (total((called == labels).astype(jnp.int32)), count),
+        "rtd_precision": (hits, said),
+        "rtd_recall": (hits, wrong),
+        "rtd_scores": (jax.lax.stop_gradient(scores), count),
+    }
+
+
+def area(scores: np.ndarray) -> float:
+    """Area under the ROC curve from counts [2, bins] by rising score, originals first: the chance that a replaced token scores above an
+    original one, a tie within a bin counting half; 0 where there are none of either."""
+    original, replaced = np.asarray(scores, np.float64)
+    pairs = original.sum() * replaced.sum()
+    below = np.cumsum(original) - original / 2
+    return float(np.sum(replaced * below) / pairs) if pairs > 0 else 0.0
