@@ -30,6 +30,8 @@ SITES = {
     "generator": 39,
     "discriminator": 40,
     "rtd": 41,
+    "replaced_mlm": 42,
+    "copy": 43,
 }
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from jaxenc import tree
 from jaxenc.layers.embed import padded
 
-# The leaves whose first axis is the padded vocabulary: the token table and the bias of the head tied to it.
-VOCABULARY = re.compile(r"(.*/)?(token/table|mlm/bias)")
+# The leaves whose first axis is the padded vocabulary: the token table and the biases of the heads tied to it.
+VOCABULARY = re.compile(r"(.*/)?(token/table|(replaced_)?mlm/bias)")
 
 
 def true_shape(path: str, shape: tuple[int, ...], vocab_size: int) -> tuple[int, ...]:

@@ -67,15 +67,18 @@ def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activ
     return out
 
 
-def init(encoder: Encoder, heads: Heads, key: Array) -> Tree:
-    """Parameters of the encoder and, under its name, of each head; boxed with axis names, drawn part by part."""
+def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> Tree:
+    """Parameters of the encoder and, under its name, of each head; boxed with axis names, drawn part by part.
+
+    site: of the encoder's draws, its own for each network of a pair.
+    """
     config, row = encoder.config, jax.ShapeDtypeStruct((1, 2), jnp.int32)
     lengths = Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
-    params = dict(encoder.lazy_init(rng.part(key, "encoder"), row, row, row, lengths, None)["params"])
+    params = dict(encoder.lazy_init(rng.part(key, site), row, row, row, lengths, None)["params"])
     hidden = jax.ShapeDtypeStruct((1, 1, encoder.width), encoder.execution.policy.compute)
     table = jax.ShapeDtypeStruct((padded(config.vocab_size), encoder.table_width), jnp.float32)
     for name, head in heads.items():
-        inputs = (hidden, table) if name == "mlm" else (hidden,)
+        inputs = (hidden, table) if isinstance(head, MlmHead) else (hidden,)
         params[name] = head.lazy_init(rng.part(key, name), *inputs)["params"]
     return params
 

@@ -27,6 +27,22 @@ def binary_cross_entropy(logits: Array, labels: Array, weights: Array) -> Array:
     return jnp.sum(losses * weights.astype(jnp.float32))
 
 
+def copy_cross_entropy(logits: Array, copy: Array, given: Array, labels: Array, weights: Array) -> tuple[Array, Array]:
+    """As `cross_entropy`, of the mixture that gives a class w the probability D · [w = given] + (1 - D) · softmax(logits)[w], with
+    D = sigmoid(copy) (Clark et al. 2020, section 3.4).
+
+    logits: float32 [..., classes]; copy: float32 [...]; given, labels: i32 [...]; weights: i32 or f32 [...]. Computed in logarithms:
+    loss and gradient are finite for any finite logits, however sure D is.
+    """
+    scale, keep, other = jax.nn.logsumexp(logits, axis=-1), jax.nn.log_sigmoid(copy), jax.nn.log_sigmoid(-copy)
+    softmax = lambda classes: jnp.take_along_axis(logits, classes[..., None], axis=-1)[..., 0] - scale
+    of_given = jnp.logaddexp(keep, other + softmax(given))
+    of_label = jnp.where(labels == given, of_given, other + softmax(labels))
+    best = jnp.maximum(of_given, other + jnp.max(logits, axis=-1) - scale)
+    weights = weights.astype(jnp.float32)
+    return jnp.sum(-of_label * weights), jnp.sum((of_label >= best) * weights)
+
+
 def entropy(logits: Array, weights: Array) -> Array:
     """Weighted sum of the entropies, in nats, of softmax(logits) float32 [..., classes]; a float32 scalar without a gradient."""
     log_p = jax.nn.log_softmax(jax.lax.stop_gradient(logits), axis=-1)

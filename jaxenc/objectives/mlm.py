@@ -128,9 +128,7 @@ class Mlm(Objective):
 
     @property
     def reads(self) -> Mapping[str, int]:
-        config = self.encoder.config
-        words = {} if self.masking.unit == "tokens" else {"word_starts": 2}
-        return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0, **words}
+        return reads(self.encoder.config, self.masking)
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)
@@ -170,6 +168,12 @@ class Mlm(Objective):
         loss, correct = losses.cross_entropy(logits, example["masked_ids"], example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)
         return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **masking.statistics(example)}
+
+
+def reads(config: EncoderConfig, masking: Masking) -> Mapping[str, int]:
+    """`Objective.reads` of what masks rows for a model."""
+    words = {} if masking.unit == "tokens" else {"word_starts": 2}
+    return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0, **words}
 
 
 def head_flops(width: int, table_width: int, vocab_size: int, predictions: int) -> float:

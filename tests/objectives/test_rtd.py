@@ -113,7 +113,7 @@ def test_a_correct_guess_is_real() -> None:
     params["mlm"]["bias"][sure] = 1e3
 
     def run(params: Any) -> tuple[jax.Array, Any]:
-        return objective.corrupted(objective.generator_logits(params, example, None), example, keys), terms(given, params, False)[1]
+        return objective.generator.sampled(objective.generator.logits(params, example, None), example, keys), terms(given, params, False)[1]
 
     fake, metrics = jax.device_get(jax.jit(run)(params))
     assert (np.take_along_axis(fake, example["masked_at"], axis=1)[chosen] == sure).all()
@@ -204,9 +204,9 @@ class Shown(tiny.Probe):
 
     def terms(self, params: Any, carry: Any, example: Mapping[str, Any], keys: Any, train: bool) -> Any:
         sums, metrics, carry = super().terms(params, carry, example, keys, train)
-        logits = self.inner.generator_logits(params, example, keys)
+        logits = self.inner.generator.logits(params, example, keys)
         seen = {"noise": sample.gumbel(keys.per_row("sample", "generator"), *logits.shape[1:])}
-        seen["fake"] = self.inner.corrupted(logits, example, keys)
+        seen["fake"] = self.inner.generator.sampled(logits, example, keys)
         seen = {name: jnp.zeros((self.rows, *a.shape[1:]), a.dtype).at[keys.rows].set(a) for name, a in seen.items()}
         return sums, {**metrics, **{f"seen_{name}": (a, jnp.int32(1)) for name, a in seen.items()}}, carry
 

@@ -19,6 +19,24 @@ def draw(logits: Array, noise: Array, temperature: float) -> Array:
     return jnp.argmax(jax.lax.stop_gradient(logits) + temperature * noise, axis=-1).astype(jnp.int32)
 
 
+def uniform(keys: Array, predictions: int, vocab: int) -> Array:
+    """Ids i32 [batch, predictions], each of 0 .. vocab - 1 alike; keys: one typed key a row, and a row's ids depend on its key alone."""
+    return jax.vmap(lambda key: jax.random.randint(key, (predictions,), 0, vocab, jnp.int32))(keys)
+
+
+def first(at: Array, chosen: Array) -> Array:
+    """bool [batch, predictions]: the first draw of each place that was chosen; at, chosen: i32 [batch, predictions]."""
+    slots = jnp.arange(at.shape[1])
+    same = (at[:, :, None] == at[:, None, :]) & (chosen[:, None, :] > 0) & (slots[None, :] < slots[:, None])
+    return (chosen > 0) & ~jnp.any(same, axis=2)
+
+
+def places(at: Array, chosen: Array, length: int) -> Array:
+    """i32 [batch, length], 1 at the places that were chosen, however often; at, chosen: i32 [batch, predictions]."""
+    mark = lambda row: jnp.zeros(length, jnp.int32).at[row].set(1, mode="drop")
+    return jax.vmap(mark)(jnp.where(chosen > 0, at, length))
+
+
 def replaced(original: Array, at: Array, chosen: Array, samples: Array) -> Array:
     """The rows with the samples at their places, i32 [batch, length].
 
@@ -26,8 +44,5 @@ def replaced(original: Array, at: Array, chosen: Array, samples: Array) -> Array
     fell on one place the first gives the sample. google-research/electra takes the mean of all their ids there, rounded down
     (pretrain/pretrain_helpers.py, scatter_update), which is the id of no draw.
     """
-    slots = jnp.arange(at.shape[1])
-    same = (at[:, :, None] == at[:, None, :]) & (chosen[:, None, :] > 0) & (slots[None, :] < slots[:, None])
-    first = (chosen > 0) & ~jnp.any(same, axis=2)
     put = lambda row, places, ids: row.at[places].set(ids, mode="drop")
-    return jax.vmap(put)(original, jnp.where(first, at, original.shape[1]), samples)
+    return jax.vmap(put)(original, jnp.where(first(at, chosen), at, original.shape[1]), samples)

@@ -1,0 +1,182 @@
+"""The generator of an ELECTRA: it chooses places of a row and puts other tokens there (Clark et al. 2020, section 2;
+google-research/electra:run_pretraining.py, PretrainingModel). What is trained on its rows is another objective's."""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.models.base import ModelConfig
+from jaxenc.models.electra import Electra, ElectraConfig
+from jaxenc.objectives import encoder as encoders
+from jaxenc.objectives import losses
+from jaxenc.objectives import mlm as mlms
+from jaxenc.objectives.base import Sums
+from jaxenc.objectives.corrupt import masking as masks
+from jaxenc.objectives.corrupt import repeated, rule, sample
+from jaxenc.objectives.corrupt.rule import Masking
+from jaxenc.objectives.mlm import Mlm, MlmConfig
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplacingConfig(MlmConfig):
+    """Masking as MlmConfig says, by default with [MASK] in every chosen place, as the paper has it; [MASK] itself is never chosen.
+
+    google-research/electra draws with_replacement and leaves 15 % of the draws as they are: mask_share 0.85.
+    with_replacement: places are drawn independently, and one that is drawn twice counts twice in the generator's loss; its token is the
+    sample of its first draw (`corrupt.sample.replaced`), and it counts once in every other loss.
+    temperature: of the generator's softmax when it samples.
+    mlm_coef: of the generator's loss in the sum.
+    """
+
+    mask_share: float = 1.0
+    random_share: float = 0.0
+    with_replacement: bool = False
+    temperature: float = 1.0
+    mlm_coef: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.temperature > 0:
+            raise UserError(f"objective.temperature is {self.temperature}: it takes a number above 0, such as 1.0")
+        if self.mlm_coef < 0:
+            raise UserError(f"objective.mlm_coef is {self.mlm_coef}: it weighs a loss and is at least 0")
+        if self.with_replacement and self.unit != "tokens":
+            raise UserError(f"objective.with_replacement draws single tokens: set objective.unit to tokens, not {self.unit}")
+        if self.with_replacement and self.random_share:
+            raise UserError("objective.with_replacement draws no random ids: set objective.random_share to 0")
+
+    def learned(self, model: ModelConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Learned":
+        """The generator of the pair `model` at one row length. Raises UserError for a model that is no pair."""
+        masking, network = self._places(model, vocabulary, length, max_predictions), Electra(model, "generator", execution)
+        return Learned(Mlm(network, encoders.made(("mlm",), network)["mlm"], masking), self.with_replacement, self.temperature)
+
+    def uniform(self, model: ModelConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Uniform":
+        """A generator without a network, for a pair of which the discriminator is trained alone. Raises UserError as `learned`."""
+        return Uniform(model, self._places(model, vocabulary, length, max_predictions), self.with_replacement)
+
+    def _places(self, model: ModelConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
+        if not isinstance(model, ElectraConfig):
+            raise UserError(f"objective.kind {self.kind} takes a generator and a discriminator: set model.kind to electra, not {model.kind}")
+        masking = self.masking(vocabulary, length, max_predictions)
+        return dataclasses.replace(masking, never_masked=(*masking.never_masked, vocabulary.mask))
+
+
+@dataclasses.dataclass(frozen=True)
+class Learned:
+    """A generator that is trained to predict the masked tokens and puts samples of its own softmax in their places.
+
+    No gradient passes through the samples. In training it has dropout, where it samples too. Parameters: its network's (with tables of
+    its own where it shares none) and `mlm`.
+    """
+
+    mlm: Mlm
+    with_replacement: bool
+    temperature: float
+
+    @property
+    def heads(self) -> encoders.Heads:
+        """The head by its name in the parameter tree."""
+        return self.mlm.heads
+
+    @property
+    def masking(self) -> Masking:
+        """How places are chosen."""
+        return self.mlm.masking
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        return self.mlm.reads
+
+    def init(self, key: Array) -> Tree:
+        return encoders.init(self.mlm.encoder, self.heads, key, "generator")
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return _masked(self.masking, self.with_replacement, key, one)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return self.mlm.weights(example)
+
+    def replace(self, params: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[Array, dict[str, Array], Sums]:
+        """(rows i32 [batch, length] with samples in the masked places, {`mlm`: sum of losses}, metrics)."""
+        logits = self.logits(params, example, keys if train else None)
+        loss, metrics = self.mlm.score(logits, example)
+        count = jnp.sum(example["masked"]).astype(jnp.float32)
+        metrics["mlm_entropy"] = (losses.entropy(logits, example["masked"]), count)
+        return self.sampled(logits, example, keys), {"mlm": loss}, metrics
+
+    def logits(self, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
+        """float32 [batch, predictions, padded vocabulary] at the masked places; noise: None without dropout."""
+        params = self._own(params)
+        return self.mlm.logits(params, encoders.hidden(self.mlm.encoder, params, example, noise), example["masked_at"])
+
+    def sampled(self, logits: Array, example: Mapping[str, Array], keys: Keys) -> Array:
+        """The original rows with samples of softmax(logits / temperature) at the masked places, i32 [batch, length]."""
+        noise = sample.gumbel(keys.per_row("sample", "generator"), *logits.shape[1:])
+        samples = sample.draw(logits, noise, self.temperature)
+        return sample.replaced(example["original"], example["masked_at"], example["masked"], samples)
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {"mlm": encoders.outputs(self.mlm.encoder, self.heads, self._own(params), example)["mlm"]}
+
+    def flops(self, length: int) -> float:
+        return self.mlm.flops(length)
+
+    def _own(self, params: Tree) -> Tree:
+        """The parameters as the network and its head find them: with the generator's own tables where it shares none."""
+        own = self.mlm.encoder.config.sharing == "none"
+        return {**params, "embeddings": params["generator"]["embeddings"]} if own else params
+
+
+@dataclasses.dataclass(frozen=True)
+class Uniform:
+    """A generator that has learned nothing: every id of the vocabulary alike, specials and unused ones too, as the zero logits of
+    google-research/electra with `uniform_generator` give them; never an id that only pads the table.
+
+    It has no parameters, no loss and no metrics but those of the masking.
+    """
+
+    config: ElectraConfig
+    masking: Masking
+    with_replacement: bool
+    heads: ClassVar[encoders.Heads] = MappingProxyType({})
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        return mlms.reads(self.config, self.masking)
+
+    def init(self, key: Array) -> Tree:
+        return {}
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return _masked(self.masking, self.with_replacement, key, one)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {}
+
+    def replace(self, params: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[Array, dict[str, Array], Sums]:
+        """As `Learned.replace`, without a loss."""
+        at = example["masked_at"]
+        samples = sample.uniform(keys.per_row("sample", "generator"), at.shape[1], self.config.vocab_size)
+        return sample.replaced(example["original"], at, example["masked"], samples), {}, masks.statistics(example)
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {}
+
+    def flops(self, length: int) -> float:
+        return 0.0
+
+
+def _masked(masking: Masking, with_replacement: bool, key: Array, one: Mapping[str, Array]) -> dict[str, Array]:
+    """The masked row, and `original`, i32 [length]: the tokens before."""
+    apply = repeated.apply if with_replacement else masks.apply
+    drawn = rule.draws(masking, key, one["tokens"].shape[0])
+    return {**one, **apply(masking, drawn, one), "original": one["tokens"]}
