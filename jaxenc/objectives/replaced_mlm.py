@@ -1,0 +1,144 @@
+"""Masked language modelling on rows of a generator (Clark et al. 2020, section 3.4): Replace MLM and All-Tokens MLM."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers.heads import MlmHead, RtdHead
+from jaxenc.models.electra import Electra, ElectraConfig
+from jaxenc.objectives import encoder as encoders
+from jaxenc.objectives import losses, parts
+from jaxenc.objectives.base import Objective, Sums
+from jaxenc.objectives.corrupt import sample
+from jaxenc.objectives.generator import Learned, ReplacingConfig
+from jaxenc.objectives.mlm import head_flops
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+PREDICTS = ("chosen", "all")
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplacedMlmConfig(ReplacingConfig):
+    """Replaced tokens as ReplacingConfig says. The paper's code for these two was not published; what it does not say is said here.
+
+    predicts: the original token of the `chosen` places (Replace MLM), or of `all` real tokens with a copy mechanism (All-Tokens MLM).
+    replaced_mlm_coef: of that loss in the sum; the paper names no weight, and 1 is that of the other softmax.
+    """
+
+    kind: ClassVar[str] = "replaced_mlm"
+    predicts: str = "chosen"
+    replaced_mlm_coef: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.predicts not in PREDICTS:
+            raise UserError(f"objective.predicts is {self.predicts!r}: use {' or '.join(PREDICTS)}")
+        if self.replaced_mlm_coef < 0:
+            raise UserError(f"objective.replaced_mlm_coef is {self.replaced_mlm_coef}: it weighs a loss and is at least 0")
+
+    def build(self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "ReplacedMlm":
+        """The objective at one row length. Raises UserError for a model that is no pair."""
+        generator = self.learned(model, vocabulary, execution, length, max_predictions)
+        encoder = Electra(model, "discriminator", execution)
+        heads = {"replaced_mlm": encoders.made(("mlm",), encoder)["mlm"]}
+        if self.predicts == "all":
+            heads["copy"] = encoders.made(("rtd",), encoder)["rtd"]
+        return ReplacedMlm(generator, encoder, heads, {"mlm": self.mlm_coef, "replaced_mlm": self.replaced_mlm_coef})
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplacedMlm(Objective):
+    """The generator learns to predict the masked tokens; the other network, the original tokens from rows with the generator's samples.
+
+    With `copy` among its heads it does so for every real token, [CLS] and [SEP] too: the head, which has the layers of the
+    replaced-token head, gives the probability D that the original is the token at hand, and the model's of a token w is
+    D · [w = the token at hand] + (1 - D) · softmax(w). Without, for the chosen places; one that was drawn twice counts once.
+    Parameters: the generator's, those of `models.electra.Electra` under `discriminator`, `replaced_mlm` and `copy`.
+    """
+
+    generator: Learned
+    encoder: Electra
+    own_heads: Mapping[str, MlmHead | RtdHead]
+    coef: Mapping[str, float]
+
+    @property
+    def heads(self) -> encoders.Heads:
+        """The heads of both networks by their names in the parameter tree."""
+        return {**self.generator.heads, **self.own_heads}
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        return self.generator.reads
+
+    def init(self, key: Array) -> Tree:
+        return {**self.generator.init(key), **encoders.init(self.encoder, self.own_heads, key, "discriminator")}
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return self.generator.corrupt(key, one, step)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {**self.generator.weights(example), "replaced_mlm": jnp.sum(self.counted(example))}
+
+    def counted(self, example: Mapping[str, Array]) -> Array:
+        """i32 [batch, length], 1 for a token whose original is predicted."""
+        if "copy" in self.own_heads:
+            return (example["segments"] > 0).astype(jnp.int32)
+        return sample.places(example["masked_at"], example["masked"], example["segments"].shape[1])
+
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
+        tokens, terms, metrics = self.generator.replace(params, example, keys, train)
+        hidden = encoders.hidden(self.encoder, params, {**example, "tokens": tokens}, keys if train else None)
+        loss, correct = (self.of_all if "copy" in self.own_heads else self.of_chosen)(params, hidden, tokens, example)
+        counted = self.counted(example)
+        count, wrong = (jnp.sum(which).astype(jnp.float32) for which in (counted, counted * (tokens != example["original"])))
+        own = {"replaced": (wrong, count), "replaced_mlm_loss": (loss, count), "replaced_mlm_accuracy": (correct, count)}
+        return {**terms, "replaced_mlm": loss}, {**metrics, **own}, carry
+
+    def of_chosen(self, params: Tree, hidden: Array, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
+        """(sum of losses, number of right predictions) of the softmax at the chosen places; hidden: [batch, length, width]."""
+        at = example["masked_at"]
+        logits = self.softmax_logits(params, jnp.take_along_axis(hidden, at[..., None], axis=1))
+        return losses.cross_entropy(logits, example["masked_ids"], sample.first(at, example["masked"]))
+
+    def of_all(self, params: Tree, hidden: Array, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
+        """As `of_chosen`, of the mixture for all real tokens.
+
+        As many places of each row at once as the generator predicts, so the logits take no more memory than its own.
+        """
+
+        def some(hidden: Array, tokens: Array, original: Array, counted: Array) -> tuple[Array, Array]:
+            copy = self.own_heads["copy"].apply({"params": params["copy"]}, hidden)
+            return losses.copy_cross_entropy(self.softmax_logits(params, hidden), copy, tokens, original, counted)
+
+        rows = (hidden, tokens, example["original"], self.counted(example))
+        return parts.summed(some, self.generator.masking.predictions, rows)
+
+    def softmax_logits(self, params: Tree, hidden: Array) -> Array:
+        """float32 [..., padded vocabulary] for hidden states [..., width]; the head is tied to the encoder's token table."""
+        return self.own_heads["replaced_mlm"].apply({"params": params["replaced_mlm"]}, hidden, params["embeddings"]["token"]["table"])
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        """`hidden` and, of the encoder, `replaced_mlm` [batch, length, vocab_size], logits of the softmax, and `copy` [batch, length], the
+        logit of D; `mlm` is the generator's."""
+        copy = {name: head for name, head in self.own_heads.items() if name == "copy"}
+        given = encoders.outputs(self.encoder, copy, params, example)
+        logits = self.softmax_logits(params, given["hidden"][-1])[..., : self.encoder.config.vocab_size]
+        return {**given, "replaced_mlm": logits.astype(jnp.float32), **self.generator.outputs(params, example)}
+
+    def flops(self, length: int) -> float:
+        encoder, copies = self.encoder, "copy" in self.own_heads
+        softmax = head_flops(encoder.width, encoder.table_width, encoder.config.vocab_size, self._predictions(length))
+        copy = 2.0 * length * encoder.width * (encoder.width + 1) if copies else 0.0
+        return self.generator.flops(length) + 3 * (encoders.forward_flops(encoder, length) + softmax + copy)
+
+    def _predictions(self, length: int) -> int:
+        return length if "copy" in self.own_heads else self.generator.masking.predictions
