@@ -65,7 +65,7 @@ class ReplacingConfig(MlmConfig):
 
     def _places(self, model: ModelConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
         if not isinstance(model, ElectraConfig):
-            raise UserError(f"objective.kind {self.kind} takes a generator and a discriminator: set model.kind to electra, not {model.kind}")
+            raise UserError(f"objective.kind {self.kind} takes a pair of networks: set model.kind to electra, not {model.kind}")
         masking = self.masking(vocabulary, length, max_predictions)
         return dataclasses.replace(masking, never_masked=(*masking.never_masked, vocabulary.mask))
 

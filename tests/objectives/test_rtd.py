@@ -42,7 +42,11 @@ def terms(setting: tuple, params: Any, train: bool) -> tuple[dict, dict]:
     return objective.terms(params, {}, example, keys, train)[:2]
 
 
-@pytest.mark.parametrize("config, model", [(RtdConfig(rate=0.4), UNTIED), (PUBLISHED, tiny.PAIR)], ids=["clean", "published"])
+@pytest.mark.parametrize(
+    "config, model",
+    [(RtdConfig(rate=0.4), UNTIED), (PUBLISHED, tiny.PAIR), (dataclasses.replace(PUBLISHED, detects="chosen"), tiny.PAIR)],
+    ids=["clean", "published", "chosen"],
+)
 def test_loss_and_metrics_equal_a_slow_reference(config: RtdConfig, model: ElectraConfig) -> None:
     """float64, one token at a time, from the same masks and the same noise: <= 1e-5 of each sum. Counts are equal."""
     given = setting(config, model)
@@ -68,13 +72,19 @@ def test_loss_and_metrics_equal_a_slow_reference(config: RtdConfig, model: Elect
     detected = reference.rtd_logits(wide, model, reference.encode(wide, model, "discriminator", fake, *inputs)[-1])
 
     loss, table = 0.0, np.zeros((2, 2), int)
-    for row, at in np.argwhere(example["segments"]):
+    counted = example["segments"]
+    if config.detects == "chosen":
+        counted = np.zeros_like(fake)
+        for row, slot in np.argwhere(example["masked"]):
+            counted[row, example["masked_at"][row, slot]] = 1
+        assert 0 < counted.sum() < example["masked"].sum(), "no place was drawn twice"
+    for row, at in np.argwhere(counted):
         label, score = int(fake[row, at] != example["original"][row, at]), detected[row, at]
         loss += np.log1p(np.exp(-score if label else score))
         table[label, int(score > 0)] += 1
     assert table[1].sum() > 5 and table[:, 1].sum() > 5
     np.testing.assert_allclose([losses["mlm"], losses["rtd"]], [mlm, loss], rtol=1e-5)
-    count, real = int(example["masked"].sum()), int(lengths.sum())
+    count, real = int(example["masked"].sum()), int(counted.sum())
     assert {name: int(n) for name, n in objective.weights(example).items()} == {"mlm": count, "rtd": real}
     expected = {
         "mlm_loss": (mlm, count),
