@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import jax
 
 from jaxenc import tree
 from jaxenc.checkpoint import arrays
+from jaxenc.checkpoint import moved as moves
+from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
 from jaxenc.errors import UserError
 
@@ -19,21 +21,27 @@ from jaxenc.errors import UserError
 class Start:
     """kind: `resume` (this work directory, everything), `continue` (another run's full state), `init` (its parameters only) or `fresh`.
 
-    path: the step's folder, None for `fresh`. step: the number of batches consumed, 0 for `init` and `fresh`.
+    path: the step's folder, None for `fresh`. step: the number of batches consumed, 0 for `init` and `fresh`. moved: for `init`, which
+    parameters start from others.
     """
 
     kind: str
     path: Path | None
     step: int
+    moved: Moved = ()
 
 
-def choose(directory: Path, continue_from: str, init_from: str, check: bool) -> Start:
+def choose(directory: Path, continue_from: str, init_from: str, check: bool, init_map: Sequence[str] = ()) -> Start:
     """The first that applies: resume the newest valid step in `directory`, continue_from, init_from, fresh. '' means not asked for.
 
     The two paths name a run directory or a step's folder. check: compare every byte with its checksum. Damaged steps of `directory` are
-    set aside; another run's are left where they are.
-    Raises UserError for a missing path, one without a valid step, and where a whole state is wanted and only parameters are there.
+    set aside; another run's are left where they are. init_map: `NEW=OLD` prefixes of paths, for parameters of `init_from`.
+    Raises UserError for a missing path, one without a valid step, where a whole state is wanted and only parameters are there, and for
+    an init_map that `moved.parse` refuses or that comes without init_from.
     """
+    moved = moves.parse(init_map)
+    if moved and not init_from:
+        raise UserError("--init-map says which parameters of --init-from start which of this run: name that run too")
     step = newest_valid(directory, check, set_aside=True)
     if step is not None:
         return Start("resume", _whole(directory / str(step), "this work directory"), step)
@@ -41,7 +49,7 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool) -> 
         path = _whole(find(Path(continue_from), check, "--continue-from"), "--continue-from")
         return Start("continue", path, int(path.name))
     if init_from:
-        return Start("init", find(Path(init_from), check, "--init-from"), 0)
+        return Start("init", find(Path(init_from), check, "--init-from"), 0, moved)
     return Start("fresh", None, 0)
 
 
@@ -95,17 +103,24 @@ def restore_state(step_dir: Path, abstract: Any) -> Any:
     return jax.tree.unflatten(jax.tree.structure(abstract), [found[path] for path in wanted])
 
 
-def restore_params(step_dir: Path, abstract: Mapping[str, Any]) -> dict[str, Any]:
+def restore_params(step_dir: Path, abstract: Mapping[str, Any], moved: Moved = ()) -> dict[str, Any]:
     """The parameters named by `abstract`, a nested dict of jax.ShapeDtypeStruct, wherever the saved run kept them: trained or frozen.
 
-    Reads only those. A parameter that the checkpoint has and `abstract` does not (a head) is not read. Raises UserError as restore_state.
+    Reads only those. A parameter that the checkpoint has and `abstract` does not (a head) is not read. moved: which are read from other
+    paths; two that are read from one path are two arrays. Raises UserError as restore_state, and as `moved.check`.
     """
     saved = _stored(step_dir)
-    home = _home(saved)
-    wanted = dict(tree.leaves(abstract))
-    _compare(step_dir, wanted, {path: saved[full] for path, full in home.items()}, [])
-    found = _read(step_dir, {home[path]: leaf for path, leaf in wanted.items()})
-    return tree.from_leaves((path, found[home[path]]) for path in wanted)
+    home, wanted = _home(saved), dict(tree.leaves(abstract))
+    moves.check(moved, wanted, home, f"checkpoint {step_dir}")
+    origin = {path: moves.origin(path, moved) for path in wanted}
+    label = {path: path if there == path else f"{path} (there {there})" for path, there in origin.items()}
+    there = {label[path]: saved[home[origin[path]]] for path in wanted if origin[path] in home}
+    _compare(step_dir, {label[path]: leaf for path, leaf in wanted.items()}, there, [])
+    found: dict[str, jax.Array] = {}
+    while left := [path for path in wanted if path not in found]:
+        once = {home[origin[path]]: path for path in left}
+        found |= {once[full]: leaf for full, leaf in _read(step_dir, {full: wanted[path] for full, path in once.items()}).items()}
+    return tree.from_leaves((path, found[path]) for path in wanted)
 
 
 def lacking(step_dir: Path, branches: Iterable[str]) -> tuple[str, ...]:

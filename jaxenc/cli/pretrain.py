@@ -3,6 +3,7 @@
 import argparse
 import pathlib
 import sys
+from collections.abc import Sequence
 
 import jax
 
@@ -29,26 +30,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
     parser.add_argument("--continue-from", default="", metavar="DIR", help="start from another run's whole state")
     parser.add_argument("--init-from", default="", metavar="DIR", help="start from another run's parameters only, at step 0")
+    moved = "parameters under NEW start from those under OLD of --init-from; may come several times, and the longest NEW decides"
+    parser.add_argument("--init-map", default=[], action="append", metavar="NEW=OLD", help=moved)
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
-    outcome = pretrain(cli_config.resolve(args.config, args.overrides), args.workdir, args.continue_from, args.init_from)
+    recipe = cli_config.resolve(args.config, args.overrides)
+    outcome = pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map)
     if outcome.preempted:
         print(f"{args.workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
     return PREEMPTED if outcome.preempted else 0
 
 
-def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_from: str = "") -> Outcome:
+def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = ()) -> Outcome:
     """Trains `recipe` in `workdir`: resumes what is there, or continues, initialises or starts afresh, in this order.
 
+    init_map: `NEW=OLD` prefixes of paths (`checkpoint.moved`); a run that resumes needs it no more.
     Nothing is written before everything that can be refused has been looked at; a finished run is left as it is.
     """
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)
     jobs.refuse_other_run(job, workdir)
     with held(workdir, "wait for it, or choose another --workdir"):
-        start = restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify)
+        start = restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map)
         if start.kind == "resume":
             jobs.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
@@ -71,7 +76,8 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
             recorder = Recorder(workdir, int(state.step), job.run.log.examples, job.run.log.tensorboard)
             anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)
-            for line in (jobs.describe(job, start), *anew, *jobs.warnings(job)):
+            moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
+            for line in (jobs.describe(job, start), *moved, *anew, *jobs.warnings(job)):
                 recorder.say(line)
             try:
                 return train(job, state, recorder, checkpoints, stop)

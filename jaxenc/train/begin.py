@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from jaxenc import rng, tree
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.moved import under
 from jaxenc.checkpoint.restore import Start
 from jaxenc.train import phases
 from jaxenc.train.phases import Phase
@@ -15,8 +16,10 @@ from jaxenc.train.state import Layout, State
 
 
 def heads_afresh(start: Start, heads: Collection[str]) -> tuple[str, ...]:
-    """Those of `heads`, names of an objective's, of which the run whose parameters `start` takes has nothing."""
-    return restore.lacking(start.path, heads) if start.kind == "init" else ()
+    """Those of `heads`, names of an objective's, of which the run whose parameters `start` takes has nothing and that `start.moved` does
+    not fill."""
+    unfilled = [name for name in heads if not any(under(new, name) for new, _ in start.moved)]
+    return restore.lacking(start.path, unfilled) if start.kind == "init" else ()
 
 
 def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], afresh: Collection[str] = ()) -> State:
@@ -32,7 +35,7 @@ def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Ph
     if start.kind == "fresh":
         return state
     wanted = {name: branch for name, branch in place.abstract.all_params.items() if name not in afresh}
-    read = dict(tree.leaves(restore.restore_params(start.path, wanted)))
+    read = dict(tree.leaves(restore.restore_params(start.path, wanted, start.moved)))
     pick = lambda branch: tree.map_with_path(lambda path, drawn: drawn if path.split("/")[0] in afresh else read[path], branch)
     return dataclasses.replace(state, params=pick(state.params), frozen=pick(state.frozen))
 
