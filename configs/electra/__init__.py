@@ -2,6 +2,7 @@
 
 from jaxenc.data.sources import DataConfig
 from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.sizes import ELECTRA, electra
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.run import Run
@@ -24,3 +25,8 @@ def published(model: ElectraConfig, steps: int, batch: int, length: int, lr: flo
         train=TrainConfig(steps=steps, batch=batch),
         optim=OptimConfig(lr=lr, warmup=10_000, origin="step_zero_ramp", bias_correction=False),
     )
+
+
+def small() -> Run:
+    """ELECTRA-small as its recipe trains it, which the ablations start from."""
+    return published(electra(*ELECTRA["small"]), steps=1_000_000, batch=128, length=128, lr=5e-4)

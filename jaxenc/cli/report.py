@@ -14,8 +14,8 @@ from jaxenc.train import record
 from jaxenc.train.record import METRICS
 
 CURVES = (
-    ("loss", ("mlm_loss", "next_sentence_loss", "rtd_loss", "replaced_mlm_loss")),
-    ("accuracy", ("mlm_accuracy", "next_sentence_accuracy", "rtd_accuracy", "rtd_auc", "replaced_mlm_accuracy")),
+    ("loss", ("mlm_loss", "next_sentence_loss", "rtd_loss")),
+    ("accuracy", ("mlm_accuracy", "next_sentence_accuracy", "rtd_accuracy", "rtd_auc")),
 )
 
 

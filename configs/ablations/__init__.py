@@ -1,0 +1,39 @@
+"""Experiments that change one thing of a published recipe: what the recipes of this folder share."""
+
+import dataclasses
+
+from jaxenc.configs.electra import small
+
+from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.sizes import ELECTRA, electra
+from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
+from jaxenc.objectives.rtd import RtdConfig
+from jaxenc.run import Run
+
+
+def electra_small(**changed: str) -> Run:
+    """ELECTRA-small with other fields of its objective."""
+    run = small()
+    return dataclasses.replace(run, objective=dataclasses.replace(run.objective, **changed))
+
+
+def replaced_mlm(predicts: str) -> Run:
+    """ELECTRA-small with masked language modelling on the generator's rows in the place of the discriminator's loss, masks as there."""
+    run = small()
+    given: RtdConfig = run.objective
+    objective = ReplacedMlmConfig(
+        rate=given.rate,
+        max_predictions=given.max_predictions,
+        mask_share=given.mask_share,
+        with_replacement=given.with_replacement,
+        predicts=predicts,
+    )
+    return dataclasses.replace(run, objective=objective)
+
+
+def two_stage(sharing: str) -> Run:
+    """Half of ELECTRA-small's steps with a generator of the discriminator's size, which can lend its weights."""
+    run = small()
+    layers, width, embedding, _ = ELECTRA["small"]
+    model: ElectraConfig = dataclasses.replace(electra(layers, width, embedding, width), sharing=sharing)
+    return dataclasses.replace(run, model=model, train=dataclasses.replace(run.train, steps=run.train.steps // 2))

@@ -1,0 +1,22 @@
+"""ELECTRA in two stages, the second (Clark et al. 2020, section 3.2): a discriminator that starts from a generator.
+
+    jaxenc pretrain --config ablations/two_stage_discriminator --config.data.path=DATA --workdir RUN \\
+        --init-from GENERATOR --init-map discriminator=generator --init-map generator/embeddings=embeddings
+
+GENERATOR is a run of ablations/two_stage_generator. The generator keeps its weights and its own tables; the discriminator starts from the
+same and trains on its samples, alone in the loss. A frozen network has no backward pass. Without such a start the discriminator sometimes
+learns nothing, says the paper. Not yet run here.
+"""
+
+import dataclasses
+
+from jaxenc.configs import recipe
+from jaxenc.configs.ablations import two_stage
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    run = two_stage("none")
+    objective = dataclasses.replace(run.objective, mlm_coef=0.0)
+    optim = dataclasses.replace(run.optim, freeze=("generator/.*", "mlm/.*"))
+    return recipe(dataclasses.replace(run, objective=objective, optim=optim))

@@ -1,0 +1,15 @@
+"""ELECTRA with a generator that has learned nothing: every id alike in the chosen places.
+
+    jaxenc pretrain --config ablations/uniform_generator --config.data.path=DATA --workdir RUN
+
+ELECTRA-small otherwise, with `uniform_generator` of google-research/electra:configure_pretraining.py; 13,549,057 parameters, all of them to
+keep. Such tokens are easier to tell than a generator's: expect a higher `rtd_auc` than electra/small's. Not yet run here.
+"""
+
+from jaxenc.configs import recipe
+from jaxenc.configs.ablations import electra_small
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return recipe(electra_small(generator="uniform"))
