@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from jaxenc.configs.electra import small
+from jaxenc.configs.electra import published_small
 
 from jaxenc.models.electra import ElectraConfig
 from jaxenc.models.sizes import ELECTRA, electra
@@ -13,13 +13,13 @@ from jaxenc.run import Run
 
 def electra_small(**changed: str) -> Run:
     """ELECTRA-small with other fields of its objective."""
-    run = small()
+    run = published_small()
     return dataclasses.replace(run, objective=dataclasses.replace(run.objective, **changed))
 
 
 def replaced_mlm(predicts: str) -> Run:
     """ELECTRA-small with masked language modelling on the generator's rows in the place of the discriminator's loss, masks as there."""
-    run = small()
+    run = published_small()
     given: RtdConfig = run.objective
     objective = ReplacedMlmConfig(
         rate=given.rate,
@@ -33,7 +33,7 @@ def replaced_mlm(predicts: str) -> Run:
 
 def two_stage(sharing: str) -> Run:
     """Half of ELECTRA-small's steps with a generator of the discriminator's size, which can lend its weights."""
-    run = small()
+    run = published_small()
     layers, width, embedding, _ = ELECTRA["small"]
     model: ElectraConfig = dataclasses.replace(electra(layers, width, embedding, width), sharing=sharing)
     return dataclasses.replace(run, model=model, train=dataclasses.replace(run.train, steps=run.train.steps // 2))

@@ -27,6 +27,6 @@ def published(model: ElectraConfig, steps: int, batch: int, length: int, lr: flo
     )
 
 
-def small() -> Run:
+def published_small() -> Run:
     """ELECTRA-small as its recipe trains it, which the ablations start from."""
     return published(electra(*ELECTRA["small"]), steps=1_000_000, batch=128, length=128, lr=5e-4)

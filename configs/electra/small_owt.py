@@ -10,9 +10,9 @@ end.
 """
 
 from jaxenc.configs import recipe
-from jaxenc.configs.electra import small
+from jaxenc.configs.electra import published_small
 from ml_collections import ConfigDict
 
 
 def get_config() -> ConfigDict:
-    return recipe(small())
+    return recipe(published_small())

@@ -2,7 +2,8 @@
 
     jaxenc pretrain --config electra/tiny --config.data.path=DATA --workdir RUN
 
-Masking, rows and optimizer by the published rules. TIME on 2 cores, which is enough to see both losses fall and no more.
+Masking, rows and optimizer by the published rules. Half a minute to a minute on 2 cores, which is enough to see both losses fall and no
+more. At a rate of 4e-3, which roberta/tiny has, neither network got past the frequencies of words.
 """
 
 import dataclasses
@@ -33,7 +34,7 @@ def get_config() -> ConfigDict:
         attention_dropout=0.0,
         init_scale=0.1,
     )
-    run = published(model, steps=300, batch=64, length=32, lr=4e-3)
+    run = published(model, steps=300, batch=64, length=32, lr=1e-3)
     run = dataclasses.replace(
         run,
         train=dataclasses.replace(run.train, precision="float32"),

@@ -43,7 +43,7 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     recipes = [name if name != "bert/sizes" else "bert/sizes:12x256" for name in cli_config.names()]
     assert {"bert/tiny", "bert/small", "bert/base", "bert/large", "bert/large_lamb"} <= set(recipes)
     assert {"roberta/tiny", "roberta/base", "roberta/large"} <= set(recipes)
-    assert {"electra/small", "electra/base", "electra/large"} <= set(recipes)
+    assert {"electra/tiny", "electra/small", "electra/small_owt", "electra/base", "electra/large"} <= set(recipes)
     for name in recipes:
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
