@@ -18,7 +18,7 @@ from jaxenc.optim.config import OptimConfig
 from jaxenc.run import Run
 from jaxenc.sharding import partition
 from jaxenc.train.accumulate import combine
-from jaxenc.train.state import layout
+from jaxenc.train.state import layout, parameters
 from tests import tiny
 from tests.models import reference_bert, reference_electra
 
@@ -167,6 +167,16 @@ def test_all_tokens_on_eight_devices_are_those_of_one() -> None:
     (want, right), one = on("dp", 1)
     assert abs(loss - want) <= 1e-5 * want and hits == right > 0
     tiny.assert_close(slopes, one, 1e-5)
+
+
+def test_the_softmax_of_all_tokens_is_never_whole_in_memory() -> None:
+    """Forward and backward take less than the logits of all tokens alone; whole, they take four times as much."""
+    objective = tiny.objective(ReplacedMlmConfig(predicts="all"), dataclasses.replace(TIED, vocab_size=8000), 64)
+    shapes, ids = parameters(objective)[0], jax.ShapeDtypeStruct((8, 64), jnp.int32)
+    loss = lambda *given: objective.of_all(*given)[0]
+    given = (shapes, jax.ShapeDtypeStruct((8, 64, 32), jnp.float32), ids, {"segments": ids, "original": ids})
+    taken = jax.jit(jax.grad(loss, (0, 1))).lower(*given).compile().memory_analysis().temp_size_in_bytes
+    assert taken < 8 * 64 * 8064 * 4
 
 
 @pytest.mark.parametrize("config", [CHOSEN, ALL], ids=["replace", "all tokens"])
