@@ -11,17 +11,18 @@ from jaxenc.errors import UserError
 from jaxenc.models.base import ModelConfig
 
 
-def of_texts(model: ModelConfig, tokenizer: Tokenizer, texts: Iterable[str]) -> Batch:
+def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[str]) -> Batch:
     """Rows of `texts` with the tokenizer's special tokens, padded at their end to the longest: `tokens`, `types` (0), `segments`
     (0 = padding) and `positions`, i32 [batch, length].
 
-    Raises UserError for what is no list of texts, and for a text that is longer than the model takes.
+    Raises UserError for what is no list of texts, without a tokenizer, and for a text that is longer than the model takes.
     """
     if isinstance(texts, str) or not isinstance(texts, Iterable):
         raise UserError("encode takes a list of texts: [text] for a single one")
     texts = list(texts)
     if other := [type(text).__name__ for text in texts if not isinstance(text, str)]:
         raise UserError(f"encode takes a list of texts, and a {other[0]} is among them: give each as a str")
+    tokenizer = needed(tokenizer)
     rows = [tokenizer.encode_prompt(text) for text in texts]
     lengths = np.array([len(row) for row in rows], np.int32)
     if len(rows):
@@ -30,6 +31,13 @@ def of_texts(model: ModelConfig, tokenizer: Tokenizer, texts: Iterable[str]) -> 
     tokens = np.full(segments.shape, tokenizer.vocabulary.pad, np.int32)
     tokens[segments > 0] = [token for row in rows for token in row]
     return _rows(model, tokens, segments, np.zeros_like(tokens))
+
+
+def needed(tokenizer: Tokenizer | None) -> Tokenizer:
+    """A model's own tokenizer. Raises UserError where it has none."""
+    if tokenizer is None:
+        raise UserError("this model has no tokenizer: give it one when it is converted, or use encode(tokens=)")
+    return tokenizer
 
 
 def of_tokens(model: ModelConfig, tokens: Any, mask: Any = None, types: Any = None, what: str = "each row") -> Batch:

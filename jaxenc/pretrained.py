@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxenc import inputs
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
@@ -23,7 +24,6 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.inputs import of_texts, of_tokens
 from jaxenc.models.count import parameter_count
 from jaxenc.objectives.base import Objective
 from jaxenc.precision import policy
@@ -105,7 +105,7 @@ class Model:
         if (texts is None) == (tokens is None) or (texts is not None and not (mask is None and types is None)):
             raise UserError("encode takes texts, or tokens= with mask= and types= where they are needed: give one of the two")
         model = self.config.model
-        rows = of_tokens(model, tokens, mask, types) if texts is None else of_texts(model, self._own_tokenizer(), texts)
+        rows = inputs.of_tokens(model, tokens, mask, types) if texts is None else inputs.of_texts(model, self.tokenizer, texts)
         count, length = rows["tokens"].shape
         states, width = self._hidden
         hidden = np.empty((states, count, length, width), np.float32)
@@ -122,7 +122,7 @@ class Model:
         """
         if not isinstance(text, str):
             raise UserError("fill_mask takes one text: ask for each of several in turn")
-        tokenizer = self._own_tokenizer()
+        tokenizer = inputs.needed(self.tokenizer)
         size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
@@ -131,7 +131,7 @@ class Model:
         ids = tokenizer.encode_prompt(text)
         if mask not in ids:
             raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
-        logits = self._computed("mlm", of_tokens(self.config.model, [ids], what="the text"))[0, : len(ids)]
+        logits = self._computed("mlm", inputs.of_tokens(self.config.model, [ids], what="the text"))[0, : len(ids)]
         masked = logits[np.array(ids) == mask].astype(np.float64)
         odds = np.exp(masked - masked.max(axis=1, keepdims=True))
         probabilities = odds / odds.sum(axis=1, keepdims=True)
@@ -141,11 +141,6 @@ class Model:
         token, text = self.tokenizer.token(index), self.tokenizer.decode([index]).strip()
         # A piece of bytes may be a part of a character, which decodes to U+FFFD.
         return Guess(token, text if text and "\ufffd" not in text else token, probability)
-
-    def _own_tokenizer(self) -> Tokenizer:
-        if self.tokenizer is None:
-            raise UserError("this model has no tokenizer: give it one when it is converted, or use encode(tokens=)")
-        return self.tokenizer
 
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
         """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""

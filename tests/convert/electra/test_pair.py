@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -95,21 +97,102 @@ def test_a_checkpoint_of_google_research_is_the_same_pair(tied: bool, tmp_path: 
     tiny.assert_bitwise(found.params, expected.params)
 
 
-def test_a_checkpoint_without_a_generator_is_one_line(tmp_path: Path) -> None:
-    tf1.write(tmp_path / "model.ckpt", google_names("discriminator", tensors(True)["discriminator"], True))
-    with pytest.raises(UserError, match=r"model\.ckpt: holds no generator/encoder/layer_0"):
-        tf.load(tmp_path / "model.ckpt")
+def test_a_discriminator_of_google_research_alone(tmp_path: Path) -> None:
+    """The generator is left out where only what is kept is handed on."""
+    held = tensors(True)
+    tf1.write(tmp_path / "model.ckpt", google_names("discriminator", held["discriminator"], True))
+    found, expected = tf.load(tmp_path / "model.ckpt"), hf.load(write(tmp_path / "theirs", held) / "discriminator")
+    one = {"heads": 1, "generator_heads": 1, "attention_dropout": 0.1}
+    assert found.config.model == dataclasses.replace(expected.config.model, **one)
+    assert found.config.objective == expected.config.objective
+    tiny.assert_bitwise(found.params, expected.params)
 
 
-def test_networks_that_are_no_pair_are_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"task_specific/mnli/dense/kernel": (8, 3)}, "fine-tuned, with task_specific/mnli/dense/kernel"),
+        ({"generator_predictions/output_bias": (131,)}, "holds no generator/encoder/layer_0/intermediate/dense/kernel"),
+        ({"electra/embeddings/word_embeddings": (131,)}, "no matrices"),
+        ({"electra/pooler/dense/kernel": (8, 8)}, "not known: electra/pooler/dense/kernel"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_converted_is_one_line(change: dict, words: str, tmp_path: Path) -> None:
+    variables = google_names("discriminator", tensors(True)["discriminator"], True)
+    tf1.write(tmp_path / "model.ckpt", {**variables, **{name: np.zeros(shape, np.float32) for name, shape in change.items()}})
+    assert words in refused(tf.load, tmp_path / "model.ckpt")
+
+
+def refused(load: Callable[[Path], Model], place: Path) -> str:
+    with pytest.raises(UserError) as error:
+        load(place)
+    assert str(error.value).startswith(str(place)) and "\n" not in str(error.value)
+    return str(error.value).removeprefix(str(place))
+
+
+def test_networks_of_two_vocabularies_are_one_line(tmp_path: Path) -> None:
     held = tensors(True)
     held["generator"] = {name: value[:120] if len(value) == folders.VOCAB else value for name, value in held["generator"].items()}
-    with pytest.raises(UserError) as error:
-        hf.load(write(tmp_path / "sizes", held, vocab_size=120))
-    assert str(error.value).startswith(f"{tmp_path / 'sizes'}: the generator's model.vocab_size is 120") and "\n" not in str(error.value)
-    write(tmp_path / "twice", {**tensors(True), "generator": folders.tensors("ElectraModel")})
-    with pytest.raises(UserError, match="the generator has no head mlm"):
-        hf.load(tmp_path / "twice")
+    assert refused(hf.load, write(tmp_path, held, vocab_size=120)).startswith(": the generator's model.vocab_size is 120")
+
+
+@pytest.mark.parametrize(
+    "network, architecture, words",
+    [
+        ("generator", "ElectraForPreTraining", "generator holds a model of the kind electra with rtd: an ELECTRA with mlm belongs there"),
+        ("discriminator", "ElectraForMaskedLM", "discriminator holds a model of the kind electra with mlm: an ELECTRA with rtd belongs"),
+        ("generator", "ElectraModel", "generator holds a model of the kind electra with no heads"),
+        ("generator", "BertForMaskedLM", "generator holds a model of the kind bert with mlm"),
+        ("discriminator", "BertForMaskedLM", "discriminator holds a model of the kind bert with mlm"),
+    ],
+)
+def test_a_folder_of_another_model_is_one_line(network: str, architecture: str, words: str, tmp_path: Path) -> None:
+    write(tmp_path, tensors(True))
+    folders.write(tmp_path / network, folders.tensors(architecture), folders.config(architecture))
+    assert words in refused(hf.load, tmp_path)
+
+
+@pytest.mark.parametrize("network, other", [("generator", "discriminator"), ("discriminator", "generator")])
+def test_half_a_pair_is_one_line_that_names_the_other(network: str, other: str, tmp_path: Path) -> None:
+    write(tmp_path, tensors(True))
+    shutil.rmtree(tmp_path / network)
+    assert refused(hf.load, tmp_path) == f": holds no {network}/config.json: name {tmp_path / other} to convert that model alone"
+    (tmp_path / other / "model.safetensors").unlink()
+    assert "no model.safetensors and no pytorch_model.bin here" in refused(hf.load, tmp_path / other)
+
+
+def test_two_tokenizers_are_one_line_and_one_may_be_named(tmp_path: Path) -> None:
+    write(tmp_path, tensors(True))
+    for network, word in (("generator", "a"), ("discriminator", "b")):
+        pieces = [*tf1.SPECIALS, word, *(f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS) - 1))]
+        (tmp_path / network / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    assert "have two tokenizers: name the one of both with --tokenizer DIR" in refused(hf.load, tmp_path)
+    found = hf.load(tmp_path, str(tmp_path / "generator")).tokenizer
+    assert found.vocabulary == hf.load(tmp_path / "generator").tokenizer.vocabulary
+    (tmp_path / "generator" / "vocab.txt").unlink()
+    assert hf.load(tmp_path).tokenizer.vocabulary == hf.load(tmp_path / "discriminator").tokenizer.vocabulary
+
+
+def test_tables_that_differ_by_a_rounding_are_two_and_a_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    held = tensors(True)
+    assert hf.load(write(tmp_path / "one", held)).config.model.sharing == "embeddings" and not capsys.readouterr().err
+    held["generator"] = {name: value.astype(np.float16) for name, value in held["generator"].items()}
+    assert hf.load(write(tmp_path / "two", held)).config.model.sharing == "none"
+    assert capsys.readouterr().err == "convert: the two networks hold different tables, so each has its own: model.sharing is none\n"
+
+
+def test_norms_by_their_first_names(tmp_path: Path) -> None:
+    held, old = tensors(True), {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    rename = lambda name: next((name.replace(new, first) for new, first in old.items() if new in name), name)
+    renamed = {network: {rename(name): value for name, value in arrays.items()} for network, arrays in held.items()}
+    tiny.assert_bitwise(hf.load(write(tmp_path / "old", renamed)).params, hf.load(write(tmp_path / "new", held)).params)
+
+
+def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
+    held = tensors(True)
+    held["generator"]["generator_lm_head.weight"] = np.zeros((folders.VOCAB, folders.EMBEDDING), np.float32)
+    write(tmp_path, held)
+    assert "/generator: generator_lm_head.weight differs from electra.embeddings" in refused(hf.load, tmp_path)
 
 
 def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:
