@@ -52,7 +52,7 @@ def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> li
     counts = {part: parameter_count({part: branch}, vocab_size) for part, branch in shapes.items()}
     sums = {"without heads": [part for part in counts if part == "pooler" or part not in objective.heads]}
     if set(NETWORKS) <= set(counts):
-        sums["to keep"] = ["embeddings", "discriminator", "rtd"]
+        sums["to keep"] = [part for part in counts if part not in ("generator", "mlm")]
     sums["parameters"] = list(counts)
     totals = {name: sum(counts[part] for part in parts) for name, parts in sums.items()}
     return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]

@@ -27,9 +27,14 @@ def run_of(model: ElectraConfig) -> Run:
 
 
 def split(ours: Model) -> dict[str, Model]:
-    """{"generator": ..., "discriminator": ...}, each as a model of its own; {} where it is one network already."""
-    if not isinstance(ours.config.objective, RtdConfig):
+    """{"generator": ..., "discriminator": ...}, each as a model of its own; {} where it is one network already.
+
+    Raises UserError for two networks with other heads than a pair has.
+    """
+    if not set(NETWORKS) <= set(ours.params):
         return {}
+    if missing := sorted({head for heads in HEADS.values() for head in heads} - set(ours.params)):
+        raise UserError(f"objective.kind is {ours.config.objective.kind}, without {missing[0]}: transformers has no such two networks")
     out = {}
     for network in NETWORKS:
         body = dict(ours.params[network])

@@ -188,6 +188,17 @@ def test_norms_by_their_first_names(tmp_path: Path) -> None:
     tiny.assert_bitwise(hf.load(write(tmp_path / "old", renamed)).params, hf.load(write(tmp_path / "new", held)).params)
 
 
+def test_a_pair_without_its_generator_goes_out_as_the_discriminator_and_other_heads_do_not(tmp_path: Path) -> None:
+    """What is trained on tokens that no network replaced, and what has another head than transformers' pair."""
+    pair = hf.load(write(tmp_path / "theirs", tensors(True)))
+    without = lambda *names: dataclasses.replace(pair, params={name: p for name, p in pair.params.items() if name not in names})
+    assert hf.save(tmp_path / "out", without("generator", "mlm")) == {tmp_path / "out": "ElectraForPreTraining"}
+    tiny.assert_bitwise(hf.load(tmp_path / "out").params, hf.load(tmp_path / "theirs" / "discriminator").params)
+    with pytest.raises(UserError, match="objective.kind is rtd, without rtd: transformers has no such two networks"):
+        hf.save(tmp_path / "other", without("rtd"))
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
     held = tensors(True)
     held["generator"]["generator_lm_head.weight"] = np.zeros((folders.VOCAB, folders.EMBEDDING), np.float32)
