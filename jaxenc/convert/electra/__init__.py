@@ -54,16 +54,19 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
 
 
 def write(ours: Model) -> Export:
-    """One network as transformers has it; without heads as ElectraModel saves itself, names bare."""
-    heads, model, params = [name for name in NAMES if name in ours.params], ours.config.model, ours.params
-    configs.refuse(ours.config, heads, "this model")
-    config, outputs = configs.config_json(ours.config, heads, ours.tokenizer.vocabulary if ours.tokenizer else None)
+    """One network as transformers has it, whatever the other of its pair was; without heads as ElectraModel saves itself, names bare."""
+    heads, params = [name for name in NAMES if name in ours.params], ours.params
+    network = _network(heads)
+    model = configs.alone(ours.config.model, network)
+    run = dataclasses.replace(ours.config, model=model)
+    configs.refuse(run, heads, "this model")
+    config, outputs = configs.config_json(run, heads, ours.tokenizer.vocabulary if ours.tokenizer else None)
     if not model.types:
         # transformers always adds a row of types: zeros change nothing.
         model = dataclasses.replace(model, types=1)
         params = tree.merge(params, {"embeddings": {"type": {"table": np.zeros((1, model.embedding), np.float32)}}})
     base = "electra." if heads else ""
-    return Export(config, names.entries(model, _network(heads), heads, names.Layout(base, base)), params, outputs)
+    return Export(config, names.entries(model, network, heads, names.Layout(base, base)), params, outputs)
 
 
 def _network(heads: tuple[str, ...] | list[str]) -> str:

@@ -14,11 +14,14 @@ from jaxenc.checkpoint import restore
 from jaxenc.cli import onward
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, tf
+from jaxenc.convert.electra import config
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.pretrained import Model
+from jaxenc.run import Run
 from jaxenc.train.state import parameters
 from tests import tiny
 from tests.convert import folders, tf1
@@ -197,6 +200,16 @@ def test_a_pair_without_its_generator_goes_out_as_the_discriminator_and_other_he
     with pytest.raises(UserError, match="objective.kind is rtd, without rtd: transformers has no such two networks"):
         hf.save(tmp_path / "other", without("rtd"))
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("network, objective", [("generator", MlmConfig()), ("discriminator", HeadsConfig())])
+def test_a_run_of_one_network_of_an_unequal_pair_goes_out_as_that_network(network: str, objective: ObjectiveConfig, tmp_path: Path) -> None:
+    """Its config has the numbers of both; the folder has those of the one that was trained."""
+    run = Run(objective, tiny.PAIR)
+    hf.save(tmp_path, Model(run, tiny.drawn(run), None))
+    found = hf.load(tmp_path)
+    assert found.config.model == config.alone(tiny.PAIR, network)
+    tiny.assert_bitwise(found.params, tiny.drawn(run))
 
 
 def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
