@@ -118,7 +118,7 @@ class Rtd(Objective):
         if not self.with_replacement:
             return {**self.generator.corrupt(key, one, step), "original": one["tokens"]}
         masking = self.generator.masking
-        drawn = rule.draws(masking, key, one["tokens"].shape[0])
+        drawn = rule.draws(masking, key, one["tokens"].shape[0], step)
         return {**one, **repeated.apply(masking, drawn, one), "original": one["tokens"]}
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:

@@ -111,7 +111,7 @@ def test_pairs_are_scored_by_their_labels() -> None:
         params = jax.tree.map(jnp.array, state.params)
         params["next_sentence"]["dense"]["bias"] = jnp.array([0.7, -0.4])
         got = evaluate(objective, step, params, [rows], where)
-        example = corrupt(objective, rng.evaluation(0, jnp.asarray(rows["index"]), jnp.int32(0)), rows, where)
+        example = corrupt(objective, rng.evaluation(0, jnp.asarray(rows["index"])), rows, where)
         hidden = jax.jit(lambda params: objective.outputs(params, example)["hidden"][-1])(params)
     w = jax.device_get(params)
     pooled = np.tanh(np.float64(hidden[:, 0]) @ w["pooler"]["dense"]["kernel"] + w["pooler"]["dense"]["bias"])
