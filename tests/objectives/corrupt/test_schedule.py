@@ -76,6 +76,16 @@ def test_counts_at_every_step_are_those_of_plain_python(name: str, steps: int, f
         assert (got <= most).all() and (got[:3] > 0).all() and example["masked"].shape[1] == 12 + 4 * (not falling)
 
 
+@pytest.mark.parametrize("steps", [1, 7, 1000, 4_000_000, rules.MOST_STEPS])
+def test_a_move_comes_at_its_step_exactly(steps: int) -> None:
+    """The level against Python's integers, on both sides of every move and where int32 ends."""
+    rule = MlmConfig(**FALLING, rate_steps=steps).masking(V, LENGTH, 0)
+    turns = [-(-level * steps // 256) for level in range(257)]
+    at = sorted({0, LAST, *turns, *(max(turn - 1, 0) for turn in turns)})
+    levels = rule.level(jnp.array(at, jnp.int32))
+    assert levels.dtype == jnp.int32 and levels.tolist() == [256 * min(step, steps) // steps for step in at]
+
+
 @pytest.mark.parametrize("rounding", ["half_even", "stochastic"])
 @pytest.mark.parametrize("fields", [FALLING, RISING], ids=["falling", "rising"])
 def test_counts_move_one_way_and_keep_to_the_line(rounding: str, fields: dict) -> None:
