@@ -50,8 +50,8 @@ def test_the_area_by_identity_is_that_of_all_pairs() -> None:
     assert max(pairs(score[ids], labels) for score in others) <= got["rtd_auc_identity"]
 
 
-def test_ids_of_equal_shares_tie() -> None:
-    """1 of 3 is 2 of 6: half a pair. Ids that tell all, nothing at all, no token, no replaced token."""
+def test_ids_that_tell_nothing_and_everything() -> None:
+    """1 of 3 is 2 of 6: half of the pairs. Ids that tell all, nothing at all, no token, no replaced token."""
     counts = ([[2, 4], [1, 2]], [[5, 0], [0, 3]], [[4, 4, 0], [1, 1, 0]], [[0, 0], [0, 0]], [[5, 1], [0, 0]])
     assert [detection.identity_area(np.array(c)) for c in counts] == [0.5, 1, 0.5, 0, 0]
 
