@@ -52,9 +52,8 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
 
 
 def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """{title: names of metrics} of the panels that have something to show; the loss of tokens, which the count baselines are beside, always.
-
-    The other losses have a panel of their own, because their scale is another.
+    """{title: names of metrics} of the panels that have something to show, and always of the loss of tokens, which has the count
+    baselines beside it. The other losses have a panel of their own, because their scale is another.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     ending = lambda *ends: [name for name in names if name.endswith(ends)]
@@ -106,7 +105,7 @@ def curves(axis: Any, rows: list[dict[str, Any]], names: list[str]) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.25, linewidth=0.5)
     axis.tick_params(labelsize=8)
-    axis.locator_params(axis="x", nbins=5)
+    axis.locator_params(axis="x", nbins=5, integer=True)
     axis.xaxis.set_major_formatter("{x:,.0f}")
 
 

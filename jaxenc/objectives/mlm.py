@@ -75,9 +75,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         if not 0 <= self.final_rate <= 1:
             raise UserError(f"objective.final_rate is {self.final_rate}: it takes a share of the tokens, or 0 for a constant rate")
         if (self.final_rate > 0) != (self.rate_steps > 0):
-            raise UserError(
-                f"objective.final_rate is {self.final_rate} and objective.rate_steps is {self.rate_steps}: set both or neither"
-            )
+            raise UserError(f"objective.final_rate is {self.final_rate} and objective.rate_steps is {self.rate_steps}: set both or neither")
         if self.rate_steps > rule.MOST_STEPS:
             raise UserError(f"objective.rate_steps is {self.rate_steps}: it is at most {rule.MOST_STEPS}")
         if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:

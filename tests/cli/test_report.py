@@ -11,12 +11,18 @@ from jaxenc.cli.report import TOKENS, draw, panels
 COUNTS = {"unigram": 6.6, "left_right": 4.4}
 MASKED = {"mask_rate": 0.15, "mlm_accuracy": 0.3, "mlm_loss": 4.0, "padding": 0.0, "lr": 1e-4, "seconds": 1.0}
 PAIRS = MASKED | {"next_sentence_accuracy": 0.8, "next_sentence_loss": 0.4}
-DETECTED = MASKED | {name: 0.5 for name in ("rtd_accuracy", "rtd_auc", "rtd_loss", "rtd_precision", "rtd_recall", "replaced", "mlm_entropy")}
+DETECTED = MASKED | {
+    name: 0.5 for name in ("rtd_accuracy", "rtd_auc", "rtd_loss", "rtd_precision", "rtd_recall", "replaced", "mlm_entropy")
+}
 SHARES = {"accuracy": ["mlm_accuracy", "rtd_accuracy"], "detection": ["rtd_auc", "rtd_precision", "rtd_recall", "rtd_auc_identity"]}
 
 
 def rows(numbers: dict[str, float], held_out: dict[str, float]) -> list[dict[str, Any]]:
-    return [{"step": 10, "split": "train", **numbers}, {"step": 20, "split": "train", **numbers}, {"step": 20, "split": "held_out", **held_out}]
+    return [
+        {"step": 10, "split": "train", **numbers},
+        {"step": 20, "split": "train", **numbers},
+        {"step": 20, "split": "held_out", **held_out},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -32,9 +38,7 @@ def rows(numbers: dict[str, float], held_out: dict[str, float]) -> list[dict[str
         ({}, {}, {TOKENS: []}),
     ],
 )  # fmt: skip
-def test_each_metric_has_its_panel(
-    numbers: dict, held_out: dict, expected: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_metric_has_its_panel(numbers: dict, held_out: dict, expected: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the picture too: a line of two steps and a dot for each metric, none for what a split lacks, the counts beside the first."""
     given = rows(numbers, {**numbers, **held_out})
     assert panels(given) == expected

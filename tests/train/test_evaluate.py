@@ -51,7 +51,9 @@ def ready(devices: int, dropout: float, preset: str = "dp", kind: Callable[[], M
         return where, objective, place.create(rng.init_key(0)), compile_evaluation(objective, 0, place)
 
 
-def numbers(batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp", kind: Callable[[], MlmConfig] = PairConfig) -> dict[str, float]:
+def numbers(
+    batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp", kind: Callable[[], MlmConfig] = PairConfig
+) -> dict[str, float]:
     where, objective, state, step = ready(devices, dropout, preset, kind)
     with jax.set_mesh(where):
         once = Pass(Rows(), padded_batch(batch, where))

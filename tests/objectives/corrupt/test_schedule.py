@@ -72,7 +72,7 @@ def test_counts_at_every_step_are_those_of_plain_python(name: str, steps: int, f
         want = [wanted(n, step, steps, falling, b) for n, b in zip(LENGTHS, bits, strict=True)]
         most = [want[i] if name == "replacement" and c else min(want[i], c) for i, c in enumerate(candidates)]
         got = example["masked"].sum(1)
-        assert (example["budget"] if "budget" in example else got).tolist() == most, step
+        assert example.get("budget", got).tolist() == most, step
         assert (got <= most).all() and (got[:3] > 0).all() and example["masked"].shape[1] == 12 + 4 * (not falling)
 
 

@@ -146,7 +146,9 @@ def test_stochastic_counts_are_those_of_the_rate_as_it_is_written() -> None:
 def test_one_more_where_the_bits_are_below_the_odds(n: int, bits: int, count: int) -> None:
     """At the edges: 0.15 · 10 = 1.5 turns at 2^31, 0.15 · 20 = 3 never does."""
     rule = FAIRSEQ.masking(V, 20, 0)
-    drawn = rules.Draws(*(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits), jnp.zeros(0, jnp.uint32), jnp.int32(0))
+    drawn = rules.Draws(
+        *(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits), jnp.zeros(0, jnp.uint32), jnp.int32(0)
+    )
     got = maskings.apply(rule, drawn, {"tokens": jnp.full(20, 7), "segments": (jnp.arange(20) < n).astype(jnp.int32)})
     assert int(got["masked"].sum()) == count
 
