@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ from jaxenc.objectives.corrupt import rule as rules
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.objectives.rtd import RtdConfig
+from jaxenc.sharding import partition
 from jaxenc.train.step import corrupt
 from tests import tiny
 
@@ -115,7 +117,7 @@ def test_a_phase_with_less_room_cuts_the_count() -> None:
 
 
 def test_the_step_reaches_every_device() -> None:
-    """Masks of a step that is traced, on eight devices and on one: bitwise. Counts by hand."""
+    """Masks of a step that is traced, on eight devices and on one: bitwise, and nothing is sent between them. Counts by hand."""
     objective = tiny.objective(MlmConfig(**FALLING, rate_steps=9), length=LENGTH)
     rows, steps = tiny.reads(tiny.batch([LENGTH] * 8, LENGTH), objective), (0, 4, 9)
 
@@ -123,7 +125,9 @@ def test_the_step_reaches_every_device() -> None:
         where = tiny.mesh(preset, devices)
         with jax.set_mesh(where):
             run = jax.jit(lambda rows, step: corrupt(objective, rng.training(0, step, 8), rows, where))
-            return [jax.device_get(run(rows, jnp.int32(step))) for step in steps]
+            done = run.lower(partition.place(rows, where), jnp.int32(0)).compile()
+            assert not re.search(r" (all-|collective-|reduce-scatter)[a-z-]*\(", done.as_text())
+            return [jax.device_get(done(partition.place(rows, where), jnp.int32(step))) for step in steps]
 
     one = masks("dp", 1)
     tiny.assert_bitwise(masks("fsdp_tp", 8), one)
