@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from jaxenc import metrics as metric_sums
@@ -118,7 +117,7 @@ class Rtd(Objective):
         if not self.with_replacement:
             return {**self.generator.corrupt(key, one, step), "original": one["tokens"]}
         masking = self.generator.masking
-        drawn = rule.draws(masking, key, one["tokens"].shape[0])
+        drawn = rule.draws(masking, key, one["tokens"].shape[0], step)
         return {**one, **repeated.apply(masking, drawn, one), "original": one["tokens"]}
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
@@ -134,6 +133,8 @@ class Rtd(Objective):
         generated = {**generated, "mlm_entropy": (losses.entropy(logits, example["masked"]), count)}
         tokens = self.corrupted(logits, example, keys)
         rtd, detected = self.detect(params, tokens, example, noise)
+        if not train:
+            detected = {**detected, **detection.identities(tokens, example, self.discriminator.config.vocab_size)}
         return {"mlm": mlm, "rtd": rtd}, {**generated, **detected}, carry
 
     def generator_logits(self, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
@@ -173,8 +174,8 @@ class Rtd(Objective):
         return 3 * (bodies + mlm + 2.0 * length * config.width * (config.width + 1))
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
-        """The means, and `rtd_auc` from the histograms `rtd_scores`."""
-        return {**super().summary(sums), "rtd_auc": detection.area(np.asarray(sums["rtd_scores"][0]))} if sums else {}
+        """The means, and the areas under the ROC curve from the counts among the sums."""
+        return {**super().summary(sums), **detection.areas(sums)}
 
     def _of_generator(self, params: Tree) -> Tree:
         """The parameters as the generator and its head find them: with its own tables where it shares none."""
