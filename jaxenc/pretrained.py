@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxenc import inputs
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
@@ -67,9 +68,9 @@ class Model:
 
     def __repr__(self) -> str:
         """One line, with the true number of parameters."""
-        model = self.config.model
+        model, (states, width) = self.config.model, self._hidden
         count, heads = parameter_count(self.params, model.vocab_size), ", ".join(self.objective.heads) or "no heads"
-        size = f"{model.layers} layers of {model.width}, {model.vocab_size:,} tokens"
+        size = f"{states - 1} layers of {width}, {model.vocab_size:,} tokens"
         return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
 
     @functools.cached_property
@@ -103,9 +104,11 @@ class Model:
         """
         if (texts is None) == (tokens is None) or (texts is not None and not (mask is None and types is None)):
             raise UserError("encode takes texts, or tokens= with mask= and types= where they are needed: give one of the two")
-        rows = self._of_texts(texts) if tokens is None else self._of_tokens(tokens, mask, types)
+        model = self.config.model
+        rows = inputs.of_tokens(model, tokens, mask, types) if texts is None else inputs.of_texts(model, self.tokenizer, texts)
         count, length = rows["tokens"].shape
-        hidden = np.empty((self.config.model.layers + 1, count, length, self.config.model.width), np.float32)
+        states, width = self._hidden
+        hidden = np.empty((states, count, length, width), np.float32)
         for start in range(0, count, ROWS):
             some = slice(start, start + ROWS)
             hidden[:, some] = self._computed("hidden", {field: array[some] for field, array in rows.items()})[:, : count - start, :length]
@@ -119,7 +122,7 @@ class Model:
         """
         if not isinstance(text, str):
             raise UserError("fill_mask takes one text: ask for each of several in turn")
-        tokenizer = self._own_tokenizer()
+        tokenizer = inputs.needed(self.tokenizer)
         size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
@@ -128,7 +131,7 @@ class Model:
         ids = tokenizer.encode_prompt(text)
         if mask not in ids:
             raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
-        logits = self._computed("mlm", self._of_tokens([ids], None, None, "the text"))[0, : len(ids)]
+        logits = self._computed("mlm", inputs.of_tokens(self.config.model, [ids], what="the text"))[0, : len(ids)]
         masked = logits[np.array(ids) == mask].astype(np.float64)
         odds = np.exp(masked - masked.max(axis=1, keepdims=True))
         probabilities = odds / odds.sum(axis=1, keepdims=True)
@@ -139,45 +142,6 @@ class Model:
         # A piece of bytes may be a part of a character, which decodes to U+FFFD.
         return Guess(token, text if text and "\ufffd" not in text else token, probability)
 
-    def _own_tokenizer(self) -> Tokenizer:
-        if self.tokenizer is None:
-            raise UserError("this model has no tokenizer: give it one when it is converted, or use encode(tokens=)")
-        return self.tokenizer
-
-    def _check_length(self, length: int, what: str) -> None:
-        longest = self.config.model.positions
-        if 0 < longest < length:
-            raise UserError(f"{what} has {length} tokens and the model takes {longest}: shorten it")
-
-    def _of_texts(self, texts: Iterable[str]) -> Batch:
-        if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise UserError("encode takes a list of texts: [text] for a single one")
-        texts = list(texts)
-        if other := [type(text).__name__ for text in texts if not isinstance(text, str)]:
-            raise UserError(f"encode takes a list of texts, and a {other[0]} is among them: give each as a str")
-        tokenizer = self._own_tokenizer()
-        rows = [tokenizer.encode_prompt(text) for text in texts]
-        lengths = np.array([len(row) for row in rows], np.int32)
-        if len(rows):
-            self._check_length(int(lengths.max()), f"texts[{lengths.argmax()}]")
-        segments = (np.arange(lengths.max(initial=0)) < lengths[:, None]).astype(np.int32)
-        tokens = np.full(segments.shape, tokenizer.vocabulary.pad, np.int32)
-        tokens[segments > 0] = [token for row in rows for token in row]
-        return self._rows(tokens, segments, np.zeros_like(tokens))
-
-    def _of_tokens(self, tokens: Any, mask: Any, types: Any, what: str = "each row") -> Batch:
-        tokens = _integers("tokens", tokens, self.config.model.vocab_size)
-        self._check_length(tokens.shape[1], what)
-        segments = np.ones_like(tokens) if mask is None else _integers("mask", mask, 2)
-        types = np.zeros_like(tokens) if types is None else _integers("types", types, max(self.config.model.types, 1))
-        for name, array in (("mask", segments), ("types", types)):
-            if array.shape != tokens.shape:
-                raise UserError(f"{name} has the shape {list(array.shape)} and tokens {list(tokens.shape)}: give one number a token")
-        return self._rows(tokens, segments, types)
-
-    def _rows(self, tokens: np.ndarray, segments: np.ndarray, types: np.ndarray) -> Batch:
-        return {"tokens": tokens, "segments": segments, "types": types, "positions": self.config.model.positions_of(tokens)}
-
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
         """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
         count, length = rows["tokens"].shape
@@ -187,27 +151,19 @@ class Model:
         return np.asarray(self._compiled(name, self.params, {field: np.pad(array, more) for field, array in rows.items()}))
 
     @functools.cached_property
+    def _hidden(self) -> tuple[int, int]:
+        """(layers + 1, width) of the hidden states: of two networks those of the one that the objective's are from."""
+        row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
+        states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
+        return states, width
+
+    @functools.cached_property
     def _compiled(self) -> Callable[[str, Tree, Batch], Array]:
         return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
 
 
 def _power_of_two(number: int, least: int) -> int:
     return max(least, 1 << max(number - 1, 0).bit_length())
-
-
-def _integers(name: str, values: Any, bound: int) -> np.ndarray:
-    """i32 [batch, length] of integers from 0 up to but not including `bound`; UserError for anything else."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise UserError(f"{name} has rows of several lengths: pad them to one length and say where with mask=") from None
-    if array.ndim != 2:
-        raise UserError(f"{name} has {array.ndim} axes: give rows of numbers, [batch, length]")
-    if array.size and array.dtype.kind not in "iub":
-        raise UserError(f"{name} is {array.dtype}: give integers")
-    if array.size and not 0 <= array.min() <= array.max() < bound:
-        raise UserError(f"{name} holds {array.min()} to {array.max()}, and the model takes 0 to {bound - 1}: use this model's tokenizer")
-    return array.astype(np.int32)
 
 
 def load(path: str | pathlib.Path, step: int | None = None) -> Model:

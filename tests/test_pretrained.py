@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,9 +18,11 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import bpe, wordpiece
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
+from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.pretrained import Guess, Model
 from jaxenc.run import Run
 from jaxenc.train.config import TrainConfig
@@ -157,6 +160,18 @@ def test_encode_is_the_slow_model(bare: Model) -> None:
     got = bare.encode(tokens=tokens.tolist(), types=types)
     np.testing.assert_allclose(got.hidden, want, rtol=0, atol=1e-5)
     assert (got.tokens == tokens).all() and got.mask.dtype == np.int32 and got.mask.all()
+
+
+@pytest.mark.parametrize("objective, states, width", [(MlmConfig(), 2, 16), (RtdConfig(), 3, 32)])
+def test_an_electra_is_the_network_that_its_objective_has(objective: ObjectiveConfig, states: int, width: int) -> None:
+    """The generator is narrower and shallower here; a pair's hidden states are the discriminator's."""
+    run = Run(objective, tiny.PAIR)
+    model = Model(run, jax.tree.map(jnp.asarray, tiny.drawn(run)), None)
+    found = model.encode(tokens=[[5, 6, 7]]).hidden
+    assert found.shape == (states, 1, 3, width) and f"{states - 1} layers of {width}" in repr(model)
+    expected = model.apply(model.params, {"tokens": np.array([[5, 6, 7]], np.int32)})["hidden"]
+    assert np.abs(found - expected).max() <= 1e-5
+    assert model.encode(tokens=np.zeros((0, 3), int)).hidden.shape == (states, 0, 3, width)
 
 
 def test_encode_equals_apply_compiled_or_not(bare: Model) -> None:

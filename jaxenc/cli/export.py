@@ -19,6 +19,6 @@ def run(args: argparse.Namespace) -> int:
     """Loads and writes; prints where and what to open it with. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    for place, name in hf.save(out, pretrained.load(Path(args.model).expanduser()), args.dtype).items():
-        print(f"{out / place}: {name}.from_pretrained({str(out / place)!r}) opens it")
+    for folder, name in hf.save(out, pretrained.load(Path(args.model).expanduser()), args.dtype).items():
+        print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
     return 0

@@ -12,6 +12,7 @@ from jaxenc.cli import config as cli_config
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.models.count import parameter_count, true_shape
+from jaxenc.models.electra import NETWORKS
 from jaxenc.objectives.base import Objective
 from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
@@ -46,11 +47,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> list[str]:
-    """The true number of parameters (no padding rows of the vocabulary) of each part, without heads (a pooler is none), and in all."""
+    """The true number of parameters (no padding rows of the vocabulary) of each part, without heads (a pooler is none), and in all; of
+    an ELECTRA pair also of what is kept, the discriminator with its head."""
     counts = {part: parameter_count({part: branch}, vocab_size) for part, branch in shapes.items()}
-    body = sum(count for part, count in counts.items() if part == "pooler" or part not in objective.heads)
-    lines = [f"{part:<16}{count:>14,}" for part, count in counts.items()]
-    return [*lines, f"{'without heads':<16}{body:>14,}", f"{'parameters':<16}{sum(counts.values()):>14,}"]
+    sums = {"without heads": [part for part in counts if part == "pooler" or part not in objective.heads]}
+    if set(NETWORKS) <= set(counts):
+        sums["to keep"] = [part for part in counts if part not in ("generator", "mlm")]
+    sums["parameters"] = list(counts)
+    totals = {name: sum(counts[part] for part in parts) for name, parts in sums.items()}
+    return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]
 
 
 def listing(shapes: dict[str, Any], names: dict[str, Any], preset: str, vocab_size: int) -> list[str]:

@@ -13,10 +13,8 @@ from jaxenc.run import from_dict
 from jaxenc.train import record
 from jaxenc.train.record import METRICS
 
-CURVES = (
-    ("loss", ("mlm_loss", "next_sentence_loss", "rtd_loss")),
-    ("accuracy", ("mlm_accuracy", "next_sentence_accuracy", "rtd_accuracy", "rtd_auc")),
-)
+TOKENS = "loss, nats a token"
+HELD_OUT = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "linestyle": "--"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,26 +51,67 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     return counts
 
 
+def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """{title: names of metrics} of the panels that have something to show, and always of the loss of tokens, which has the count
+    baselines beside it. The other losses have a panel of their own, because their scale is another.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    ending = lambda *ends: [name for name in names if name.endswith(ends)]
+    found = {
+        "other losses, nats": [name for name in ending("_loss") if not name.endswith("lm_loss")],
+        "accuracy": ending("_accuracy"),
+        "detection": ending("_auc", "_auc_identity", "_precision", "_recall"),
+    }
+    return {TOKENS: ending("lm_loss"), **{title: names for title, names in found.items() if names}}
+
+
 def draw(rows: list[dict[str, Any]], counts: dict[str, float], path: pathlib.Path) -> None:
-    """Losses with the count baselines, and accuracies, by step; training as lines, held-out numbers as dots."""
+    """The panels by step: training as lines, held-out numbers as dots of the same colour, the count baselines as dotted lines."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.lines import Line2D
 
-    figure, axes = pyplot.subplots(1, len(CURVES), figsize=(11, 4), layout="constrained")
-    for axis, (title, names) in zip(axes, CURVES, strict=True):
-        for name in names:
-            for split, style in (("train", "-"), ("held_out", "o")):
-                points = [(row["step"], row[name]) for row in rows if row["split"] == split and name in row]
-                if points:
-                    axis.plot(*zip(*points, strict=True), style, label=f"{split.replace('_', ' ')} {name}", linewidth=1, markersize=4)
-        if title == "loss":
-            for label, nats in counts.items():
-                axis.axhline(nats, linestyle=":", linewidth=1, color="grey")
-                axis.annotate(f"counts: {label}", (0, nats), xytext=(2, 2), textcoords="offset points", fontsize=7, color="grey")
-        axis.set(xlabel="step", title=title)
-        if axis.lines:
-            axis.legend(fontsize=8)
-    figure.savefig(path, dpi=120)
+    shown = panels(rows)
+    across = len(shown) if len(shown) < 4 else 2
+    down = -(-len(shown) // across)
+    figure, axes = pyplot.subplots(down, across, figsize=(4.6 * across, 3.6 * down), layout="constrained", squeeze=False)
+    for axis, (title, names) in zip(axes.flat, shown.items(), strict=True):
+        curves(axis, rows, names)
+        axis.set_title(title, loc="left", fontsize=10)
+        axis.set_xlabel("step", fontsize=9)
+        if "nats" not in title:
+            axis.set_ylim(-0.02, 1.02)
+    baselines_beside(axes.flat[0], counts)
+    keys = [Line2D([], [], color="dimgrey", linewidth=1, label="training"), Line2D([], [], color="dimgrey", **HELD_OUT, label="held out")]
+    figure.legend(handles=keys, loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    figure.savefig(path, dpi=150)
     pyplot.close(figure)
+
+
+def curves(axis: Any, rows: list[dict[str, Any]], names: list[str]) -> None:
+    """Draws metrics on a matplotlib Axes, one colour each."""
+    from matplotlib.lines import Line2D
+
+    keys = []
+    for number, name in enumerate(names):
+        for split, style in (("train", {"linewidth": 1, "alpha": 0.6}), ("held_out", HELD_OUT)):
+            points = [(row["step"], row[name]) for row in rows if row["split"] == split and name in row]
+            if points:
+                axis.plot(*zip(*points, strict=True), color=f"C{number}", **style)
+        keys.append(Line2D([], [], color=f"C{number}", linewidth=2, label=name))
+    axis.legend(handles=keys, fontsize=8, frameon=False)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(alpha=0.25, linewidth=0.5)
+    axis.tick_params(labelsize=8)
+    axis.locator_params(axis="x", nbins=5, integer=True)
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def baselines_beside(axis: Any, counts: dict[str, float]) -> None:
+    """Draws what counting gives across a matplotlib Axes, each line with its name at the right end."""
+    for name, nats in counts.items():
+        axis.axhline(nats, linestyle=":", linewidth=1, color="dimgrey")
+        words = f"{name.replace('_', ' + ')} counts {nats:.2f}"
+        axis.annotate(words, (1, nats), (0, 2), axis.get_yaxis_transform(), "offset points", ha="right", fontsize=7, color="dimgrey")

@@ -26,13 +26,17 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
-    for family in FAMILIES.values():
-        if family.several and all((folder / name / "config.json").is_file() for name in family.several.folders):
-            models = {name: load(folder / name, tokenizer) for name in family.several.folders}
+    for several in (family.several for family in FAMILIES.values() if family.several):
+        there = [name for name in several.folders if (folder / name / "config.json").is_file()]
+        if len(there) == len(several.folders):
+            models = {name: load(folder / name, tokenizer) for name in there}
             try:
-                return family.several.join(models)
+                return several.join(models)
             except UserError as error:
                 raise UserError(f"{folder}: {error}") from error
+        if there and not (folder / "config.json").is_file():
+            missing = next(name for name in several.folders if name not in there)
+            raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
     return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
@@ -60,11 +64,11 @@ def export(ours: Model) -> Export:
     return FAMILIES[ours.config.model.kind].write(ours)
 
 
-def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[str, str]:
+def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, str]:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all; of a
     run that is several models there, a folder that holds one for each.
 
-    Returns {subfolder, '' for `out` itself: the class of transformers that opens it}. dtype: of the weights, one of WRITTEN.
+    Returns {folder: name of the class of transformers that opens it}. dtype: of the weights, one of WRITTEN.
     Raises UserError for a folder that holds something already, a model that transformers does not have, numbers too large for `dtype`,
     and a disk that refuses.
     """
@@ -80,4 +84,4 @@ def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[str, str
             (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
             if ours.tokenizer is not None:
                 ours.tokenizer.save(folder, ours.config.model.positions)
-    return {name: class_of(theirs.config) for name, theirs in exports.items()}
+    return {out / name: class_of(theirs.config) for name, theirs in exports.items()}

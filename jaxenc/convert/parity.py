@@ -75,9 +75,10 @@ def probe(run: Run, pad: int) -> Batch:
 
 def table(differences: Sequence[Difference]) -> str:
     """Lines to print."""
-    lines = [f"{'':16}{'difference':>12}{'scale':>10}"]
+    wide = max(len(one.name) for one in differences)
+    lines = [f"{'':{wide}}{'difference':>12}{'scale':>10}"]
     for one in differences:
-        lines.append(f"{one.name:16}{one.largest:12.1e}{one.scale:10.3g}{'' if one.within else '  beyond the tolerance'}")
+        lines.append(f"{one.name:{wide}}{one.largest:12.1e}{one.scale:10.3g}{'' if one.within else '  beyond the tolerance'}")
     return "\n".join([*lines, f"tolerance: {TOLERANCE:g} of the scale, or of 1 where that is smaller"])
 
 

@@ -47,7 +47,7 @@ def opened(heads: Collection[str], model: EncoderConfig, execution: Execution) -
         others = ", ".join(name for name in heads if name != "mlm")
         raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
     if "mlm" in heads and model.sharing != "embeddings":
-        raise UserError(f"model.sharing is {model.sharing}: a generator alone has no one to share with, set it to embeddings")
+        raise UserError(f"model.sharing is {model.sharing}: a generator alone shares with none, take its own folder of `jaxenc export`")
     return Electra(model, "generator" if "mlm" in heads else "discriminator", execution)
 
 

@@ -100,7 +100,7 @@ class Learned:
         return encoders.init(self.mlm.encoder, self.heads, key, "generator")
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
-        return _masked(self.masking, self.with_replacement, key, one)
+        return _masked(self.masking, self.with_replacement, key, one, step)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         return self.mlm.weights(example)
@@ -157,7 +157,7 @@ class Uniform:
         return {}
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
-        return _masked(self.masking, self.with_replacement, key, one)
+        return _masked(self.masking, self.with_replacement, key, one, step)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         return {}
@@ -175,8 +175,8 @@ class Uniform:
         return 0.0
 
 
-def _masked(masking: Masking, with_replacement: bool, key: Array, one: Mapping[str, Array]) -> dict[str, Array]:
+def _masked(masking: Masking, with_replacement: bool, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
     """The masked row, and `original`, i32 [length]: the tokens before."""
     apply = repeated.apply if with_replacement else masks.apply
-    drawn = rule.draws(masking, key, one["tokens"].shape[0])
+    drawn = rule.draws(masking, key, one["tokens"].shape[0], step)
     return {**one, **apply(masking, drawn, one), "original": one["tokens"]}

@@ -37,7 +37,9 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     """What a recipe chooses. BERT's code is google-research/bert:create_pretraining_data.py, RoBERTa's is
     facebookresearch/fairseq:fairseq/data/mask_tokens_dataset.py.
 
-    rate: share of tokens predicted, specials counted. max_predictions: the most of one row; 0 = ceil(rate · length), which holds any.
+    rate: share of tokens predicted, specials counted. final_rate, rate_steps: the share moves on a straight line to final_rate over the
+    first rate_steps steps of the run, in 256 equal moves, and stays there (Ankner et al. 2023 go from 0.3 to 0.15); 0, 0 = rate throughout.
+    Held-out numbers are at final_rate. max_predictions: the most of one row; 0 = ceil(the largest rate · length), which holds any.
     rounding: of rate · n for a row of n tokens. `half_even` is BERT's, with at least one; `stochastic` is RoBERTa's,
     int(rate · n + U) with U uniform in [0, 1): rate · n on average, and none in some short rows.
     unit: what is chosen as one. `tokens`; `words`, all pieces of a word or none; `ngrams` of words, p(n) proportional to 1/n for n of 1 to
@@ -53,6 +55,8 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
 
     kind: ClassVar[str] = "mlm"
     rate: float = 0.15
+    final_rate: float = 0.0
+    rate_steps: int = 0
     max_predictions: int = 0
     rounding: str = "half_even"
     unit: str = "tokens"
@@ -65,9 +69,15 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     replacements: str = "text"
 
     def __post_init__(self) -> None:
-        at_least(0, "objective", self, "max_predictions", "longest")
+        at_least(0, "objective", self, "rate_steps", "max_predictions", "longest")
         if not 0 < self.rate <= 1:
             raise UserError(f"objective.rate is {self.rate}: it takes a share of the tokens, such as 0.15")
+        if not 0 <= self.final_rate <= 1:
+            raise UserError(f"objective.final_rate is {self.final_rate}: it takes a share of the tokens, or 0 for a constant rate")
+        if (self.final_rate > 0) != (self.rate_steps > 0):
+            raise UserError(f"objective.final_rate is {self.final_rate} and objective.rate_steps is {self.rate_steps}: set both or neither")
+        if self.rate_steps > rule.MOST_STEPS:
+            raise UserError(f"objective.rate_steps is {self.rate_steps}: it is at most {rule.MOST_STEPS}")
         if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:
             raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens: together at most 1")
         for name, choices in CHOICES.items():
@@ -88,7 +98,9 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError(f"objective.replacements={self.replacements}, which leaves no id of the vocabulary to draw: use all")
         return Masking(
             rate=self.rate,
-            predictions=min(length, max_predictions or self.max_predictions or math.ceil(self.rate * length)),
+            final_rate=self.final_rate,
+            rate_steps=self.rate_steps,
+            predictions=min(length, max_predictions or self.max_predictions or math.ceil(max(self.rate, self.final_rate) * length)),
             rounding=self.rounding,
             unit=self.unit,
             lengths=self.span_lengths(),
@@ -134,7 +146,7 @@ class Mlm(Objective):
         return encoders.init(self.encoder, self.heads, key)
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
-        drawn = rule.draws(self.masking, key, one["tokens"].shape[0])
+        drawn = rule.draws(self.masking, key, one["tokens"].shape[0], step)
         return {**one, **masking.apply(self.masking, drawn, one)}
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from jaxenc import metrics as metric_sums
@@ -101,6 +100,9 @@ class Rtd(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         tokens, terms, generated = self.generator.replace(params, example, keys, train)
         rtd, detected = self.detect(params, tokens, example, keys if train else None)
+        if not train:
+            labels, vocab_size = (tokens != example["original"]).astype(jnp.int32), self.discriminator.config.vocab_size
+            detected = {**detected, **detection.identities(tokens, labels, self.counted(example), vocab_size)}
         return {**terms, "rtd": rtd}, {**generated, **detected}, carry
 
     def counted(self, example: Mapping[str, Array]) -> Array:
@@ -128,5 +130,5 @@ class Rtd(Objective):
         return self.generator.flops(length) + 3 * discriminator
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
-        """The means, and `rtd_auc` from the histograms `rtd_scores`."""
-        return {**super().summary(sums), "rtd_auc": detection.area(np.asarray(sums["rtd_scores"][0]))} if sums else {}
+        """The means, and the areas under the ROC curve from the counts among the sums."""
+        return {**super().summary(sums), **detection.areas(sums)}

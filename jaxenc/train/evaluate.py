@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
-import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
@@ -38,11 +37,12 @@ def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
 
 
 def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Callable[..., tuple[Sums, Tree]]:
-    """A jitted (all parameters, carry, batch) -> (metric sums, next carry): no dropout, keys from (seed, row index)."""
+    """A jitted (all parameters, carry, batch) -> (metric sums, next carry): no dropout, keys from (seed, row index), and every schedule
+    at its end (`rng.evaluation`)."""
     mesh = layout.mesh
 
     def evaluate_batch(params: Tree, carry: Tree, batch: Mapping[str, Array]) -> tuple[Sums, Tree]:
-        keys = rng.evaluation(seed, batch["index"], step=np.int32(0))
+        keys = rng.evaluation(seed, batch["index"])
         example = corrupt(objective, keys, batch, mesh)
         _, sums, new_carry = objective.terms(layout.whole(params), carry, example, keys, train=False)
         return sums, new_carry

@@ -7,6 +7,9 @@ import pytest
 from jaxenc.cli import config as cli_config
 from jaxenc.cli.main import main
 
+# Of a pair: what transformers' ElectraForPreTraining has.
+KEPT = {"electra/small": 13_549_057, "electra/base": 109_483_009, "electra/large": 335_142_913}
+
 
 def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     assert main(["inspect", *argv]) == 0
@@ -30,6 +33,7 @@ def test_counts_are_the_published_ones(capsys: pytest.CaptureFixture[str], recip
     out = printed(capsys, "--config", recipe)
     assert re.search(rf"without heads +{without_heads:,}\n", out)
     assert re.search(rf"\nparameters +{total:,}\n", out)
+    assert re.findall(r"\nto keep +([\d,]+)\n", out) == ([f"{KEPT[recipe]:,}"] if recipe in KEPT else [])
 
 
 def test_a_split_state_is_smaller_on_each_device(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ def write_folder(folder: Path, config: Mapping[str, Any], theirs: Mapping[str, n
 def loss(model: Model, params: Tree, example: Batch) -> jax.Array:
     """The loss as the trainer defines it: sum over terms of coef · sum / weight."""
     objective = model.objective
-    keys = rng.evaluation(0, jnp.arange(len(example["tokens"]), dtype=jnp.uint32), jnp.int32(0))
+    keys = rng.evaluation(0, jnp.arange(len(example["tokens"]), dtype=jnp.uint32))
     with jax.default_matmul_precision("highest"):
         sums, _, _ = objective.terms(params, {}, example, keys, train=False)
     counts = objective.weights(example)

@@ -179,6 +179,33 @@ def test_a_tensorflow_checkpoint_is_checked_through_our_export(tmp_path: Path, c
     assert "compares with our own export" in said.err and "next_sentence" in said.out
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_command_on_a_pair(tied: bool, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """A generator and a discriminator that transformers saved, in, out and in again, each network compared; 5 s."""
+    networks = {"generator": "ElectraForMaskedLM", "discriminator": "ElectraForPreTraining"}
+    built = {network: peer.build(CASES[name], "gelu", seed) for seed, (network, name) in enumerate(networks.items())}
+    if tied:
+        built["generator"].electra.embeddings = built["discriminator"].electra.embeddings
+        built["generator"].tie_weights()
+    for network, theirs in built.items():
+        theirs.save_pretrained(tmp_path / "theirs" / network)
+    run, out, again = (str(tmp_path / name) for name in ("run", "out", "again"))
+    assert main(["convert", "--from", f"hf:{tmp_path / 'theirs'}", "--to", run, "--check"]) == 0
+    said = capsys.readouterr().out
+    total = sum(p.numel() for p in {id(p): p for theirs in built.values() for p in theirs.parameters()}.values())
+    assert f"{total:,} parameters, mlm, rtd" in said
+    rows = [line for line in said.splitlines() if line.startswith(tuple(networks))]
+    compared = ["generator hidden states", "generator mlm", "discriminator hidden states", "discriminator rtd"]
+    assert [row.split("  ")[0] for row in rows] == compared and len({len(row) for row in rows}) == 1
+    assert main(["export", "--model", run, "--out", out]) == 0
+    assert main(["convert", "--from", f"hf:{out}", "--to", again, "--check"]) == 0
+    tiny.assert_bitwise(pretrained.load(again).params, pretrained.load(run).params)
+    for network, name in networks.items():
+        opened, told = getattr(transformers, name).from_pretrained(f"{out}/{network}", output_loading_info=True)
+        assert not any(told.values()), told
+        assert all(torch.equal(value, built[network].state_dict()[key]) for key, value in opened.state_dict().items())
+
+
 def test_what_transformers_does_not_open_whole_is_not_compared(tmp_path: Path, capsys) -> None:
     """Behind a base that it does not know it would fill in random numbers; what its config refuses is its own exception."""
     theirs = peer.build(CASES["BertModel"], "gelu", seed=1)

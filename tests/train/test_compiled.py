@@ -10,7 +10,7 @@ from tests import tiny
 
 # `%name = SHAPE all-gather(`, the shape an array or a tuple of arrays.
 NAMES = "all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all"
-MOVES = re.compile(rf"= (\(?[a-z0-9]+\[[^=]*?) ({NAMES})(?:-start)?\(")
+MOVES = re.compile(rf"= (\(?[a-z0-9]+\[.*?) ({NAMES})(?:-start)?\(")
 ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
 
 
@@ -29,9 +29,11 @@ def test_the_reader_of_the_compiled_text() -> None:
       ROOT %ag = (f32[4]{0}, u32[2,3]{1,0}) all-gather-start(%p, %q)
       %all-reduce = f32[32]{0} all-reduce(%x), to_apply=%add
       %a2a = (f32[1,2]{1,0}, f32[1,2]{1,0}) all-to-all(%x, %y)
+      %many = (u32[1]{0}, /*index=1*/u32[3]{0}) collective-permute(%x, %all-gather.1), metadata={op_name="all-gather(x)"}
     """
     gathers = [("all-gather", "s32", (4, 1, 48)), ("all-gather", "f32", (4,)), ("all-gather", "u32", (2, 3))]
-    assert moved(text) == [*gathers, ("all-to-all", "f32", (1, 2)), ("all-to-all", "f32", (1, 2))]
+    permuted = [("collective-permute", "u32", (1,)), ("collective-permute", "u32", (3,))]
+    assert moved(text) == [*gathers, ("all-to-all", "f32", (1, 2)), ("all-to-all", "f32", (1, 2)), *permuted]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +43,7 @@ class Rows:
 
 
 @functools.cache
-def ready(devices: int, dropout: float, preset: str = "dp", kind: type[MlmConfig] = PairConfig):
+def ready(devices: int, dropout: float, preset: str = "dp", kind: Callable[[], MlmConfig] = PairConfig):
     where = tiny.mesh(preset, devices)
     objective = tiny.objective(kind(), model=dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), length=LENGTH)
     with jax.set_mesh(where):
@@ -50,7 +51,9 @@ def ready(devices: int, dropout: float, preset: str = "dp", kind: type[MlmConfig
         return where, objective, place.create(rng.init_key(0)), compile_evaluation(objective, 0, place)
 
 
-def numbers(batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp", kind: type[MlmConfig] = PairConfig) -> dict[str, float]:
+def numbers(
+    batch: int, devices: int = 1, dropout: float = 0.1, preset: str = "dp", kind: Callable[[], MlmConfig] = PairConfig
+) -> dict[str, float]:
     where, objective, state, step = ready(devices, dropout, preset, kind)
     with jax.set_mesh(where):
         once = Pass(Rows(), padded_batch(batch, where))
@@ -79,6 +82,12 @@ def test_every_row_counts_once() -> None:
     masks = sum(min(4, max(1, round(int(n) * 0.15))) for n in LENGTHS)
     assert got["mask_rate"] == masks / LENGTHS.sum()
     assert abs(got["padding"] - (1 - LENGTHS.sum() / (N * LENGTH))) < 1e-12
+
+
+def test_a_rate_that_moves_is_at_its_end() -> None:
+    """Whatever the step that is evaluated: the rate by hand of a run that went from 0.5 to 0.15."""
+    moved = numbers(N, kind=functools.partial(MlmConfig, rate=0.5, final_rate=0.15, rate_steps=1000))
+    assert moved["mask_rate"] == sum(max(1, round(int(n) * 0.15)) for n in LENGTHS) / LENGTHS.sum()
 
 
 def test_twice_is_the_same_bitwise(expected: dict[str, float]) -> None:
@@ -111,7 +120,7 @@ def test_pairs_are_scored_by_their_labels() -> None:
         params = jax.tree.map(jnp.array, state.params)
         params["next_sentence"]["dense"]["bias"] = jnp.array([0.7, -0.4])
         got = evaluate(objective, step, params, [rows], where)
-        example = corrupt(objective, rng.evaluation(0, jnp.asarray(rows["index"]), jnp.int32(0)), rows, where)
+        example = corrupt(objective, rng.evaluation(0, jnp.asarray(rows["index"])), rows, where)
         hidden = jax.jit(lambda params: objective.outputs(params, example)["hidden"][-1])(params)
     w = jax.device_get(params)
     pooled = np.tanh(np.float64(hidden[:, 0]) @ w["pooler"]["dense"]["kernel"] + w["pooler"]["dense"]["bias"])

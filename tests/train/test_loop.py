@@ -26,6 +26,7 @@ from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.run import Run
 from jaxenc.sharding.mesh import MeshConfig
@@ -158,7 +159,9 @@ PHASES = Phases(steps=(4, 4), length=(16, 24), batch=(8, 16), lr=(1e-2, 5e-3), w
 
 
 def in_phases(data: Path) -> Run:
-    return recipe(data, phases=PHASES, eval=EvalConfig(every=0, batch=16), checkpoint=CheckpointConfig(every=100))
+    """The rate of masks moves too, across the border."""
+    objective = MlmConfig(rate=0.5, final_rate=0.15, rate_steps=6)
+    return recipe(data, objective=objective, phases=PHASES, eval=EvalConfig(every=0, batch=16), checkpoint=CheckpointConfig(every=100))
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +187,14 @@ def test_the_log_of_rows_follows_the_batch_of_each_phase(whole_in_phases: Path) 
     for phase in (lines[:4], lines[4:]):
         rows = [row for line in phase for row in line]
         assert rows[0].startswith("0:") and len(set(rows)) == len(rows)
+
+
+def test_the_rate_of_masks_goes_down_over_a_border_and_then_stays(whole_in_phases: Path) -> None:
+    """0.5 to 0.15 in six steps, within 0.05 for what short rows round; the evaluation has the last rate."""
+    rates = {split: [row["mask_rate"] for row in rows(whole_in_phases) if row["split"] == split] for split in ("train", "held_out")}
+    line = np.interp(np.arange(8), [0, 6], [0.5, 0.15])
+    np.testing.assert_allclose(rates["train"], line, atol=0.05)
+    np.testing.assert_allclose(rates["held_out"], [0.15], atol=0.05)
 
 
 def test_an_evaluation_of_the_checkpoint_is_the_one_of_the_run(whole: Path, capsys: pytest.CaptureFixture) -> None:

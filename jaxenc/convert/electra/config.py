@@ -13,7 +13,7 @@ from jaxenc.convert.bert import config as berts
 from jaxenc.convert.tensor import Tensor
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.electra import NETWORKS, ElectraConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.run import Run
@@ -41,27 +41,29 @@ def model_of(data: Mapping[str, Any], where: Path) -> ElectraConfig:
     return alone(berts.built(ElectraConfig, values, where), "discriminator")
 
 
-def google_model(tensors: Mapping[str, Tensor], where: Path) -> ElectraConfig:
-    """The pair in a checkpoint of google-research/electra, which has no config beside it: the shapes tell all but the heads, each 64
-    wide (util/training_utils.py, get_bert_config; run_pretraining.py, get_generator_config).
+def google_model(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig, tuple[str, ...]]:
+    """The model in a checkpoint of google-research/electra and which of NETWORKS are there: the pair, or the discriminator alone.
 
-    Raises UserError for a checkpoint without both networks, as one that was fine-tuned.
+    No config lies beside it: the shapes tell all but the heads, each 64 wide (util/training_utils.py, get_bert_config;
+    run_pretraining.py, get_generator_config). Raises UserError for shapes that tell no such model.
     """
     values: dict[str, Any] = {}
+    both = any(name.startswith(("generator/", "generator_predictions/")) for name in tensors)
     try:
         for name, field in (("word", "vocab_size"), ("position", "positions"), ("token_type", "types")):
             values[field], values["embedding"] = tensors[f"electra/embeddings/{name}_embeddings"].shape
-        for base, ours in (("electra/", ""), ("generator/", "generator_")):
+        for base, ours in (("electra/", ""), ("generator/", "generator_"))[: 1 + both]:
             width, inner = tensors[f"{base}encoder/layer_0/intermediate/dense/kernel"].shape
             layers = sum(name.startswith(base) and name.endswith("/intermediate/dense/kernel") for name in tensors)
             heads = max(1, width // 64)
             values |= {f"{ours}width": width, f"{ours}feed_forward": inner, f"{ours}heads": heads, f"{ours}layers": layers}
     except KeyError as error:
-        raise UserError(f"{where}: holds no {error.args[0]}: name a checkpoint of ELECTRA's pretraining, with both networks") from None
+        raise UserError(f"{where}: holds no {error.args[0]}: name a checkpoint of ELECTRA's pretraining") from None
     except ValueError:
         raise UserError(f"{where}: its tables or layers are no matrices: name a checkpoint of ELECTRA's pretraining") from None
     values["sharing"] = "none" if any(name.startswith("generator/embeddings/") for name in tensors) else "embeddings"
-    return berts.built(ElectraConfig, values, where)
+    model = berts.built(ElectraConfig, values, where)
+    return (model, NETWORKS) if both else (alone(model, "discriminator"), ("discriminator",))
 
 
 def alone(model: ElectraConfig, network: str) -> ElectraConfig:
@@ -69,17 +71,6 @@ def alone(model: ElectraConfig, network: str) -> ElectraConfig:
     block, layers = model.block(network), model.depth(network)
     sizes = {"width": block.width, "heads": block.heads, "feed_forward": block.feed_forward, "layers": layers}
     return dataclasses.replace(model, **sizes, **{f"generator_{name}": size for name, size in sizes.items()}, sharing="embeddings")
-
-
-def pair(generator: ElectraConfig, discriminator: ElectraConfig, sharing: str) -> ElectraConfig:
-    """The model of two networks that were alone. Raises UserError where they cannot be trained as one."""
-    sizes = ("width", "heads", "feed_forward", "layers")
-    whole = dataclasses.replace(discriminator, **{f"generator_{name}": getattr(generator, name) for name in sizes}, sharing=sharing)
-    for field in dataclasses.fields(alone(whole, "generator")):
-        ours, other = getattr(alone(whole, "generator"), field.name), getattr(generator, field.name)
-        if ours != other:
-            raise UserError(f"the generator's model.{field.name} is {other} and the discriminator's {ours}: only networks of one make pair")
-    return whole
 
 
 def run_of(model: ElectraConfig, heads: Collection[str], labels: tuple[str, ...]) -> Run:

@@ -47,18 +47,20 @@ COPIES = {"embeddings/token/table": "generator_lm_head.weight"}
 @dataclasses.dataclass(frozen=True)
 class Layout:
     """How one file writes the names. base: what stands before the layers' names; tables: before those of the embeddings; google: the
-    file is a checkpoint of google-research/electra."""
+    file is a checkpoint of google-research/electra; gamma: as `bert.names.Layout`'s."""
 
     base: str
     tables: str
     google: bool = False
+    gamma: bool = False
 
 
 def layout_of(names: Collection[str]) -> Layout:
     """The layout of a file of transformers: the base is `electra.` or, where the network was saved alone, mostly nothing."""
     bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
     bases += ["electra." for name in names if name.startswith("electra.")]
-    return Layout(*(bases[:1] or [""]) * 2)
+    base = bases[0] if bases else ""
+    return Layout(base, base, gamma=any(name.endswith(".gamma") for name in names))
 
 
 def google_layout(network: str, names: Collection[str]) -> Layout:
@@ -91,7 +93,7 @@ def _of_part(part: Part, config: ElectraConfig, network: str, layout: Layout) ->
     for n in range(config.depth(network) if "{n}" in name else 1):
         ours, theirs = path.format(layer=layer_name(n)), base + name.format(n=n)
         copies = COPIES if network == "generator" and not layout.google else {}
-        yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, layout.google, False, copies)
+        yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, layout.google, layout.gamma, copies)
 
 
 def _names_of(head: str) -> list[str]:

@@ -19,8 +19,7 @@ def apply(masking: Masking, drawn: Draws, row: Mapping[str, Array]) -> dict[str,
     tokens, segments = row["tokens"], row["segments"]
     candidate = masking.candidates(tokens, segments)
     candidates = jnp.sum(candidate)
-    sure, odds = (jnp.asarray(table)[jnp.sum(segments > 0)] for table in masking.budget(len(tokens)))
-    count = jnp.where(candidates > 0, sure + (drawn.rounding < odds), 0)
+    count = jnp.where(candidates > 0, masking.wanted(drawn, segments), 0)
     masked = jnp.arange(masking.predictions) < count
 
     # The remainder favours low numbers by less than length / 2^32.

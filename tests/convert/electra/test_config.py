@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.convert.electra import config, names
+from jaxenc.convert.electra import config, names, pair
 from jaxenc.errors import UserError
 from jaxenc.models import sizes
 from jaxenc.models.electra import ElectraConfig
@@ -83,11 +83,11 @@ def test_a_published_pair_comes_apart_and_together(name: str) -> None:
     whole = sizes.electra(*sizes.ELECTRA[name])
     generator, discriminator = (config.alone(whole, network) for network in ("generator", "discriminator"))
     assert (generator.width, generator.generator_width, generator.embedding) == (whole.generator_width,) * 2 + (whole.embedding,)
-    assert config.pair(generator, discriminator, "embeddings") == whole
+    assert pair.model_of(generator, discriminator, "embeddings") == whole
 
 
 @pytest.mark.parametrize("field, value", [("vocab_size", 7), ("embedding", 9), ("positions", 3), ("types", 1)])
 def test_networks_of_two_kinds_are_no_pair(field: str, value: int) -> None:
     one = config.alone(ElectraConfig(), "discriminator")
     with pytest.raises(UserError, match=f"the generator's model.{field} is {value}"):
-        config.pair(dataclasses.replace(one, **{field: value}), one, "embeddings")
+        pair.model_of(dataclasses.replace(one, **{field: value}), one, "embeddings")

@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +14,14 @@ from jaxenc.checkpoint import restore
 from jaxenc.cli import onward
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, tf
+from jaxenc.convert.electra import config
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.pretrained import Model
+from jaxenc.run import Run
 from jaxenc.train.state import parameters
 from tests import tiny
 from tests.convert import folders, tf1
@@ -56,7 +61,7 @@ def test_two_folders_are_one_run_and_come_out_again(tied: bool, tmp_path: Path) 
     assert ("embeddings" in found.params["generator"]) == (not tied)
     pretrained.save(tmp_path / "run", found)
     found = pretrained.load(tmp_path / "run")
-    assert hf.save(tmp_path / "out", found) == ARCHITECTURES
+    assert hf.save(tmp_path / "out", found) == {tmp_path / "out" / network: name for network, name in ARCHITECTURES.items()}
     for network, arrays in held.items():
         out = folders.read(tmp_path / "out" / network / "model.safetensors")
         assert out.keys() == arrays.keys() and all(out[name].tobytes() == arrays[name].tobytes() for name in arrays)
@@ -95,21 +100,123 @@ def test_a_checkpoint_of_google_research_is_the_same_pair(tied: bool, tmp_path: 
     tiny.assert_bitwise(found.params, expected.params)
 
 
-def test_a_checkpoint_without_a_generator_is_one_line(tmp_path: Path) -> None:
-    tf1.write(tmp_path / "model.ckpt", google_names("discriminator", tensors(True)["discriminator"], True))
-    with pytest.raises(UserError, match=r"model\.ckpt: holds no generator/encoder/layer_0"):
-        tf.load(tmp_path / "model.ckpt")
+def test_a_discriminator_of_google_research_alone(tmp_path: Path) -> None:
+    """The generator is left out where only what is kept is handed on."""
+    held = tensors(True)
+    tf1.write(tmp_path / "model.ckpt", google_names("discriminator", held["discriminator"], True))
+    found, expected = tf.load(tmp_path / "model.ckpt"), hf.load(write(tmp_path / "theirs", held) / "discriminator")
+    one = {"heads": 1, "generator_heads": 1, "attention_dropout": 0.1}
+    assert found.config.model == dataclasses.replace(expected.config.model, **one)
+    assert found.config.objective == expected.config.objective
+    tiny.assert_bitwise(found.params, expected.params)
 
 
-def test_networks_that_are_no_pair_are_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"task_specific/mnli/dense/kernel": (8, 3)}, "fine-tuned, with task_specific/mnli/dense/kernel"),
+        ({"generator_predictions/output_bias": (131,)}, "holds no generator/encoder/layer_0/intermediate/dense/kernel"),
+        ({"electra/embeddings/word_embeddings": (131,)}, "no matrices"),
+        ({"electra/pooler/dense/kernel": (8, 8)}, "not known: electra/pooler/dense/kernel"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_converted_is_one_line(change: dict, words: str, tmp_path: Path) -> None:
+    variables = google_names("discriminator", tensors(True)["discriminator"], True)
+    tf1.write(tmp_path / "model.ckpt", {**variables, **{name: np.zeros(shape, np.float32) for name, shape in change.items()}})
+    assert words in refused(tf.load, tmp_path / "model.ckpt")
+
+
+def refused(load: Callable[[Path], Model], place: Path) -> str:
+    with pytest.raises(UserError) as error:
+        load(place)
+    assert str(error.value).startswith(str(place)) and "\n" not in str(error.value)
+    return str(error.value).removeprefix(str(place))
+
+
+def test_networks_of_two_vocabularies_are_one_line(tmp_path: Path) -> None:
     held = tensors(True)
     held["generator"] = {name: value[:120] if len(value) == folders.VOCAB else value for name, value in held["generator"].items()}
-    with pytest.raises(UserError) as error:
-        hf.load(write(tmp_path / "sizes", held, vocab_size=120))
-    assert str(error.value).startswith(f"{tmp_path / 'sizes'}: the generator's model.vocab_size is 120") and "\n" not in str(error.value)
-    write(tmp_path / "twice", {**tensors(True), "generator": folders.tensors("ElectraModel")})
-    with pytest.raises(UserError, match="the generator has no head mlm"):
-        hf.load(tmp_path / "twice")
+    assert refused(hf.load, write(tmp_path, held, vocab_size=120)).startswith(": the generator's model.vocab_size is 120")
+
+
+@pytest.mark.parametrize(
+    "network, architecture, words",
+    [
+        ("generator", "ElectraForPreTraining", "generator holds a model of the kind electra with rtd: an ELECTRA with mlm belongs there"),
+        ("discriminator", "ElectraForMaskedLM", "discriminator holds a model of the kind electra with mlm: an ELECTRA with rtd belongs"),
+        ("generator", "ElectraModel", "generator holds a model of the kind electra with no heads"),
+        ("generator", "BertForMaskedLM", "generator holds a model of the kind bert with mlm"),
+        ("discriminator", "BertForMaskedLM", "discriminator holds a model of the kind bert with mlm"),
+    ],
+)
+def test_a_folder_of_another_model_is_one_line(network: str, architecture: str, words: str, tmp_path: Path) -> None:
+    write(tmp_path, tensors(True))
+    folders.write(tmp_path / network, folders.tensors(architecture), folders.config(architecture))
+    assert words in refused(hf.load, tmp_path)
+
+
+@pytest.mark.parametrize("network, other", [("generator", "discriminator"), ("discriminator", "generator")])
+def test_half_a_pair_is_one_line_that_names_the_other(network: str, other: str, tmp_path: Path) -> None:
+    write(tmp_path, tensors(True))
+    shutil.rmtree(tmp_path / network)
+    assert refused(hf.load, tmp_path) == f": holds no {network}/config.json: name {tmp_path / other} to convert that model alone"
+    (tmp_path / other / "model.safetensors").unlink()
+    assert "no model.safetensors and no pytorch_model.bin here" in refused(hf.load, tmp_path / other)
+
+
+def test_two_tokenizers_are_one_line_and_one_may_be_named(tmp_path: Path) -> None:
+    write(tmp_path, tensors(True))
+    for network, word in (("generator", "a"), ("discriminator", "b")):
+        pieces = [*tf1.SPECIALS, word, *(f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS) - 1))]
+        (tmp_path / network / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    assert "have two tokenizers: name the one of both with --tokenizer DIR" in refused(hf.load, tmp_path)
+    found = hf.load(tmp_path, str(tmp_path / "generator")).tokenizer
+    assert found.vocabulary == hf.load(tmp_path / "generator").tokenizer.vocabulary
+    (tmp_path / "generator" / "vocab.txt").unlink()
+    assert hf.load(tmp_path).tokenizer.vocabulary == hf.load(tmp_path / "discriminator").tokenizer.vocabulary
+
+
+def test_tables_that_differ_by_a_rounding_are_two_and_a_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    held = tensors(True)
+    assert hf.load(write(tmp_path / "one", held)).config.model.sharing == "embeddings" and not capsys.readouterr().err
+    held["generator"] = {name: value.astype(np.float16) for name, value in held["generator"].items()}
+    assert hf.load(write(tmp_path / "two", held)).config.model.sharing == "none"
+    assert capsys.readouterr().err == "convert: the two networks hold different tables, so each has its own: model.sharing is none\n"
+
+
+def test_norms_by_their_first_names(tmp_path: Path) -> None:
+    held, old = tensors(True), {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    rename = lambda name: next((name.replace(new, first) for new, first in old.items() if new in name), name)
+    renamed = {network: {rename(name): value for name, value in arrays.items()} for network, arrays in held.items()}
+    tiny.assert_bitwise(hf.load(write(tmp_path / "old", renamed)).params, hf.load(write(tmp_path / "new", held)).params)
+
+
+def test_a_pair_without_its_generator_goes_out_as_the_discriminator_and_other_heads_do_not(tmp_path: Path) -> None:
+    """What is trained on tokens that no network replaced, and what has another head than transformers' pair."""
+    pair = hf.load(write(tmp_path / "theirs", tensors(True)))
+    without = lambda *names: dataclasses.replace(pair, params={name: p for name, p in pair.params.items() if name not in names})
+    assert hf.save(tmp_path / "out", without("generator", "mlm")) == {tmp_path / "out": "ElectraForPreTraining"}
+    tiny.assert_bitwise(hf.load(tmp_path / "out").params, hf.load(tmp_path / "theirs" / "discriminator").params)
+    with pytest.raises(UserError, match="objective.kind is rtd, without rtd: transformers has no such two networks"):
+        hf.save(tmp_path / "other", without("rtd"))
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("network, objective", [("generator", MlmConfig()), ("discriminator", HeadsConfig())])
+def test_a_run_of_one_network_of_an_unequal_pair_goes_out_as_that_network(network: str, objective: ObjectiveConfig, tmp_path: Path) -> None:
+    """Its config has the numbers of both; the folder has those of the one that was trained."""
+    run = Run(objective, tiny.PAIR)
+    hf.save(tmp_path, Model(run, tiny.drawn(run), None))
+    found = hf.load(tmp_path)
+    assert found.config.model == config.alone(tiny.PAIR, network)
+    tiny.assert_bitwise(found.params, tiny.drawn(run))
+
+
+def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
+    held = tensors(True)
+    held["generator"]["generator_lm_head.weight"] = np.zeros((folders.VOCAB, folders.EMBEDDING), np.float32)
+    write(tmp_path, held)
+    assert "/generator: generator_lm_head.weight differs from electra.embeddings" in refused(hf.load, tmp_path)
 
 
 def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:

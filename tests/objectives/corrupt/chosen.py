@@ -35,7 +35,7 @@ def _jitted(length: int, numbers: tuple, replacements: bytes) -> Any:
     @jax.jit
     @jax.vmap
     def run(key: jax.Array, row: Mapping[str, jax.Array]) -> tuple[dict, jax.Array, dict]:
-        drawn = rules.draws(rule, key, length)
+        drawn = rules.draws(rule, key, length, jnp.int32(0))
         choice = maskings.UNITS[rule.unit](rule, drawn, row)
         return {f.name: getattr(drawn, f.name) for f in dataclasses.fields(drawn)}, choice.span, maskings.apply(rule, drawn, row)
 

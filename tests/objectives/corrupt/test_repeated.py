@@ -25,7 +25,7 @@ def corrupt(masking: Masking, rows: np.ndarray, segments: np.ndarray) -> tuple[l
     @jax.jit
     @jax.vmap
     def run(key: jax.Array, row: jax.Array, segment: jax.Array) -> tuple:
-        drawn = rule.draws(masking, key, row.shape[0])
+        drawn = rule.draws(masking, key, row.shape[0], jnp.int32(0))
         row = {"tokens": row, "segments": segment}
         return [getattr(drawn, field.name) for field in dataclasses.fields(drawn)], repeated.apply(masking, drawn, row)
 

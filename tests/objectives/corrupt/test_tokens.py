@@ -40,7 +40,7 @@ def _jitted(length: int, numbers: tuple, replacements: bytes):
     @jax.jit
     @jax.vmap
     def run(key, row, segments):
-        drawn = rules.draws(rule, key, length)
+        drawn = rules.draws(rule, key, length, jnp.int32(0))
         example = maskings.apply(rule, drawn, {"tokens": row, "segments": segments})
         return (drawn.selection, drawn.action, drawn.replacement, drawn.rounding), example
 
@@ -127,14 +127,14 @@ def test_the_count_and_the_positions(length: int) -> None:
 
 def test_halves_round_to_even_as_in_python() -> None:
     """190 · 0.15 is 28.499999999999996 in float64 and 28.5 in float32; 30 · 0.15 is 4.5, which rounds to 4."""
-    budget, odds = masking(512).budget(512)
+    (budget,), odds = masking(512).budget(512)
     assert [budget[n] for n in (0, 1, 3, 10, 30, 50, 190, 512)] == [0, 1, 1, 2, 4, 8, 28, 77]
     assert budget.tolist() == [0, *(max(1, round(n * 0.15)) for n in range(1, 513))] and not odds.any()
 
 
 def test_stochastic_counts_are_those_of_the_rate_as_it_is_written() -> None:
     """sure + odds / 2^32 is 0.15 n, to 2^-32; a whole 0.15 n has no odds, whatever the float product; nothing is the least of one."""
-    sure, odds = FAIRSEQ.masking(V, 512, 0).budget(512)
+    (sure,), (odds,) = FAIRSEQ.masking(V, 512, 0).budget(512)
     assert [(int(sure[n]), int(odds[n])) for n in (0, 10, 20, 140, 190, 512)] == [
         (0, 0), (1, 1 << 31), (3, 0), (21, 0), (28, 1 << 31), (76, int(0.8 * 2**32))]  # fmt: skip
     assert [int(n) for n in sure[:7]] == [0] * 7
@@ -146,7 +146,9 @@ def test_stochastic_counts_are_those_of_the_rate_as_it_is_written() -> None:
 def test_one_more_where_the_bits_are_below_the_odds(n: int, bits: int, count: int) -> None:
     """At the edges: 0.15 · 10 = 1.5 turns at 2^31, 0.15 · 20 = 3 never does."""
     rule = FAIRSEQ.masking(V, 20, 0)
-    drawn = rules.Draws(*(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits), jnp.zeros(0, jnp.uint32))
+    drawn = rules.Draws(
+        *(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits), jnp.zeros(0, jnp.uint32), jnp.int32(0)
+    )
     got = maskings.apply(rule, drawn, {"tokens": jnp.full(20, 7), "segments": (jnp.arange(20) < n).astype(jnp.int32)})
     assert int(got["masked"].sum()) == count
 

@@ -1,0 +1,57 @@
+"""What the picture of a run shows, by the names of its metrics."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib import pyplot
+
+from jaxenc.cli.report import TOKENS, draw, panels
+
+COUNTS = {"unigram": 6.6, "left_right": 4.4}
+MASKED = {"mask_rate": 0.15, "mlm_accuracy": 0.3, "mlm_loss": 4.0, "padding": 0.0, "lr": 1e-4, "seconds": 1.0}
+PAIRS = MASKED | {"next_sentence_accuracy": 0.8, "next_sentence_loss": 0.4}
+DETECTED = MASKED | {
+    name: 0.5 for name in ("rtd_accuracy", "rtd_auc", "rtd_loss", "rtd_precision", "rtd_recall", "replaced", "mlm_entropy")
+}
+SHARES = {"accuracy": ["mlm_accuracy", "rtd_accuracy"], "detection": ["rtd_auc", "rtd_precision", "rtd_recall", "rtd_auc_identity"]}
+
+
+def rows(numbers: dict[str, float], held_out: dict[str, float]) -> list[dict[str, Any]]:
+    return [
+        {"step": 10, "split": "train", **numbers},
+        {"step": 20, "split": "train", **numbers},
+        {"step": 20, "split": "held_out", **held_out},
+    ]
+
+
+@pytest.mark.parametrize(
+    "numbers, held_out, expected",
+    [
+        (MASKED, {}, {TOKENS: ["mlm_loss"], "accuracy": ["mlm_accuracy"]}),
+        (PAIRS, {}, {
+            TOKENS: ["mlm_loss"],
+            "other losses, nats": ["next_sentence_loss"],
+            "accuracy": ["mlm_accuracy", "next_sentence_accuracy"],
+        }),
+        (DETECTED, {"rtd_auc_identity": 0.6}, {TOKENS: ["mlm_loss"], "other losses, nats": ["rtd_loss"], **SHARES}),
+        ({}, {}, {TOKENS: []}),
+    ],
+)  # fmt: skip
+def test_each_metric_has_its_panel(numbers: dict, held_out: dict, expected: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the picture too: a line of two steps and a dot for each metric, none for what a split lacks, the counts beside the first."""
+    given = rows(numbers, {**numbers, **held_out})
+    assert panels(given) == expected
+    kept = []
+    monkeypatch.setattr(pyplot, "close", kept.append)
+    draw(given, COUNTS, tmp_path / "report.png")
+    axes = kept[0].axes
+    assert [axis.get_title(loc="left") for axis in axes] == list(expected)
+    for axis, names in zip(axes, expected.values(), strict=True):
+        assert [text.get_text() for text in axis.get_legend().texts] == names
+        curves = [len(line.get_xdata()) for line in axis.lines if line.get_linestyle() != ":"]
+        assert curves == [points for name in names for points in ([2, 1] if name in numbers else [1])]
+        assert [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == ":"] == [6.6, 4.4] * (axis is axes[0])
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.undo()
+    pyplot.close(kept[0])
