@@ -68,7 +68,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         at_least(0, "objective", self, "max_predictions", "longest")
         if not 0 < self.rate <= 1:
             raise UserError(f"objective.rate is {self.rate}: it takes a share of the tokens, such as 0.15")
-        if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:
+        if not (self.mask_share >= 0 and self.random_share >= 0 and self.mask_share + self.random_share <= 1):
             raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens: together at most 1")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:

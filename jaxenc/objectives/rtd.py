@@ -26,6 +26,9 @@ from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
+# Of temperatures and weights. Beyond 1e28 noise would reach the ids that only pad the vocabulary, beyond 1e38 float32 ends.
+LARGEST = 1e6
+
 
 @dataclasses.dataclass(frozen=True)
 class RtdConfig(MlmConfig):
@@ -48,10 +51,11 @@ class RtdConfig(MlmConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.temperature > 0:
-            raise UserError(f"objective.temperature is {self.temperature}: it takes a number above 0, such as 1.0")
-        if min(self.mlm_coef, self.rtd_coef) < 0:
-            raise UserError("objective.mlm_coef and objective.rtd_coef weigh losses: they are at least 0")
+        if not 0 < self.temperature <= LARGEST:
+            raise UserError(f"objective.temperature is {self.temperature}: it takes a number above 0 and up to {LARGEST:,.0f}, such as 1.0")
+        for name in ("mlm_coef", "rtd_coef"):
+            if not 0 <= getattr(self, name) <= LARGEST:
+                raise UserError(f"objective.{name} is {getattr(self, name)}: it weighs a loss and takes a number from 0 to {LARGEST:,.0f}")
         if self.with_replacement and self.unit != "tokens":
             raise UserError(f"objective.with_replacement draws single tokens: set objective.unit to tokens, not {self.unit}")
         if self.with_replacement and self.random_share:

@@ -246,17 +246,27 @@ def test_outputs_are_those_of_both_networks() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes, message",
+    "field, values",
     [
-        ({"temperature": 0.0}, "objective.temperature is 0.0"),
-        ({"temperature": -1.0}, "objective.temperature is -1.0"),
-        ({"rtd_coef": -1.0}, "objective.rtd_coef"),
-        ({"with_replacement": True, "random_share": 0.1, "mask_share": 0.8}, "objective.with_replacement draws no random ids"),
+        ("temperature", (0.0, -1.0, np.nan, np.inf, 1e30)),
+        ("mlm_coef", (-1.0, np.nan, np.inf, 1e30)),
+        ("rtd_coef", (-1.0, np.nan, np.inf, 1e30)),
+        ("rate", (0.0, -0.1, 1.1, np.nan, np.inf)),
+        ("mask_share", (-0.1, 1.1, np.nan, np.inf)),
+        ("random_share", (-0.1, 0.1, np.nan, np.inf)),
     ],
 )
-def test_refusals_name_the_field(changes: dict, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        RtdConfig(**changes)
+def test_numbers_that_are_none_are_refused_by_name(field: str, values: tuple[float, ...]) -> None:
+    for value in values:
+        with pytest.raises(UserError, match=rf"^objective\.(\w+ and objective\.)?{field} [^\n]*$") as error:
+            RtdConfig(**{field: value})
+        assert str(value) in str(error.value) or "share" in field
+
+
+def test_what_draws_with_replacement_do_not_do_is_refused() -> None:
+    for changes, told in (({"random_share": 0.1, "mask_share": 0.8}, "draws no random ids"), ({"unit": "spans"}, "draws single tokens")):
+        with pytest.raises(UserError, match=f"objective.with_replacement {told}"):
+            RtdConfig(with_replacement=True, **changes)
 
 
 def test_a_model_that_is_no_pair_is_refused() -> None:

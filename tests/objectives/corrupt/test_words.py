@@ -9,7 +9,7 @@ import pytest
 from jaxenc.errors import UserError
 from jaxenc.objectives.mlm import MlmConfig
 from tests import tiny
-from tests.objectives.corrupt.chosen import CONFIGS, Row, V, corrupt, reference, rows_of_words, words_in
+from tests.objectives.corrupt.chosen import CONFIGS, Row, V, corrupt, reference, words_in
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 UNITS = pytest.mark.parametrize("unit", CONFIGS)
@@ -43,10 +43,19 @@ def test_equals_a_loop_over_the_same_draws(unit: str, length: int) -> None:
 
 
 @UNITS
-def test_no_word_is_split_no_special_is_chosen_no_position_twice(unit: str) -> None:
-    """Over 120,000 tokens: of each word all pieces or none, within the budget, which a word that still fits leaves nothing of."""
-    rows = {name: np.concatenate([a, b]) for (name, a), b in zip(rows_of_words(900, 127, 1).items(), _mixed(127), strict=True)}
-    rule = CONFIGS[unit].masking(V, 127, 0)
+def test_a_rate_of_one_takes_every_candidate(unit: str) -> None:
+    """The budget is more than the candidates of any row, of 1 to 20 tokens and of all kinds."""
+    rows = mixed_rows(20)
+    _, _, got = corrupt(dataclasses.replace(CONFIGS[unit], rate=1.0).masking(V, 20, 0), rows)
+    for at, masked, token, segment in zip(got["masked_at"], got["masked"], rows["tokens"], rows["segments"], strict=True):
+        assert sorted(at[masked == 1].tolist()) == np.flatnonzero((segment > 0) & ~np.isin(token, (V.pad, V.cls, V.sep))).tolist()
+
+
+@UNITS
+def test_no_word_of_odd_rows_is_split(unit: str) -> None:
+    """As over a million tokens (test_spans.py), of rows of all kinds: all pieces or none, within the budget, which a word that still fits
+    leaves nothing of."""
+    rows, rule = mixed_rows(127), CONFIGS[unit].masking(V, 127, 0)
     _, _, got = corrupt(rule, rows, seed=2)
     for i in range(len(rows["tokens"])):
         at = got["masked_at"][i][got["masked"][i] == 1].tolist()
@@ -54,11 +63,6 @@ def test_no_word_is_split_no_special_is_chosen_no_position_twice(unit: str) -> N
         left = int(got["budget"][i]) - len(at)
         assert len(set(at)) == len(at) and left >= 0 and set(at) <= {p for word in words for p in word}
         assert all(set(word) <= set(at) or (not set(word) & set(at) and len(word) > left) for word in words), f"row {i}"
-
-
-def _mixed(length: int) -> list[np.ndarray]:
-    rows = mixed_rows(length)
-    return [rows[name] for name in ("tokens", "segments", "word_starts")]
 
 
 @UNITS
