@@ -106,7 +106,7 @@ def golden(prefix: str) -> dict[str, np.ndarray]:
 
 
 def golden_folder(folder: Path, sharing: str) -> Path:
-    """The folders of both networks. The file has a generator's own tables, in whose place stand the discriminator's where they are shared."""
+    """The folders of both networks. The file has tables of the generator's own; where they are shared, the discriminator's are in both."""
     weights = {network: golden(f"weights/{network}/") for network in NETWORKS}
     if sharing == "embeddings":
         weights["generator"] |= {name: value for name, value in weights["discriminator"].items() if name.startswith("electra.embeddings.")}

@@ -119,7 +119,8 @@ def test_two_tokenizers_are_one_line(tmp_path: Path) -> None:
         (folder / network / "vocab.txt").write_text("\n".join([*tf1.SPECIALS, *order]) + "\n")
     with pytest.raises(UserError) as error:
         hf.load(folder)
-    assert str(error.value).startswith(f"{folder}: the generator and the discriminator have two tokenizers") and "\n" not in str(error.value)
+    told = str(error.value)
+    assert told.startswith(f"{folder}: the generator and the discriminator have two tokenizers") and "\n" not in told
 
 
 def test_a_checkpoint_with_tables_of_two_sizes_is_one_line(tmp_path: Path) -> None:

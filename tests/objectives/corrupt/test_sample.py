@@ -15,8 +15,8 @@ from tests import tiny
 
 
 def test_samples_have_the_distribution_of_the_softmax() -> None:
-    """Pearson's chi-square over 2^20 draws of 25 ids at each temperature has p in [1e-4, 1 - 1e-4]; no padding id is drawn, though the noise
-    covers it. The bound tells a temperature that is 2 % off."""
+    """Pearson's chi-square over 2^20 draws of 25 ids at each temperature has p in [1e-4, 1 - 1e-4], which a temperature that is 2 % off has
+    not. No padding id is drawn, though the noise covers it."""
     rows, predictions, vocab, padded, temperatures = 1024, 128, 25, 32, (0.5, 1.0, 2.0)
     logits = np.full(padded, NEVER, np.float32)
     logits[:vocab] = np.random.default_rng(0).normal(0, 1, vocab)
