@@ -25,6 +25,9 @@ from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
+# Of temperatures and weights. Beyond 1e28 noise would reach the ids that only pad the vocabulary, beyond 1e38 float32 ends.
+LARGEST = 1e6
+
 
 @dataclasses.dataclass(frozen=True)
 class ReplacingConfig(MlmConfig):
@@ -45,10 +48,11 @@ class ReplacingConfig(MlmConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.temperature > 0:
-            raise UserError(f"objective.temperature is {self.temperature}: it takes a number above 0, such as 1.0")
-        if self.mlm_coef < 0:
-            raise UserError(f"objective.mlm_coef is {self.mlm_coef}: it weighs a loss and is at least 0")
+        if not 0 < self.temperature <= LARGEST:
+            raise UserError(f"objective.temperature is {self.temperature}: it takes a number above 0 and up to {LARGEST:,.0f}, such as 1.0")
+        for name in (field.name for field in dataclasses.fields(self) if field.name.endswith("_coef")):
+            if not 0 <= getattr(self, name) <= LARGEST:
+                raise UserError(f"objective.{name} is {getattr(self, name)}: it weighs a loss and takes a number from 0 to {LARGEST:,.0f}")
         if self.with_replacement and self.unit != "tokens":
             raise UserError(f"objective.with_replacement draws single tokens: set objective.unit to tokens, not {self.unit}")
         if self.with_replacement and self.random_share:

@@ -78,7 +78,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError(f"objective.final_rate is {self.final_rate} and objective.rate_steps is {self.rate_steps}: set both or neither")
         if self.rate_steps > rule.MOST_STEPS:
             raise UserError(f"objective.rate_steps is {self.rate_steps}: it is at most {rule.MOST_STEPS}")
-        if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1:
+        if not (self.mask_share >= 0 and self.random_share >= 0 and self.mask_share + self.random_share <= 1):
             raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens: together at most 1")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:

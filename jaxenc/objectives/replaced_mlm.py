@@ -40,8 +40,6 @@ class ReplacedMlmConfig(ReplacingConfig):
         super().__post_init__()
         if self.predicts not in PREDICTS:
             raise UserError(f"objective.predicts is {self.predicts!r}: use {' or '.join(PREDICTS)}")
-        if self.replaced_mlm_coef < 0:
-            raise UserError(f"objective.replaced_mlm_coef is {self.replaced_mlm_coef}: it weighs a loss and is at least 0")
 
     def build(self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "ReplacedMlm":
         """The objective at one row length. Raises UserError for a model that is no pair."""

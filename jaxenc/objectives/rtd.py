@@ -45,8 +45,6 @@ class RtdConfig(ReplacingConfig):
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
-        if self.rtd_coef < 0:
-            raise UserError(f"objective.rtd_coef is {self.rtd_coef}: it weighs a loss and is at least 0")
         if self.generator == "uniform" and (self.temperature != 1 or self.mlm_coef != 1):
             raise UserError("objective.generator=uniform has no softmax and no loss: leave objective.temperature and mlm_coef at 1")
 

@@ -106,6 +106,14 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
         (["bert/tiny", "--config.phases.length=16"], "phases.length has 1 values and phases.steps has 0"),
         (["bert/base", "--config.train.steps=10"], "phases.steps is (900000, 100000) and decides: set --config.phases.steps"),
         (["bert/base", "--config.data.length=128"], "phases.length is (128, 512) and decides"),
+        (["electra/base", "--config.model.generator_width=250"], "model.generator_width 250 does not divide into model.generator_heads 4"),
+        (["electra/base", "--config.model.generator_heads=0"], "model.generator_heads is 0: it is at least 1"),
+        (["electra/small", "--config.objective.temperature=0"], "objective.temperature is 0.0: it takes a number above 0"),
+        (["electra/small", "--config.objective.temperature=-1"], "objective.temperature is -1.0: it takes a number above 0"),
+        (["electra/small", "--config.objective.temperature=nan"], "objective.temperature is nan"),
+        (["electra/small", "--config.objective.temperature=inf"], "objective.temperature is inf"),
+        (["electra/small", "--config.objective.rate=nan"], "objective.rate is nan"),
+        (["electra/small", "--config.objective.mlm_coef=nan"], "objective.mlm_coef is nan"),
     ],
 )
 def test_a_recipe_or_an_override_that_does_not_fit_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:

@@ -1,6 +1,7 @@
 """Both networks of ELECTRA against a NumPy float64 forward pass, their parameter trees, where they start, what is refused."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import numpy as np
@@ -39,13 +40,17 @@ def test_equals_the_reference(name: str) -> None:
     inputs = (rows["tokens"], rows["types"], rows["positions"])
     lengths = rows["segments"].sum(1)
     wide = jax.tree.map(np.float64, params)
-    for network in ("generator", "discriminator"):
-        apply = jax.jit(Electra(config, network, tiny.execution()).apply, static_argnames="all_layers")
-        states = apply({"params": params}, *inputs, Visible.by_lengths(lengths), None, all_layers=True)
-        expected = reference.encode(wide, config, network, *inputs, lengths)
-        np.testing.assert_allclose(states, expected, rtol=0, atol=2e-5)
-        last = apply({"params": params}, *inputs, Visible.by_lengths(lengths), None)
-        np.testing.assert_allclose(last, states[-1], rtol=0, atol=1e-6)
+
+    @jax.jit
+    def states(params: Any) -> dict[str, tuple[jax.Array, jax.Array]]:
+        """{network: (every layer, the last)}."""
+        networks = {network: Electra(config, network, tiny.execution()) for network in ("generator", "discriminator")}
+        given = ({"params": params}, *inputs, Visible.by_lengths(lengths), None)
+        return {network: (one.apply(*given, all_layers=True), one.apply(*given)) for network, one in networks.items()}
+
+    for network, (layers, last) in states(params).items():
+        np.testing.assert_allclose(layers, reference.encode(wide, config, network, *inputs, lengths), rtol=0, atol=2e-5)
+        np.testing.assert_allclose(last, layers[-1], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -93,7 +98,7 @@ def test_a_generator_as_wide_as_the_released_small_one() -> None:
 
 def test_projections_start_from_glorot_draws_and_the_rest_from_the_config() -> None:
     """Uniform to ± sqrt(6 / (in + out)): the deviation is the bound / sqrt(3), within 10 %."""
-    objective = tiny.objective(RtdConfig(), sizes.electra(1, 512, 384, 128))
+    objective = tiny.objective(RtdConfig(), dataclasses.replace(sizes.electra(1, 512, 384, 128), vocab_size=200))
     params = jax.jit(lambda key: nn.meta.unbox(objective.init(key)))(rng.init_key(0))
     for kernel in (params["generator"]["project"], params["discriminator"]["project"], params["rtd"]["output"]):
         bound = np.sqrt(6 / sum(kernel["kernel"].shape))
@@ -110,18 +115,19 @@ def test_the_networks_drop_out_independently() -> None:
     assert not any(np.array_equal(a, b) for a, b in zip(*words, strict=True))
     # Linen gives one network its noise apart from the other's, from the same keys.
     rows = tiny.batch([9, 13], 13)
-    twins = dataclasses.replace(tiny.PAIR, generator_width=32, generator_layers=2, generator_heads=4, generator_feed_forward=64)
+    twins = dataclasses.replace(tiny.PAIR, layers=1, generator_width=32, generator_heads=4, generator_feed_forward=64)
     params = tiny.drawn(run(twins))
     params["generator"] = params["discriminator"]
     noise, lengths = rng.training(0, np.int32(0), 2), Visible.by_lengths(rows["segments"].sum(1))
+    inputs = (rows["tokens"], rows["types"], rows["positions"], lengths)
+
+    @jax.jit
+    def both(given: rng.Keys | None) -> list[jax.Array]:
+        networks = (Electra(twins, network, tiny.execution()) for network in ("generator", "discriminator"))
+        return [network.apply({"params": params}, *inputs, given) for network in networks]
+
     for given, same in ((None, True), (noise, False)):
-        one, two = (
-            Electra(twins, network, tiny.execution()).apply(
-                {"params": params}, rows["tokens"], rows["types"], rows["positions"], lengths, given
-            )
-            for network in ("generator", "discriminator")
-        )
-        assert np.array_equal(one, two) == same
+        assert np.array_equal(*both(given)) == same
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Heads of fine-tuned models: losses against slow NumPy, what they read and what they are made of."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +38,7 @@ def rows() -> dict[str, np.ndarray]:
     return {**tiny.batch(LENGTHS, 12), "tags": tags, **{name: np.array(values, np.int32) for name, values in marks.items()}}
 
 
+@functools.cache
 def built(config: HeadsConfig = ALL, model: BertConfig = QUIET) -> tuple[Heads, dict]:
     """(objective, parameters)"""
     return tiny.objective(config, model), jax.tree.map(jnp.asarray, tiny.drawn(Run(objective=config, model=model)))
@@ -51,9 +53,9 @@ def test_losses_and_weights_are_those_of_loops() -> None:
     """Each head's sum, its count and its right answers, from the last hidden states, one label at a time (<= 1e-5)."""
     objective, params = built()
     batch = rows()
-    hidden = np.float64(objective.outputs(params, batch)["hidden"][-1])
-    p = jax.device_get(params)
-    terms, metrics, _ = objective.terms(params, {}, batch, rng.training(0, jnp.int32(0), 5), train=False)
+    keys, p = rng.training(0, jnp.int32(0), 5), jax.device_get(params)
+    run = jax.jit(lambda params: (objective.outputs(params, batch)["hidden"][-1], *objective.terms(params, {}, batch, keys, False)[:2]))
+    hidden, terms, metrics = jax.tree.map(np.float64, run(params))
     pooled = np.tanh(dense(hidden[:, 0], p["pooler"]["dense"]))
     classes, tags, spans = (dense(x, p[name]["dense"]) for x, name in ((pooled, "classifier"), (hidden, "tags"), (hidden, "spans")))
     found: dict[str, list[tuple[float, float]]] = {"classifier": [], "tags": [], "spans": []}
@@ -111,12 +113,13 @@ def test_gradients_reach_the_encoder_and_every_trained_head() -> None:
 def test_dropout_is_on_what_classifier_and_tags_read() -> None:
     """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise."""
     objective, params = built()
-    hidden, keys = objective.outputs(params, rows())["hidden"][-1], rng.training(0, jnp.int32(0), 5)
+    hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
     still, moved = (encoders.pool_and_classify(objective.heads, params, hidden, noise, 0.5) for noise in (None, keys))
     same = {name: bool((still[name] == moved[name]).all()) for name in still}
     assert same == {"pooled": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
     noisy = tiny.objective(ALL, dataclasses.replace(QUIET, dropout=0.5))
-    one, other = (noisy.terms(params, {}, rows(), keys, train)[0] for train in (True, False))
+    terms = jax.jit(lambda params, train: noisy.terms(params, {}, rows(), keys, train)[0], static_argnums=1)
+    one, other = (terms(params, train) for train in (True, False))
     assert all(abs(float(one[name] - other[name])) > 1e-3 for name in noisy.coef)
 
 
@@ -199,7 +202,8 @@ def test_heads_train_on_eight_devices_in_parts() -> None:
         for _ in range(25):
             state, report = ready.run(batch, state)
             reports.append(report)
-    terms, _, _ = objective.terms(params, {}, batch, rng.training(0, jnp.int32(0), 16), train=True)
+    keys = rng.training(0, jnp.int32(0), 16)
+    terms = jax.jit(lambda params: objective.terms(params, {}, batch, keys, train=True)[0])(params)
     want = sum(float(terms[name] / count) for name, count in objective.weights(batch).items())
     assert abs(reports[0]["loss"] - want) <= 1e-5 * want
     assert reports[-1]["loss"] < reports[0]["loss"] / 2 and reports[-1]["skipped"] == 0

@@ -1,4 +1,7 @@
-"""Replaced-token detection: the published rule in NumPy, whose gradient reaches what, its metrics, and batches with nothing to learn."""
+"""Replaced-token detection: the published rule in NumPy, whose gradient reaches what, its metrics, and batches with nothing to learn.
+
+Each objective is compiled once for all that a test asks of it.
+"""
 
 import dataclasses
 import functools
@@ -15,43 +18,79 @@ from jaxenc.errors import UserError
 from jaxenc.models.electra import ElectraConfig
 from jaxenc.objectives import detection
 from jaxenc.objectives.corrupt import sample
-from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.optim.config import OptimConfig
+from jaxenc.objectives.rtd import Rtd, RtdConfig
 from jaxenc.run import Run
 from jaxenc.train.accumulate import combine
-from jaxenc.train.config import TrainConfig
 from tests import tiny
 from tests.models import reference_electra as reference
 
-LENGTHS = [16, 9, 3, 1, 0, 12]
+LENGTHS = (16, 9, 3, 1, 0, 12)
+CLEAN = RtdConfig(rate=0.4)
 PUBLISHED = RtdConfig(rate=0.4, mask_share=0.85, with_replacement=True, temperature=0.7)
-UNTIED = dataclasses.replace(tiny.PAIR, sharing="none")
+SHARED = dataclasses.replace(tiny.PAIR, layers=1)
+UNTIED = dataclasses.replace(SHARED, sharing="none")
+# Both ways to mask and both ways to share, each once.
+SETTINGS = pytest.mark.parametrize("config, model", [(CLEAN, UNTIED), (PUBLISHED, SHARED)], ids=["clean", "published"])
 
 
 @functools.cache
-def setting(config: RtdConfig, model: ElectraConfig = tiny.PAIR, lengths: tuple[int, ...] = tuple(LENGTHS)) -> tuple:
-    """(objective, random parameters, example, keys) of rows of 16 places."""
-    objective = tiny.objective(config, model, 16)
-    rows, keys = tiny.reads(tiny.batch(lengths, 16), objective), rng.training(0, jnp.int32(4), len(lengths))
-    example = jax.jit(jax.vmap(objective.corrupt, in_axes=(0, 0, None)))(keys.per_row("corrupt", "mask"), rows, keys.step)
-    return objective, tiny.drawn(Run(objective=config, model=model)), jax.device_get(example), keys
+def opened(config: RtdConfig, model: ElectraConfig) -> tuple[Rtd, Any]:
+    """The objective on rows of 16 places, and random parameters."""
+    return tiny.objective(config, model, 16), tiny.drawn(Run(objective=config, model=model))
 
 
-def terms(setting: tuple, params: Any, train: bool) -> tuple[dict, dict]:
-    objective, _, example, keys = setting
-    return objective.terms(params, {}, example, keys, train)[:2]
+@functools.cache
+def corruption(config: RtdConfig) -> Any:
+    return jax.jit(jax.vmap(opened(config, SHARED)[0].corrupt, in_axes=(0, 0, None)))
+
+
+def corrupted(config: RtdConfig, rows: tiny.Batch | None = None) -> tuple[dict[str, np.ndarray], rng.Keys]:
+    """(example, keys) of six rows, in training step 4."""
+    rows, keys = tiny.batch(LENGTHS, 16) if rows is None else rows, rng.training(0, jnp.int32(4), 6)
+    example = corruption(config)(keys.per_row("corrupt", "mask"), tiny.reads(rows, opened(config, SHARED)[0]), keys.step)
+    return jax.device_get(example), keys
+
+
+@functools.cache
+def quiet(config: RtdConfig, model: ElectraConfig) -> Any:
+    """Compiled: ({term: sum}, metrics, the discriminator's rows) of (params, example, keys), without dropout."""
+    objective, _ = opened(config, model)
+
+    @jax.jit
+    def run(params: Any, example: Mapping[str, Any], keys: rng.Keys) -> tuple:
+        rows = objective.generator.sampled(objective.generator.logits(params, example, None), example, keys)
+        return *objective.terms(params, {}, example, keys, False)[:2], rows
+
+    return lambda *given: jax.device_get(run(*given))
+
+
+@functools.cache
+def trained(config: RtdConfig, model: ElectraConfig) -> Any:
+    """Compiled: (values, their gradients, metrics) of (params, example, keys), with dropout; values: {each term's sum, and `loss`}."""
+    objective, _ = opened(config, model)
+
+    @jax.jit
+    def run(params: Any, example: Mapping[str, Any], keys: rng.Keys) -> tuple:
+        def values(params: Any) -> tuple[dict, dict]:
+            sums, metrics, _ = objective.terms(params, {}, example, keys, True)
+            return {**sums, "loss": combine(objective, sums, objective.weights(example))}, metrics
+
+        found, pull, metrics = jax.vjp(values, params, has_aux=True)
+        slopes = jax.vmap(pull)(dict(zip(found, jnp.eye(len(found)), strict=True)))[0]
+        return found, {name: jax.tree.map(lambda leaf, i=i: leaf[i], slopes) for i, name in enumerate(found)}, metrics
+
+    return lambda *given: jax.device_get(run(*given))
 
 
 @pytest.mark.parametrize(
     "config, model",
-    [(RtdConfig(rate=0.4), UNTIED), (PUBLISHED, tiny.PAIR), (dataclasses.replace(PUBLISHED, detects="chosen"), tiny.PAIR)],
+    [(CLEAN, UNTIED), (PUBLISHED, SHARED), (dataclasses.replace(PUBLISHED, detects="chosen"), SHARED)],
     ids=["clean", "published", "chosen"],
 )
 def test_loss_and_metrics_equal_a_slow_reference(config: RtdConfig, model: ElectraConfig) -> None:
     """float64, one token at a time, from the same masks and the same noise: <= 1e-5 of each sum. Counts are equal."""
-    given = setting(config, model)
-    objective, params, example, keys = given
-    losses, metrics = jax.device_get(jax.jit(lambda params: terms(given, params, False))(params))
+    (objective, params), (example, keys) = opened(config, model), corrupted(config)
+    losses, metrics, _ = quiet(config, model)(params, example, keys)
     wide, lengths = jax.tree.map(np.float64, params), example["segments"].sum(1)
     inputs = (example["types"], example["positions"], np.maximum(lengths, 1))  # What a row of padding looks at counts for nothing.
     generated = reference.encode(wide, model, "generator", example["tokens"], *inputs)[-1]
@@ -104,39 +143,36 @@ def test_loss_and_metrics_equal_a_slow_reference(config: RtdConfig, model: Elect
 
 def test_every_kind_of_place_counts_for_the_discriminator() -> None:
     """[CLS], [SEP] and tokens that nothing replaced are in its weight; padding is not. Originals are kept beside the masked row."""
-    objective, _, example, _ = setting(RtdConfig(rate=0.4))
+    (objective, _), (example, _) = opened(CLEAN, SHARED), corrupted(CLEAN)
     assert int(objective.weights(example)["rtd"]) == sum(LENGTHS)
     assert (example["tokens"] == tiny.VOCABULARY.mask).sum() == example["masked"].sum() > 0
     rows = tiny.batch(LENGTHS, 16)["tokens"]
     np.testing.assert_array_equal(example["original"], rows)
-    assert not np.isin(
-        rows[example["masked_at"] * 0 + np.arange(6)[:, None], example["masked_at"]][example["masked"] > 0], [0, 2, 3, 4]
-    ).any()
+    assert not np.isin(np.take_along_axis(rows, example["masked_at"], 1)[example["masked"] > 0], [0, 2, 3, 4]).any()
+
+
+def sure_of(token: int, params: Any) -> Any:
+    """The parameters of a generator that says `token` everywhere."""
+    params = jax.tree.map(np.copy, params)
+    params["mlm"]["bias"][token] = 1e3
+    return params
 
 
 def test_a_correct_guess_is_real() -> None:
     """A generator that is sure of one id, which stood at one of the masked places: that place is labelled as an original token."""
-    given = setting(RtdConfig(rate=0.4))
-    objective, params, example, keys = given
-    params, chosen = jax.tree.map(np.copy, params), example["masked"] > 0
-    sure = example["masked_ids"][0, 0]
-    params["mlm"]["bias"][sure] = 1e3
-
-    def run(params: Any) -> tuple[jax.Array, Any]:
-        return objective.generator.sampled(objective.generator.logits(params, example, None), example, keys), terms(given, params, False)[1]
-
-    fake, metrics = jax.device_get(jax.jit(run)(params))
+    (_, params), (example, keys) = opened(CLEAN, UNTIED), corrupted(CLEAN)
+    chosen, sure = example["masked"] > 0, example["masked_ids"][0, 0]
+    _, metrics, fake = quiet(CLEAN, UNTIED)(sure_of(sure, params), example, keys)
     assert (np.take_along_axis(fake, example["masked_at"], axis=1)[chosen] == sure).all()
     wrong = int((example["masked_ids"][chosen] != sure).sum())
     assert wrong < chosen.sum() and metrics["replaced"][0] == wrong == (fake != example["original"]).sum()
 
 
-@pytest.mark.parametrize("model", [tiny.PAIR, UNTIED], ids=["shared", "untied"])
-def test_whose_gradient_reaches_what(model: ElectraConfig) -> None:
+@SETTINGS
+def test_whose_gradient_reaches_what(config: RtdConfig, model: ElectraConfig) -> None:
     """Exactly zero where a loss does not reach: no gradient passes through the samples. Every shared table learns from both."""
-    given = setting(RtdConfig(rate=0.4), model)
-    slope = lambda term: jax.jit(jax.grad(lambda params: terms(given, params, True)[0][term]))(given[1])
-    of_mlm, of_rtd = ({path: bool(np.any(leaf)) for path, leaf in tree.leaves(slope(term))} for term in ("mlm", "rtd"))
+    _, slopes, _ = trained(config, model)(opened(config, model)[1], *corrupted(config))
+    of_mlm, of_rtd = ({path: bool(np.any(leaf)) for path, leaf in tree.leaves(slopes[term])} for term in ("mlm", "rtd"))
     for path in of_mlm:
         part, shared = path.split("/")[0], model.sharing == "embeddings"
         assert of_mlm[path] == (part in ("generator", "mlm") or (part == "embeddings" and shared)), path
@@ -144,36 +180,47 @@ def test_whose_gradient_reaches_what(model: ElectraConfig) -> None:
 
 
 def test_both_networks_drop_out_in_training() -> None:
-    """The generator's loss and the samples it gives change with dropout; an evaluation has none."""
-    given = setting(RtdConfig(rate=0.4))
-    objective, params, example, keys = given
-    run = jax.jit(lambda params, train: terms(given, params, train), static_argnums=1)
-    quiet, noisy = run(params, False)[0], run(params, True)[0]
-    assert all(quiet[name] != noisy[name] for name in ("mlm", "rtd"))
-    fixed = lambda noise: objective.detect(params, jnp.asarray(example["original"]), example, noise)[0]
-    assert fixed(None) != fixed(keys)
+    """The generator's loss changes with dropout; where its samples cannot, the discriminator's does. An evaluation has none."""
+    params, given = opened(PUBLISHED, SHARED)[1], corrupted(PUBLISHED)
+    still, noisy = quiet(PUBLISHED, SHARED), trained(PUBLISHED, SHARED)
+    assert still(params, *given)[0]["mlm"] != noisy(params, *given)[0]["mlm"]
+    sure = sure_of(7, params)
+    assert still(sure, *given)[1]["replaced"] == noisy(sure, *given)[2]["replaced"]
+    assert still(sure, *given)[0]["rtd"] != noisy(sure, *given)[0]["rtd"]
 
 
-@pytest.mark.parametrize("config", [RtdConfig(), PUBLISHED], ids=["clean", "published"])
-@pytest.mark.parametrize("lengths", [(0, 0, 0), (1, 0, 1)], ids=["padding", "nothing to mask"])
-def test_nothing_to_learn_is_zero_and_finite(config: RtdConfig, lengths: tuple[int, ...]) -> None:
+def nothing(kind: str) -> tiny.Batch:
+    """Six rows without a candidate: of padding, of specials, or of three tokens, whose only word is a [MASK] that stood in the text."""
+    rows = tiny.batch({"padding": (0,) * 6, "specials": (1, 0, 2, 3, 16, 5), "three tokens": (3,) * 6}[kind], 16)
+    rows["tokens"] = np.where(rows["tokens"] > tiny.VOCABULARY.mask, tiny.VOCABULARY.mask if kind == "three tokens" else 3, rows["tokens"])
+    return rows
+
+
+@SETTINGS
+@pytest.mark.parametrize("kind", ["padding", "specials", "three tokens"])
+def test_nothing_to_learn_is_zero_and_finite(config: RtdConfig, model: ElectraConfig, kind: str) -> None:
     """No generator loss without a candidate, no loss at all without a token; gradients are finite, and zero where the loss is."""
-    given = setting(config, tiny.PAIR, lengths)
-    objective, params, example, _ = given
-    assert not example["masked"].any()
+    (objective, params), (example, keys) = opened(config, model), corrupted(config, nothing(kind))
+    assert not example["masked"].any() and (example["tokens"] == example["original"]).all()
+    values, slopes, metrics = trained(config, model)(params, example, keys)
+    leaves = {name: jax.tree.leaves(slope) for name, slope in slopes.items()}
+    assert all(np.isfinite(leaf).all() for slope in leaves.values() for leaf in slope)
+    for name in ("mlm", "rtd", "loss"):
+        zero = name == "mlm" or kind == "padding"
+        assert np.isfinite(values[name]) and (values[name] == 0) == zero, name
+        assert zero == (not any(leaf.any() for leaf in leaves[name])), name
+    summary = objective.summary(metrics)
+    assert all(np.isfinite(value) for value in summary.values()) and summary["rtd_auc"] == summary["replaced"] == 0
 
-    def loss(params: Any) -> tuple[jax.Array, dict]:
-        sums, metrics = terms(given, params, True)
-        return combine(objective, sums, objective.weights(example)), metrics
 
-    (total, metrics), gradient = jax.jit(jax.value_and_grad(loss, has_aux=True))(params)
-    leaves = jax.tree.leaves(gradient)
-    assert np.isfinite(total) and all(np.isfinite(leaf).all() for leaf in leaves)
-    if not any(lengths):
-        assert total == 0 and not any(np.any(leaf) for leaf in leaves)
-    summary = objective.summary(jax.device_get(metrics))
-    assert all(np.isfinite(value) for value in summary.values())
-    assert summary["rtd_auc"] == 0 or any(lengths)
+def test_one_word_between_specials_is_learnt() -> None:
+    """Rows of [CLS] x [SEP], one of them beside five of padding: x is predicted, and everything is finite."""
+    for lengths in ((3,) * 6, (0, 3, 0, 0, 0, 0)):
+        example, keys = corrupted(PUBLISHED, tiny.batch(lengths, 16))
+        assert (example["masked"].sum(1) == np.array(lengths) / 3).all() and (example["masked_at"] == example["masked"]).all()
+        values, slopes, _ = trained(PUBLISHED, SHARED)(opened(PUBLISHED, SHARED)[1], example, keys)
+        assert all(np.isfinite(value) and value > 0 for value in values.values())
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
 
 
 def test_area_under_the_curve() -> None:
@@ -197,76 +244,39 @@ def test_area_under_the_curve() -> None:
 
 def test_outputs_are_those_of_both_networks() -> None:
     """Of rows as they are, without masks or dropout: <= 2e-5 against the reference; the vocabulary without its padding."""
-    objective, params, _, _ = setting(RtdConfig())
+    objective, params = opened(CLEAN, SHARED)
     rows = tiny.batch([9, 1, 13], 13)
     got = jax.jit(objective.outputs)(params, {name: rows[name] for name in ("tokens", "types", "positions", "segments")})
     wide, inputs = jax.tree.map(np.float64, params), (rows["tokens"], rows["types"], rows["positions"], rows["segments"].sum(1))
-    states = reference.encode(wide, tiny.PAIR, "discriminator", *inputs)
-    mlm = reference.mlm_logits(wide, tiny.PAIR, reference.encode(wide, tiny.PAIR, "generator", *inputs)[-1])
-    for name, want in {"hidden": states, "rtd": reference.rtd_logits(wide, tiny.PAIR, states[-1]), "mlm": mlm}.items():
+    states = reference.encode(wide, SHARED, "discriminator", *inputs)
+    mlm = reference.mlm_logits(wide, SHARED, reference.encode(wide, SHARED, "generator", *inputs)[-1])
+    for name, want in {"hidden": states, "rtd": reference.rtd_logits(wide, SHARED, states[-1]), "mlm": mlm}.items():
         assert got[name].shape == want.shape and got[name].dtype == jnp.float32
         np.testing.assert_allclose(got[name], want, rtol=0, atol=2e-5, err_msg=name)
 
 
-@dataclasses.dataclass(frozen=True)
-class Shown(tiny.Probe):
-    """Also holds what the step drew for its samples, and the discriminator's rows, in slot order."""
-
-    def terms(self, params: Any, carry: Any, example: Mapping[str, Any], keys: Any, train: bool) -> Any:
-        sums, metrics, carry = super().terms(params, carry, example, keys, train)
-        logits = self.inner.generator.logits(params, example, keys)
-        seen = {"noise": sample.gumbel(keys.per_row("sample", "generator"), *logits.shape[1:])}
-        seen["fake"] = self.inner.generator.sampled(logits, example, keys)
-        seen = {name: jnp.zeros((self.rows, *a.shape[1:]), a.dtype).at[keys.rows].set(a) for name, a in seen.items()}
-        return sums, {**metrics, **{f"seen_{name}": (a, jnp.int32(1)) for name, a in seen.items()}}, carry
-
-
-@functools.cache
-def stepped(preset: str, devices: int, parts: int) -> tuple:
-    """State and report of the first step of the tiny pair on 32 ragged rows."""
-    objective = tiny.objective(RtdConfig(), tiny.PAIR)
-    config = TrainConfig(batch=tiny.ROWS, microbatches=parts, precision="float32")
-    mesh = tiny.mesh(preset, devices)
-    ready = tiny.compile_for(Shown(objective, tiny.ROWS), OptimConfig(clip=0.0), config, tiny.phase(), mesh, preset)
-    return ready.run(tiny.reads(tiny.batch(tiny.RAGGED), objective))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("preset, devices, parts", [("dp", 1, 4), *((preset, 8, parts) for preset, parts in tiny.MESHES)])
-def test_the_step_is_that_of_one_device_and_one_part(preset: str, devices: int, parts: int) -> None:
-    """Masks and noise bitwise; samples equal, no near tie among these; loss and gradient <= 1e-5, float32, dropout on."""
-    (state, report), (one, want) = stepped(preset, devices, parts), stepped("dp", 1, 1)
-    seen = lambda report: {name: total for name, (total, _) in report["metrics"].items() if name.startswith("seen_")}
-    tiny.assert_bitwise(seen(report), seen(want))
-    assert abs(report["loss"] - want["loss"]) <= 1e-5 * want["loss"]
-    tiny.assert_close(tiny.gradient(state), tiny.gradient(one), 1e-5)
-    scores, _ = report["metrics"]["rtd_scores"]
-    assert scores.sum() == sum(tiny.RAGGED) and report["bad"] == 0
-
-
-def test_the_first_loss_is_that_of_a_uniform_guess() -> None:
-    """ln V for the generator and its entropy, ln 2 for the discriminator, within 0.1; the sum has the weights 1 and 50."""
-    _, report = stepped("dp", 1, 1)
-    means = {name: float(total) / float(weight) for name, (total, weight) in report["metrics"].items() if np.ndim(total) == 0}
-    assert abs(means["mlm_loss"] - np.log(200)) <= 0.1 and abs(means["mlm_entropy"] - np.log(200)) <= 0.1
-    assert abs(means["rtd_loss"] - np.log(2)) <= 0.1
-    assert abs(report["loss"] - means["mlm_loss"] - 50 * means["rtd_loss"]) <= 1e-4
-    fake, rows = report["metrics"]["seen_fake"][0], tiny.batch(tiny.RAGGED)
-    assert fake.max() < 200 and ((fake != rows["tokens"]) <= rows["segments"]).all()
-
-
 @pytest.mark.parametrize(
-    "changes, message",
+    "field, values",
     [
-        ({"temperature": 0.0}, "objective.temperature is 0.0"),
-        ({"temperature": -1.0}, "objective.temperature is -1.0"),
-        ({"rtd_coef": -1.0}, "objective.rtd_coef"),
-        ({"with_replacement": True, "random_share": 0.1, "mask_share": 0.8}, "objective.with_replacement draws no random ids"),
+        ("temperature", (0.0, -1.0, np.nan, np.inf, 1e30)),
+        ("mlm_coef", (-1.0, np.nan, np.inf, 1e30)),
+        ("rtd_coef", (-1.0, np.nan, np.inf, 1e30)),
+        ("rate", (0.0, -0.1, 1.1, np.nan, np.inf)),
+        ("mask_share", (-0.1, 1.1, np.nan, np.inf)),
+        ("random_share", (-0.1, 0.1, np.nan, np.inf)),
     ],
 )
-def test_refusals_name_the_field(changes: dict, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        RtdConfig(**changes)
+def test_numbers_that_are_none_are_refused_by_name(field: str, values: tuple[float, ...]) -> None:
+    for value in values:
+        with pytest.raises(UserError, match=rf"^objective\.(\w+ and objective\.)?{field} [^\n]*$") as error:
+            RtdConfig(**{field: value})
+        assert str(value) in str(error.value) or "share" in field
+
+
+def test_what_draws_with_replacement_do_not_do_is_refused() -> None:
+    for changes, told in (({"random_share": 0.1, "mask_share": 0.8}, "draws no random ids"), ({"unit": "spans"}, "draws single tokens")):
+        with pytest.raises(UserError, match=f"objective.with_replacement {told}"):
+            RtdConfig(with_replacement=True, **changes)
 
 
 def test_a_model_that_is_no_pair_is_refused() -> None:

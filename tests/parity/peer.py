@@ -8,13 +8,14 @@ import torch
 import transformers
 from transformers import PreTrainedModel
 
-from tests.parity.cases import LABELS, PAD, VOCAB, Case
+from jaxenc.data.batch import Batch
+from tests.parity.cases import CASES, LABELS, PAD, VOCAB, Case
 
 torch.set_num_threads(1)
 WIDTH, LAYERS, POSITIONS, EMBEDDING = 8, 2, 14, 6
 
 
-def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
+def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrainedModel:
     """A random model in float32, evaluation mode. Weights are wide enough, and biases and norms far enough from 0 and 1, for any mistake
     to show. Embeddings are small, so that a wrong epsilon shows too; and they are, as queries and keys, so that the rounding of the
     gradients that are exactly zero (of a key's bias, of a span's) stays small against the largest.
@@ -25,10 +26,10 @@ def build(case: Case, activation: str, seed: int) -> PreTrainedModel:
     roberta = case.family == "roberta"
     config = getattr(transformers, f"{case.family.capitalize()}Config")(
         vocab_size=VOCAB,
-        hidden_size=WIDTH,
+        hidden_size=width,
         num_hidden_layers=LAYERS,
         num_attention_heads=2,
-        intermediate_size=2 * WIDTH,
+        intermediate_size=2 * width,
         hidden_act=activation,
         max_position_embeddings=POSITIONS + (PAD["roberta"] + 1 if roberta else 0),
         type_vocab_size=1 if roberta else 2,
@@ -72,3 +73,38 @@ def gradients(model: PreTrainedModel, inputs: Mapping[str, np.ndarray]) -> dict[
     model = copy.deepcopy(model).double()
     model(**{name: torch.tensor(value) for name, value in inputs.items()}).loss.backward()
     return {name: (torch.zeros_like(p) if p.grad is None else p.grad).numpy() for name, p in model.named_parameters()}
+
+
+def pair(sharing: str) -> dict[str, PreTrainedModel]:
+    """A generator of half the width and a discriminator; with `embeddings` they have one module of tables, as the paper shares them."""
+    generator = build(CASES["ElectraForMaskedLM"], "gelu", 1, WIDTH // 2)
+    discriminator = build(CASES["ElectraForPreTraining"], "gelu", 2)
+    if sharing == "embeddings":
+        generator.electra.embeddings = discriminator.electra.embeddings
+        generator.generator_lm_head.weight = generator.electra.embeddings.word_embeddings.weight
+    return {"generator": generator, "discriminator": discriminator}
+
+
+def joint(networks: Mapping[str, PreTrainedModel], example: Batch, fake: np.ndarray) -> tuple[float, dict[str, dict[str, np.ndarray]]]:
+    """(loss, {network: its gradients by name}) of mlm + 50 · rtd on a corrupted example of ours with our samples in `fake`, in float64.
+
+    The discriminator's loss is transformers' own; the generator's is written here, since a place that was drawn twice counts twice.
+    """
+    found = {name: one.double() for name, one in copy.deepcopy(dict(networks)).items()}
+    fields = ("tokens", "types", "segments", "masked_at", "masked_ids", "original")
+    rows = {name: torch.tensor(example[name], dtype=torch.int64) for name in fields}
+    both = {"attention_mask": (rows["segments"] > 0).long(), "token_type_ids": rows["types"]}
+    logits = found["generator"](input_ids=rows["tokens"], **both).logits
+    chosen = torch.tensor(example["masked"]) > 0
+    scores = torch.gather(logits, 1, rows["masked_at"][..., None].expand(-1, -1, logits.shape[-1]))[chosen]
+    mlm = torch.nn.functional.cross_entropy(scores, rows["masked_ids"][chosen])
+    tokens = torch.tensor(fake, dtype=torch.int64)
+    rtd = found["discriminator"](input_ids=tokens, labels=(tokens != rows["original"]).double(), **both).loss
+    loss = mlm + 50 * rtd
+    loss.backward()
+    return loss.item(), {name: {path: p.grad.numpy() for path, p in one.named_parameters()} for name, one in found.items()}
+
+
+def configs(networks: Mapping[str, PreTrainedModel]) -> dict[str, dict]:
+    """{network: what save_pretrained writes as its config.json}."""
+    return {name: {**one.config.to_dict(), "architectures": [type(one).__name__]} for name, one in networks.items()}

@@ -219,6 +219,26 @@ def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
     assert "/generator: generator_lm_head.weight differs from electra.embeddings" in refused(hf.load, tmp_path)
 
 
+def test_two_tokenizers_are_one_line(tmp_path: Path) -> None:
+    """Of the same size: the ids of one network mean other words in the other."""
+    folder, pieces = write(tmp_path, tensors(True)), [f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS))]
+    for network, order in (("generator", pieces), ("discriminator", pieces[::-1])):
+        (folder / network / "vocab.txt").write_text("\n".join([*tf1.SPECIALS, *order]) + "\n")
+    with pytest.raises(UserError) as error:
+        hf.load(folder)
+    told = str(error.value)
+    assert told.startswith(f"{folder}: the generator and the discriminator have two tokenizers") and "\n" not in told
+
+
+def test_a_checkpoint_with_tables_of_two_sizes_is_one_line(tmp_path: Path) -> None:
+    held = tensors(False)
+    variables = {name: value for network in held for name, value in google_names(network, held[network], False).items()}
+    variables["generator/embeddings/word_embeddings"] = variables["generator/embeddings/word_embeddings"][:120]
+    tf1.write(tmp_path / "model.ckpt", variables)
+    with pytest.raises(UserError, match=r"of another shape: generator/embeddings/word_embeddings \(120, 6\), expected \(131, 6\)"):
+        tf.load(tmp_path / "model.ckpt")
+
+
 def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:
     both = {**folders.tensors("ElectraForMaskedLM"), **folders.tensors("ElectraForPreTraining")}
     with pytest.raises(UserError, match="one folder holds one network"):

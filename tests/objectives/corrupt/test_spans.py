@@ -8,7 +8,7 @@ import pytest
 
 from jaxenc.objectives.corrupt import spans
 from jaxenc.objectives.mlm import MlmConfig
-from tests.objectives.corrupt.chosen import CONFIGS, LAWS, Row, V, corrupt, greedy, rows_of_words, words_in
+from tests.objectives.corrupt.chosen import CONFIGS, LAWS, Row, V, corrupt, greedy, reference, rows_of_words, words_in
 
 ROWS, LENGTH, BUDGET = 8192, 128, 19
 UNITS = pytest.mark.parametrize("unit", CONFIGS)
@@ -32,9 +32,13 @@ def rows() -> Row:
 
 
 @functools.cache
+def drawn(unit: str) -> tuple[dict, np.ndarray, dict[str, np.ndarray]]:
+    """(draws, span of each prediction, example) of all rows."""
+    return corrupt(CONFIGS[unit].masking(V, LENGTH, 0), rows(), seed=6)
+
+
 def million(unit: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """(span of each prediction, example) of all rows."""
-    return corrupt(CONFIGS[unit].masking(V, LENGTH, 0), rows(), seed=6)[1:]
+    return drawn(unit)[1:]
 
 
 @functools.cache
@@ -87,6 +91,28 @@ def test_lengths_rates_and_places_are_those_of_the_written_rule(unit: str) -> No
     # Positions of one span are hit together: the statistic spreads as a chi-squared of fewer independent parts.
     covariance = np.corrcoef(mine[:, 1:-1], rowvar=False)
     assert abs(statistic - p.size) <= 3 * np.sqrt(2 * np.square(covariance).sum())
+
+
+@UNITS
+def test_no_word_of_a_million_tokens_is_split(unit: str) -> None:
+    """Of each word all pieces or none, no special, no position twice, and no word left that the rest of the budget would hold. In each
+    200th row every field is that of the plain loop."""
+    draws, _, got = drawn(unit)
+    row, slot = np.nonzero(got["masked"])
+    chosen = np.zeros((ROWS, LENGTH), np.int64)
+    np.add.at(chosen, (row, got["masked_at"][row, slot]), 1)
+    assert chosen.max() == 1 and not chosen[:, [0, -1]].any()
+    word = (np.arange(ROWS)[:, None] * LENGTH + np.cumsum(rows()["word_starts"], 1) - 1).ravel()
+    size, hits = (np.bincount(word, weights, ROWS * LENGTH).reshape(ROWS, LENGTH) for weights in (None, chosen.ravel()))
+    assert ((hits == 0) | (hits == size)).all()
+    specials = (np.arange(LENGTH) == 0) | (np.arange(LENGTH) == rows()["word_starts"].sum(1)[:, None] - 1)
+    left = got["budget"] - chosen.sum(1)
+    assert (left >= 0).all() and (size > left[:, None])[(size > 0) & (hits == 0) & ~specials].all()
+
+    rule = CONFIGS[unit].masking(V, LENGTH, 0)
+    for i in range(0, ROWS, 200):
+        want = reference(rule, {name: a[i] for name, a in draws.items()}, {name: a[i] for name, a in rows().items()})
+        assert {name: array[i].tolist() for name, array in got.items()} == want, f"row {i}"
 
 
 @UNITS

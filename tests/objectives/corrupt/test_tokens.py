@@ -96,7 +96,7 @@ def mixed_rows(length: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([rows, only, empty]), np.concatenate([segments, np.ones_like(only), np.zeros_like(empty)])
 
 
-@pytest.mark.parametrize("length", [3, 5, 60, 64, 127, 128, 512])
+@pytest.mark.parametrize("length", [3, 5, 64, 127, 512])
 def test_equals_a_loop_over_the_same_draws(length: int) -> None:
     """Bitwise, in every field of every row."""
     few = masking(length, "all", max_predictions=min(4, length), mask_share=0.5, random_share=0.5)
@@ -108,7 +108,7 @@ def test_equals_a_loop_over_the_same_draws(length: int) -> None:
             assert {name: array[i].tolist() for name, array in got.items()} == want, f"row {i} of length {length}"
 
 
-@pytest.mark.parametrize("length", [3, 5, 60, 64, 127, 128, 512])
+@pytest.mark.parametrize("length", [3, 5, 64, 127, 512])
 def test_the_count_and_the_positions(length: int) -> None:
     """k = min(P, max(1, round(0.15 n))), n specials counted, rounded half to even; no position twice, no special, no padding."""
     rows, segments = mixed_rows(length)
@@ -142,25 +142,34 @@ def test_stochastic_counts_are_those_of_the_rate_as_it_is_written() -> None:
         assert 0 <= Fraction(15 * n, 100) - (int(sure[n]) + Fraction(int(odds[n]), 2**32)) < Fraction(1, 2**32), n
 
 
+@functools.cache
+def _count_of_twenty():
+    """Compiled: how many are masked of 20 places, of which n hold a token, where the row's bits are `bits`."""
+    rule = FAIRSEQ.masking(V, 20, 0)
+
+    @jax.jit
+    def run(bits, n):
+        drawn = rules.Draws(*(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), bits, jnp.zeros(0, jnp.uint32), jnp.int32(0))
+        row = {"tokens": jnp.full(20, 7), "segments": (jnp.arange(20) < n).astype(jnp.int32)}
+        return maskings.apply(rule, drawn, row)["masked"].sum()
+
+    return run
+
+
 @pytest.mark.parametrize("n, bits, count", [(10, (1 << 31) - 1, 2), (10, 1 << 31, 1), (20, 0, 3), (0, 0, 0), (5, 0, 1), (5, 2**32 - 1, 0)])
 def test_one_more_where_the_bits_are_below_the_odds(n: int, bits: int, count: int) -> None:
     """At the edges: 0.15 · 10 = 1.5 turns at 2^31, 0.15 · 20 = 3 never does."""
-    rule = FAIRSEQ.masking(V, 20, 0)
-    drawn = rules.Draws(
-        *(jnp.arange(size, dtype=jnp.uint32) for size in (20, 3, 3)), jnp.uint32(bits), jnp.zeros(0, jnp.uint32), jnp.int32(0)
-    )
-    got = maskings.apply(rule, drawn, {"tokens": jnp.full(20, 7), "segments": (jnp.arange(20) < n).astype(jnp.int32)})
-    assert int(got["masked"].sum()) == count
+    assert int(_count_of_twenty()(np.uint32(bits), n)) == count
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.07, 0.1, 0.15, 0.3, 0.4, 1.0])
 @pytest.mark.parametrize("config", [MlmConfig(), FAIRSEQ], ids=["bert", "fairseq"])
 def test_the_fixed_shape_holds_the_largest_count(rate: float, config: MlmConfig) -> None:
     """ceil(rate · length) slots for rows of 1 to 600 tokens, though 0.07 · 100 is a little more than 7 and 0.15 · 20 exactly 3."""
-    for length in range(1, 601):
-        rule = dataclasses.replace(config, rate=rate).masking(V, length, 0)
-        sure, odds = rule.budget(length)
-        assert (sure + (odds > 0)).max() <= rule.predictions <= length
+    rules = [dataclasses.replace(config, rate=rate).masking(V, length, 0) for length in range(1, 601)]
+    (sure,), (odds,) = rules[-1].budget(600)
+    largest = np.maximum.accumulate(sure + (odds > 0))
+    assert all(largest[length] <= rule.predictions <= length for length, rule in enumerate(rules, 1))
     assert FAIRSEQ.masking(V, 20, 0).predictions == 3
 
 

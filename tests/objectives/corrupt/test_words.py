@@ -9,7 +9,7 @@ import pytest
 from jaxenc.errors import UserError
 from jaxenc.objectives.mlm import MlmConfig
 from tests import tiny
-from tests.objectives.corrupt.chosen import CONFIGS, Row, V, corrupt, reference, rows_of_words, words_in
+from tests.objectives.corrupt.chosen import CONFIGS, Row, V, corrupt, reference, words_in
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 UNITS = pytest.mark.parametrize("unit", CONFIGS)
@@ -28,25 +28,29 @@ def mixed_rows(length: int) -> Row:
     return rows
 
 
-@pytest.mark.parametrize("length", [3, 127])
+OTHER = {"rounding": "stochastic", "rate": 0.3, "action": "span", "mask_share": 0.5, "random_share": 0.5, "max_predictions": 30}
+
+
+@pytest.mark.parametrize("length, change", [(3, {}), (20, {"rate": 1.0}), (127, {}), (127, OTHER)], ids=["3", "20 all", "127", "127 other"])
 @UNITS
-def test_equals_a_loop_over_the_same_draws(unit: str, length: int) -> None:
-    """Bitwise, in every field of every row: as the recipes have it, and RoBERTa's budget cut at fewer predictions, none kept, by span."""
-    rows = mixed_rows(length)
-    other = {"rounding": "stochastic", "rate": 0.3, "action": "span", "mask_share": 0.5, "random_share": 0.5, "max_predictions": 30}
-    for change in ({}, other):
-        rule = dataclasses.replace(CONFIGS[unit], **change).masking(V, length, 0)
-        draws, _, got = corrupt(rule, rows, seed=length)
-        for i in range(len(rows["tokens"])):
-            want = reference(rule, {name: a[i] for name, a in draws.items()}, {name: a[i] for name, a in rows.items()})
-            assert {name: array[i].tolist() for name, array in got.items()} == want, f"row {i} of {length} tokens, {change}"
+def test_equals_a_loop_over_the_same_draws(unit: str, length: int, change: dict) -> None:
+    """Bitwise, in every field of every row: as the recipes have it, with a budget of more than any row has candidates, all of which it
+    takes, and RoBERTa's budget cut at fewer predictions, none kept, by span."""
+    rows, rule = mixed_rows(length), dataclasses.replace(CONFIGS[unit], **change).masking(V, length, 0)
+    draws, _, got = corrupt(rule, rows, seed=length)
+    for i in range(len(rows["tokens"])):
+        want = reference(rule, {name: a[i] for name, a in draws.items()}, {name: a[i] for name, a in rows.items()})
+        assert {name: array[i].tolist() for name, array in got.items()} == want, f"row {i} of {length} tokens, {change}"
+    if rule.rate == 1:
+        text = (rows["segments"] > 0) & ~np.isin(rows["tokens"], (V.pad, V.cls, V.sep))
+        assert (got["masked"].sum(1) == text.sum(1)).all()
 
 
 @UNITS
-def test_no_word_is_split_no_special_is_chosen_no_position_twice(unit: str) -> None:
-    """Over 120,000 tokens: of each word all pieces or none, within the budget, which a word that still fits leaves nothing of."""
-    rows = {name: np.concatenate([a, b]) for (name, a), b in zip(rows_of_words(900, 127, 1).items(), _mixed(127), strict=True)}
-    rule = CONFIGS[unit].masking(V, 127, 0)
+def test_no_word_of_odd_rows_is_split(unit: str) -> None:
+    """As over a million tokens (test_spans.py), of rows of all kinds: all pieces or none, within the budget, which a word that still fits
+    leaves nothing of."""
+    rows, rule = mixed_rows(127), CONFIGS[unit].masking(V, 127, 0)
     _, _, got = corrupt(rule, rows, seed=2)
     for i in range(len(rows["tokens"])):
         at = got["masked_at"][i][got["masked"][i] == 1].tolist()
@@ -54,11 +58,6 @@ def test_no_word_is_split_no_special_is_chosen_no_position_twice(unit: str) -> N
         left = int(got["budget"][i]) - len(at)
         assert len(set(at)) == len(at) and left >= 0 and set(at) <= {p for word in words for p in word}
         assert all(set(word) <= set(at) or (not set(word) & set(at) and len(word) > left) for word in words), f"row {i}"
-
-
-def _mixed(length: int) -> list[np.ndarray]:
-    rows = mixed_rows(length)
-    return [rows[name] for name in ("tokens", "segments", "word_starts")]
 
 
 @UNITS
