@@ -75,9 +75,11 @@ def gradients(model: PreTrainedModel, inputs: Mapping[str, np.ndarray]) -> dict[
     return {name: (torch.zeros_like(p) if p.grad is None else p.grad).numpy() for name, p in model.named_parameters()}
 
 
-def pair(sharing: str) -> dict[str, PreTrainedModel]:
-    """A generator of half the width and a discriminator; with `embeddings` they have one module of tables, as the paper shares them."""
+def pair(sharing: str, usual: int) -> dict[str, PreTrainedModel]:
+    """A generator of half the width that often says the id `usual`, and a discriminator; with `embeddings` they have one module of tables,
+    as the paper shares them."""
     generator = build(CASES["ElectraForMaskedLM"], "gelu", 1, WIDTH // 2)
+    generator.generator_lm_head.bias.data[usual] += 4
     discriminator = build(CASES["ElectraForPreTraining"], "gelu", 2)
     if sharing == "embeddings":
         generator.electra.embeddings = discriminator.electra.embeddings

@@ -37,7 +37,7 @@ def joint() -> dict[str, np.ndarray]:
     """Everything of the pair, by name; the weights are those of the untied one, a generator's own tables among them."""
     out = {}
     for sharing, name in pair.COMMITTED:
-        theirs = peer.pair(sharing)
+        theirs = peer.pair(sharing, pair.USUAL)
         configs, weights = peer.configs(theirs), {network: peer.weights(one) for network, one in theirs.items()}
         with tempfile.TemporaryDirectory() as folder:
             found = pair.computed(pair.write(Path(folder), configs, weights), pair.OBJECTIVES[name])

@@ -41,7 +41,7 @@ def chi_square(counts: np.ndarray, logits: np.ndarray) -> float:
     return chisquare(counts, odds / odds.sum() * counts.sum()).pvalue
 
 
-@pytest.mark.parametrize("devices, parts", [(8, 1), (8, 4), (1, 2)])
+@pytest.mark.parametrize("devices, parts", [(8, 1), (8, 4), (1, 32)])
 def test_noise_depends_on_the_slot_alone(devices: int, parts: int) -> None:
     """Bitwise that of one device and one part; part m holds the rows m, m + parts, ..."""
     rows = np.arange(32, dtype=np.uint32)
