@@ -12,7 +12,6 @@ from jaxenc.cli import config as cli_config
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.models.count import parameter_count, true_shape
-from jaxenc.models.electra import NETWORKS
 from jaxenc.objectives.base import Objective
 from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
@@ -47,12 +46,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> list[str]:
-    """The true number of parameters (no padding rows of the vocabulary) of each part, without heads (a pooler is none), and in all; of
-    an ELECTRA pair also of what is kept, the discriminator with its head."""
+    """The true number of parameters (no padding rows of the vocabulary) of each part, without heads (a pooler is none), and in all; also
+    of what is kept where a part only helps in training."""
     counts = {part: parameter_count({part: branch}, vocab_size) for part, branch in shapes.items()}
     sums = {"without heads": [part for part in counts if part == "pooler" or part not in objective.heads]}
-    if set(NETWORKS) <= set(counts):
-        sums["to keep"] = [part for part in counts if part not in ("generator", "mlm")]
+    if set(objective.scaffold) & set(counts):
+        sums["to keep"] = [part for part in counts if part not in objective.scaffold]
     sums["parameters"] = list(counts)
     totals = {name: sum(counts[part] for part in parts) for name, parts in sums.items()}
     return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]

@@ -1,11 +1,18 @@
 """The contract between a model's config and what trains, opens and converts models without knowing their family."""
 
 import abc
-from typing import ClassVar, Self
+from collections.abc import Collection
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
+from jax import Array
 
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.execution import Execution
+from jaxenc.layers.attend import Visible
+from jaxenc.layers.initializers import Initializer
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 
 class ModelConfig(abc.ABC):
@@ -38,3 +45,46 @@ class ModelConfig(abc.ABC):
     @abc.abstractmethod
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
         """Positions i32 [batch, length] of a text a row, as the family counts them; `tokens` i32 [batch, length] may be traced."""
+
+
+class EncoderConfig(ModelConfig):
+    """A model that gives every token of a row a vector, on which heads sit (`layers/heads.py`).
+
+    activation, norm_epsilon, initializer: of its layers, and of the heads.
+    """
+
+    activation: str
+    norm_epsilon: float
+    initializer: Initializer
+
+    @abc.abstractmethod
+    def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
+        """The module that has these heads, `objectives.heads.NAMES`. Raises UserError where no one network has them together."""
+
+
+class Encoder(Protocol):
+    """A Flax module, frozen, whose parameters lie beside those of its heads in one tree. width: of the hidden states; table_width: of the
+    token table, `embeddings/token/table`, which the masked-token head is tied to."""
+
+    config: EncoderConfig
+    execution: Execution
+    width: int
+    table_width: int
+
+    def apply(
+        self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+    ) -> Array:
+        """Hidden states [batch, length, width] of the last layer, in the compute dtype.
+
+        variables: {"params": parameters}; tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None
+        for evaluation. all_layers: what enters the first layer and every layer's output, [layers + 1, batch, length, width].
+        """
+        ...
+
+    def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
+        """{"params": parameters} in float32, boxed with their axis names, from the shapes of what `apply` takes."""
+        ...
+
+    def forward_flops(self, length: int) -> float:
+        """FLOPs of its matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+        ...

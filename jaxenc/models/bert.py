@@ -1,6 +1,7 @@
 """BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019): one module, told apart by fields."""
 
 import dataclasses
+from collections.abc import Collection
 from typing import ClassVar
 
 import numpy as np
@@ -17,12 +18,12 @@ from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.initializers import Initializer
 from jaxenc.layers.stack import Stack, stack_flops
-from jaxenc.models.base import ModelConfig
+from jaxenc.models.base import EncoderConfig
 from jaxenc.rng import Keys
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig(ModelConfig):
+class BertConfig(EncoderConfig):
     """The numbers of a BERT or RoBERTa encoder; the defaults are BERT-base uncased.
 
     vocab_size: true number of tokens (the table is stored with `layers.embed.padded` rows). feed_forward: inner width.
@@ -96,6 +97,10 @@ class BertConfig(ModelConfig):
         real = tokens != self.first_position - 1
         return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
+    def encoder(self, heads: Collection[str], execution: Execution) -> "Bert":
+        """The one network, which takes any heads."""
+        return Bert(self, execution)
+
     @property
     def embeddings(self) -> EmbeddingsSpec:
         """What the tables need to know."""
@@ -136,7 +141,6 @@ class Bert(nn.Module):
         stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
         return stack(hidden, visible, noise, all_layers)
 
-
-def forward_flops(config: BertConfig, length: int) -> float:
-    """FLOPs of the encoder's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
-    return stack_flops(config.block, config.layers, length)
+    def forward_flops(self, length: int) -> float:
+        """As `base.Encoder`."""
+        return stack_flops(self.config.block, self.config.layers, length)

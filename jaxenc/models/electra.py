@@ -1,6 +1,7 @@
 """ELECTRA (Clark et al. 2020): two BERT encoders that share their tables, the smaller one to replace tokens, the other to notice."""
 
 import dataclasses
+from collections.abc import Collection
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.initializers import Initializer, glorot_uniform
 from jaxenc.layers.stack import Stack, stack_flops
-from jaxenc.models.base import ModelConfig
+from jaxenc.models.base import EncoderConfig
 from jaxenc.rng import Keys
 
 NETWORKS = ("generator", "discriminator")
@@ -26,7 +27,7 @@ SHARING = ("embeddings", "none")
 
 
 @dataclasses.dataclass(frozen=True)
-class ElectraConfig(ModelConfig):
+class ElectraConfig(EncoderConfig):
     """The numbers of an ELECTRA pair; the defaults are ELECTRA-base. What BertConfig has too means the same, of the discriminator.
 
     embedding: width of the tables; a network of another width has a dense layer (`project`) behind them.
@@ -97,6 +98,18 @@ class ElectraConfig(ModelConfig):
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
         """0, 1, 2 ... at every place of every row, i32 [batch, length]."""
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
+
+    def encoder(self, heads: Collection[str], execution: Execution) -> "Electra":
+        """The generator for `mlm`, the discriminator for all other heads and for none.
+
+        Raises UserError where heads of both are asked for, and for a generator alone with tables of its own.
+        """
+        if "mlm" in heads and len(heads) > 1:
+            others = ", ".join(name for name in heads if name != "mlm")
+            raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
+        if "mlm" in heads and self.sharing != "embeddings":
+            raise UserError(f"model.sharing is {self.sharing}: a generator alone shares with none, take its own folder of `jaxenc export`")
+        return Electra(self, "generator" if "mlm" in heads else "discriminator", execution)
 
     @property
     def embeddings(self) -> EmbeddingsSpec:
@@ -173,9 +186,8 @@ class Electra(nn.Module):
             inputs = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise)
         return Body(config, self.network, self.execution, name=self.network)(inputs, visible, noise, all_layers)
 
-
-def forward_flops(config: ElectraConfig, network: str, length: int) -> float:
-    """FLOPs of one network's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
-    block = config.block(network)
-    project = 2.0 * length * config.embedding * block.width if config.embedding != block.width else 0.0
-    return project + stack_flops(block, config.depth(network), length)
+    def forward_flops(self, length: int) -> float:
+        """As `base.Encoder`."""
+        config, block = self.config, self.config.block(self.network)
+        project = 2.0 * length * config.embedding * block.width if config.embedding != block.width else 0.0
+        return project + stack_flops(block, config.depth(self.network), length)

@@ -27,10 +27,12 @@ class Objective(abc.ABC):
     coef: {term: factor}; an objective without a term is opened and asked (`outputs`) but not trained.
     heads: {name: module} of what sits on the encoder, by its top-level name in the parameter tree. A run that takes another's
     parameters draws a head afresh where that one has nothing of it; the rest must be there.
+    scaffold: top-level names of parameters that only help to train the others; a model in use does without them.
     """
 
     coef: Mapping[str, float]
     heads: Mapping[str, Any] = MappingProxyType({})
+    scaffold: tuple[str, ...] = ()
 
     @property
     @abc.abstractmethod

@@ -11,21 +11,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import rng
-from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Classifier, MlmHead, Pooler, RtdHead
-from jaxenc.models import bert, electra
-from jaxenc.models.bert import Bert, BertConfig
-from jaxenc.models.electra import Electra, ElectraConfig
+from jaxenc.models.base import Encoder
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-# What heads can sit on: called alike, with `config`, `execution`, `width` of the hidden states and `table_width`.
-EncoderConfig = BertConfig | ElectraConfig
-Encoder = Bert | Electra
 # What BERT has; `HeadsConfig` documents the others.
 POOLER = "tanh"
 Heads = Mapping[str, Pooler | MlmHead | RtdHead | Classifier]
@@ -34,21 +27,6 @@ Heads = Mapping[str, Pooler | MlmHead | RtdHead | Classifier]
 ON_POOLED = ("next_sentence", "classifier")
 # As transformers' BertForSequenceClassification and BertForTokenClassification drop out what the head reads; the others do not.
 DROPPED_OUT = ("classifier", "tags")
-
-
-def opened(heads: Collection[str], model: EncoderConfig, execution: Execution) -> Encoder:
-    """The encoder of `model` that has these heads: of an ELECTRA the generator for `mlm`, the discriminator for all others and for none.
-
-    Raises UserError where heads of both networks are asked for, and for a generator alone with tables of its own.
-    """
-    if isinstance(model, BertConfig):
-        return Bert(model, execution)
-    if "mlm" in heads and len(heads) > 1:
-        others = ", ".join(name for name in heads if name != "mlm")
-        raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
-    if "mlm" in heads and model.sharing != "embeddings":
-        raise UserError(f"model.sharing is {model.sharing}: a generator alone shares with none, take its own folder of `jaxenc export`")
-    return Electra(model, "generator" if "mlm" in heads else "discriminator", execution)
 
 
 def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activation: str = POOLER) -> Heads:
@@ -118,10 +96,3 @@ def pool_and_classify(heads: Heads, params: Tree, hidden: Array, noise: Keys | N
 def mlm_logits(head: MlmHead, params: Tree, hidden: Array) -> Array:
     """float32 [..., padded vocabulary] for hidden states [..., width]; the head is tied to the token table."""
     return head.apply({"params": params["mlm"]}, hidden, params["embeddings"]["token"]["table"])
-
-
-def forward_flops(encoder: Encoder, length: int) -> float:
-    """FLOPs of the encoder's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
-    if isinstance(encoder, Electra):
-        return electra.forward_flops(encoder.config, encoder.network, length)
-    return bert.forward_flops(encoder.config, length)

@@ -11,10 +11,10 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers import activation
+from jaxenc.models.base import Encoder, EncoderConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
-from jaxenc.objectives.encoder import Encoder, EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -57,7 +57,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Heads":
         """The objective; no number of it depends on the vocabulary, the length or the predictions."""
         names = [name for name in NAMES if name in self.heads]
-        encoder = encoders.opened(names, model, execution)
+        encoder = model.encoder(names, execution)
         heads = encoders.made(names, encoder, len(self.labels), self.pooler_activation)
         # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
         coef = {name: 1.0 for name in heads if name in LABELS and heads[name].classes > 1}
@@ -116,7 +116,7 @@ class Heads(Objective):
         width = self.encoder.width
         heads = 2.0 * width * width if "pooler" in self.heads else 0.0
         heads += sum(2.0 * width * self.heads[name].classes * (1 if name in encoders.ON_POOLED else length) for name in self.coef)
-        return 3 * (encoders.forward_flops(self.encoder, length) + heads)
+        return 3 * (self.encoder.forward_flops(length) + heads)
 
 
 def _counted(name: str, example: Mapping[str, Array]) -> Array:

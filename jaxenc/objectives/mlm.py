@@ -14,12 +14,12 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import MlmHead
+from jaxenc.models.base import Encoder, EncoderConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.corrupt import masking, rule, spans
 from jaxenc.objectives.corrupt.rule import Masking
-from jaxenc.objectives.encoder import Encoder, EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -120,7 +120,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
 
     def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
         """The objective at one row length; of an ELECTRA it is the generator's."""
-        encoder = encoders.opened(("mlm",), model, execution)
+        encoder = model.encoder(("mlm",), execution)
         return Mlm(encoder, encoders.made(("mlm",), encoder)["mlm"], self.masking(vocabulary, length, max_predictions))
 
 
@@ -164,7 +164,7 @@ class Mlm(Objective):
 
     def flops(self, length: int) -> float:
         head = head_flops(self.encoder.width, self.encoder.table_width, self.encoder.config.vocab_size, self.masking.predictions)
-        return 3 * (encoders.forward_flops(self.encoder, length) + head)
+        return 3 * (self.encoder.forward_flops(length) + head)
 
     def logits(self, params: Tree, hidden: Array, at: Array) -> Array:
         """float32 [batch, predictions, padded vocabulary] at the positions `at`, i32 [batch, predictions]."""

@@ -10,10 +10,10 @@ from jax import Array
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import Classifier, Pooler
+from jaxenc.models.base import EncoderConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, Sums
-from jaxenc.objectives.encoder import EncoderConfig
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree

@@ -72,6 +72,11 @@ class ReplacedMlm(Objective):
         return {**self.generator.heads, **self.own_heads}
 
     @property
+    def scaffold(self) -> tuple[str, ...]:
+        """The generator and its head."""
+        return ("generator", *self.generator.heads)
+
+    @property
     def reads(self) -> Mapping[str, int]:
         return self.generator.reads
 
@@ -136,7 +141,7 @@ class ReplacedMlm(Objective):
         encoder, copies = self.encoder, "copy" in self.own_heads
         softmax = head_flops(encoder.width, encoder.table_width, encoder.config.vocab_size, self._predictions(length))
         copy = 2.0 * length * encoder.width * (encoder.width + 1) if copies else 0.0
-        return self.generator.flops(length) + 3 * (encoders.forward_flops(encoder, length) + softmax + copy)
+        return self.generator.flops(length) + 3 * (encoder.forward_flops(length) + softmax + copy)
 
     def _predictions(self, length: int) -> int:
         return length if "copy" in self.own_heads else self.generator.masking.predictions

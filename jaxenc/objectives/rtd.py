@@ -80,6 +80,11 @@ class Rtd(Objective):
         return {**self.generator.heads, "rtd": self.head}
 
     @property
+    def scaffold(self) -> tuple[str, ...]:
+        """The generator and its head."""
+        return ("generator", *self.generator.heads)
+
+    @property
     def reads(self) -> Mapping[str, int]:
         return self.generator.reads
 
@@ -124,7 +129,7 @@ class Rtd(Objective):
 
     def flops(self, length: int) -> float:
         width = self.discriminator.width
-        discriminator = encoders.forward_flops(self.discriminator, length) + 2.0 * length * width * (width + 1)
+        discriminator = self.discriminator.forward_flops(length) + 2.0 * length * width * (width + 1)
         return self.generator.flops(length) + 3 * discriminator
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:

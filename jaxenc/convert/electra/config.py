@@ -1,7 +1,7 @@
 """The config.json of one network of ELECTRA, as transformers writes it, from and to a Run.
 
 transformers keeps a generator and a discriminator as two models. A Run of one of them has an ElectraConfig with the same numbers for
-both, and the objective says by its heads which it is (`objectives.encoder.opened`).
+both, and the objective says by its heads which it is (`ElectraConfig.encoder`).
 """
 
 import dataclasses
