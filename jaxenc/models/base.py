@@ -7,8 +7,11 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 from jax import Array
 
+from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.initializers import Initializer
 from jaxenc.rng import Keys
@@ -50,12 +53,32 @@ class ModelConfig(abc.ABC):
 class EncoderConfig(ModelConfig):
     """A model that gives every token of a row a vector, on which heads sit (`layers/heads.py`).
 
-    activation, norm_epsilon, initializer: of its layers, and of the heads.
+    activation, norm_epsilon, init, init_scale: of its layers, and of the heads. dropout: on the embeddings, on what each sublayer adds and
+    on what a classifier reads. Raises UserError when a number does not fit.
     """
 
     activation: str
     norm_epsilon: float
-    initializer: Initializer
+    dropout: float
+    init: str
+    init_scale: float
+
+    def __post_init__(self) -> None:
+        at_least(1, "model", self, "vocab_size", "width", "layers")
+        at_least(0, "model", self, "positions", "types")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a rate from 0 up to but not including 1")
+        for name in ("norm_epsilon", "init_scale"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
+        activation.check(self.activation, "model.activation")
+        initializers.check(self.init, "model.init")
+
+    @property
+    def initializer(self) -> Initializer:
+        """What kernels and tables start from."""
+        return initializers.BY_NAME[self.init](self.init_scale)
 
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":

@@ -12,11 +12,9 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary, published_bert, published_roberta
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
-from jaxenc.layers.initializers import Initializer
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.models.base import EncoderConfig
 from jaxenc.rng import Keys
@@ -56,23 +54,11 @@ class BertConfig(EncoderConfig):
     init_scale: float = 0.02
 
     def __post_init__(self) -> None:
-        at_least(1, "model", self, "vocab_size", "width", "layers", "heads", "feed_forward", "positions")
-        at_least(0, "model", self, "types", "first_position")
+        super().__post_init__()
+        at_least(1, "model", self, "heads", "feed_forward", "positions")
+        at_least(0, "model", self, "first_position")
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
-        for name in ("dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a rate from 0 up to but not including 1")
-        for name in ("norm_epsilon", "init_scale"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
-        activation.check(self.activation, "model.activation")
-        initializers.check(self.init, "model.init")
-
-    @property
-    def initializer(self) -> Initializer:
-        """What kernels and tables start from."""
-        return initializers.BY_NAME[self.init](self.init_scale)
 
     @property
     def published_vocabulary(self) -> Vocabulary:

@@ -12,12 +12,11 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary, published_bert
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
-from jaxenc.layers.initializers import Initializer, glorot_uniform
+from jaxenc.layers.initializers import glorot_uniform
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.models.base import EncoderConfig
 from jaxenc.rng import Keys
@@ -37,6 +36,8 @@ class ElectraConfig(EncoderConfig):
     (google-research/electra:model/modeling.py), where the paper speaks of token and position embeddings; `none`: the generator has its
     own, `embedding` wide too.
     activation: `gelu_erf` is what google-research/electra was trained with and what transformers runs.
+    init, init_scale: of all kernels and tables but `project` and the last layer of the replaced-token head, which start from Glorot's
+    uniform draws as in google-research/electra.
     Raises UserError when a number does not fit.
     """
 
@@ -63,28 +64,15 @@ class ElectraConfig(EncoderConfig):
     init_scale: float = 0.02
 
     def __post_init__(self) -> None:
-        at_least(1, "model", self, "vocab_size", "width", "layers", "heads", "feed_forward", "embedding", "positions")
+        super().__post_init__()
+        at_least(1, "model", self, "heads", "feed_forward", "embedding", "positions")
         at_least(1, "model", self, "generator_width", "generator_layers", "generator_heads", "generator_feed_forward")
-        at_least(0, "model", self, "types")
         for part in ("", "generator_"):
             width, heads = getattr(self, f"{part}width"), getattr(self, f"{part}heads")
             if width % heads:
                 raise UserError(f"model.{part}width {width} does not divide into model.{part}heads {heads}: make it a multiple")
         if self.sharing not in SHARING:
             raise UserError(f"model.sharing is {self.sharing!r}: use {' or '.join(SHARING)}")
-        for name in ("dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a rate from 0 up to but not including 1")
-        for name in ("norm_epsilon", "init_scale"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
-        activation.check(self.activation, "model.activation")
-        initializers.check(self.init, "model.init")
-
-    @property
-    def initializer(self) -> Initializer:
-        """What kernels and tables start from, but for `project` and the last layer of the replaced-token head (Glorot's uniform)."""
-        return initializers.BY_NAME[self.init](self.init_scale)
 
     @property
     def published_vocabulary(self) -> Vocabulary:

@@ -101,26 +101,21 @@ class Rtd(Objective):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        tokens, terms, generated = self.generator.replace(params, example, keys, train)
-        rtd, detected = self.detect(params, tokens, example, keys if train else None)
+        tokens, terms, metrics = self.generator.replace(params, example, keys, train)
+        hidden = encoders.hidden(self.discriminator, params, {**example, "tokens": tokens}, keys if train else None)
+        logits = self.head.apply({"params": params["rtd"]}, hidden)
+        labels, counted = (tokens != example["original"]).astype(jnp.int32), self.counted(example)
+        loss = losses.binary_cross_entropy(logits, labels, counted)
+        own = {"rtd_loss": (loss, jnp.sum(counted).astype(jnp.float32)), **detection.metrics(logits, labels, counted)}
         if not train:
-            labels, vocab_size = (tokens != example["original"]).astype(jnp.int32), self.discriminator.config.vocab_size
-            detected = {**detected, **detection.identities(tokens, labels, self.counted(example), vocab_size)}
-        return {**terms, "rtd": rtd}, {**generated, **detected}, carry
+            own |= detection.identities(tokens, labels, counted, self.discriminator.config.vocab_size)
+        return {**terms, "rtd": loss}, {**metrics, **own}, carry
 
     def counted(self, example: Mapping[str, Array]) -> Array:
         """i32 [batch, length], 1 for a token that counts in the discriminator's loss and metrics."""
         if self.detects == "chosen":
             return sample.places(example["masked_at"], example["masked"], example["segments"].shape[1])
         return (example["segments"] > 0).astype(jnp.int32)
-
-    def detect(self, params: Tree, tokens: Array, example: Mapping[str, Array], noise: Keys | None) -> tuple[Array, Sums]:
-        """(sum of losses over the counted tokens, metrics) of the discriminator on the rows `tokens`."""
-        hidden = encoders.hidden(self.discriminator, params, {**example, "tokens": tokens}, noise)
-        logits = self.head.apply({"params": params["rtd"]}, hidden)
-        labels, counted = (tokens != example["original"]).astype(jnp.int32), self.counted(example)
-        loss = losses.binary_cross_entropy(logits, labels, counted)
-        return loss, {"rtd_loss": (loss, jnp.sum(counted).astype(jnp.float32)), **detection.metrics(logits, labels, counted)}
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         """`hidden` and `rtd` are the discriminator's, `mlm` is the generator's where it has learned."""

@@ -14,9 +14,9 @@ from jaxenc.convert.bert.names import GOOGLE, Layout
 from jaxenc.convert.family import Export, Family, Google, Import, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.heads import NAMES
 from jaxenc.pretrained import Model
+from jaxenc.run import Run
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -28,9 +28,9 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
         raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
     labelled = [head for head in heads if head in ("classifier", "tags")]
     labels = configs.labels_of(config, names.classes_of(tensors, labelled[0], layout), where) if labelled else ()
-    model = configs.model_of(config, column, where)
-    configs.refuse(model, heads, column, where)
-    return _import(model, heads, labels, layout, tensors, where)
+    run = configs.run_of(configs.model_of(config, column, where), heads, labels)
+    configs.refuse(run, heads, column, where)
+    return _import(run, heads, layout, tensors, where)
 
 
 def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -40,7 +40,8 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
     """
     heads = names.heads_of(tensors, GOOGLE, "")
     labels = configs.labels_of({}, names.classes_of(tensors, "classifier", GOOGLE), where) if "classifier" in heads else ()
-    return _import(configs.model_of(config, "google", where), heads, labels, GOOGLE, tensors, where)
+    run = configs.run_of(configs.model_of(config, "google", where), heads, labels)
+    return _import(run, heads, GOOGLE, tensors, where)
 
 
 def write(ours: Model) -> Export:
@@ -48,7 +49,7 @@ def write(ours: Model) -> Export:
     heads = [name for name in NAMES if name in ours.params]
     config, outputs = configs.config_json(ours.config, heads, ours.tokenizer.vocabulary if ours.tokenizer else None)
     column, model, params = config["model_type"], ours.config.model, ours.params
-    configs.refuse(model, heads, column, "this model")
+    configs.refuse(ours.config, heads, column, "this model")
     if not model.types:
         # transformers always adds a row of types: zeros change nothing.
         model = dataclasses.replace(model, types=1)
@@ -57,12 +58,11 @@ def write(ours: Model) -> Export:
     return Export(config, names.entries(model, heads, layout), params, outputs)
 
 
-def _import(
-    model: BertConfig, heads: Collection[str], labels: tuple[str, ...], layout: Layout, tensors: Mapping[str, Tensor], where: Path
-) -> Import:
-    if model.layers > len(tensors):
-        raise UserError(f"{where}: its config has {model.layers} layers and there are {len(tensors)} tensors: both must belong together")
-    return Import(configs.run_of(model, heads, labels), names.entries(model, heads, layout), names.skipped(layout, heads))
+def _import(run: Run, heads: Collection[str], layout: Layout, tensors: Mapping[str, Tensor], where: Path) -> Import:
+    if run.model.layers > len(tensors):
+        told = f"its config has {run.model.layers} layers and there are {len(tensors)} tensors"
+        raise UserError(f"{where}: {told}: both must belong together")
+    return Import(run, names.entries(run.model, heads, layout), names.skipped(layout, heads))
 
 
 BERT = Family(read, write, Google("bert/", "bert_config.json", read_google))

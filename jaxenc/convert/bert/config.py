@@ -147,12 +147,15 @@ def run_of(model: BertConfig, heads: Collection[str], labels: tuple[str, ...]) -
     return dataclasses.replace(Run(objective, model), data=dataclasses.replace(Run().data, rows=rows, length=model.positions))
 
 
-def refuse(model: BertConfig, heads: Collection[str], column: str, where: str | Path) -> None:
+def refuse(run: Run, heads: Collection[str], column: str, where: str | Path) -> None:
     """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
+    model, objective = run.model, run.objective
     if column == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' RoBERTa has gelu_erf in its head whatever is set")
     if column == "roberta" and "next_sentence" in heads:
         raise UserError(f"{where}: transformers' RoBERTa has no next-sentence head: train one with model.first_position 0 for that")
+    if "pooler" in heads and isinstance(objective, HeadsConfig) and objective.pooler_activation != "tanh":
+        raise UserError(f"{where}: objective.pooler_activation is {objective.pooler_activation}: transformers' BERT and RoBERTa have tanh")
     if "rtd" in heads:
         raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
     if {"classifier", "tags"} <= set(heads):

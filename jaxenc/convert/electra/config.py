@@ -82,13 +82,14 @@ def run_of(model: ElectraConfig, heads: Collection[str], labels: tuple[str, ...]
 
 def refuse(run: Run, heads: Collection[str], where: str | Path) -> None:
     """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
-    model = run.model
+    model, objective = run.model, run.objective
     if "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' ELECTRA has gelu_erf in the generator's head")
     if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
         raise UserError(f"{where}: transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head")
-    if "pooler" in heads and run.objective.pooler_activation != "gelu_erf":
-        raise UserError(f"{where}: objective.pooler_activation is tanh: transformers' ELECTRA has gelu_erf in its classifier")
+    if "pooler" in heads and objective.pooler_activation != "gelu_erf":
+        told = f"objective.pooler_activation is {objective.pooler_activation}"
+        raise UserError(f"{where}: {told}: transformers' ELECTRA has gelu_erf in its classifier")
 
 
 def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

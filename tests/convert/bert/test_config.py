@@ -9,6 +9,7 @@ from jaxenc.convert.bert import config, names
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.run import Run
 from tests.convert import folders
 
@@ -100,11 +101,21 @@ def test_labels_without_names_are_numbered() -> None:
         ("roberta", ("mlm",), "gelu_tanh", "transformers' RoBERTa has gelu_erf in its head"),
         ("roberta", ("pooler", "next_sentence"), "gelu_erf", "has no next-sentence head"),
         ("bert", ("pooler", "classifier", "tags"), "gelu_erf", "keep one of the two heads"),
+        ("bert", ("rtd",), "gelu_erf", "no replaced-token head"),
     ],
 )
 def test_what_transformers_does_not_have_is_one_line(column: str, heads: tuple[str, ...], activation: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        config.refuse(dataclasses.replace(BertConfig(), activation=activation), heads, column, WHERE)
+        config.refuse(Run(model=BertConfig(activation=activation)), heads, column, WHERE)
+
+
+@pytest.mark.parametrize("column", ["bert", "roberta"])
+def test_a_pooler_that_is_not_tanh_is_one_line(column: str) -> None:
+    """transformers would compute another vector from the same numbers."""
+    heads = ("pooler", "classifier")
+    config.refuse(Run(HeadsConfig(heads, ("a", "b"))), heads, column, WHERE)
+    with pytest.raises(UserError, match="objective.pooler_activation is gelu_erf: transformers' BERT and RoBERTa have tanh"):
+        config.refuse(Run(HeadsConfig(heads, ("a", "b"), "gelu_erf")), heads, column, WHERE)
 
 
 def test_positions_that_start_elsewhere_cannot_be_exported() -> None:
