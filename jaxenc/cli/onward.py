@@ -5,6 +5,9 @@ import shlex
 from pathlib import Path
 
 from jaxenc import tree
+from jaxenc.errors import UserError
+from jaxenc.models.base import EncoderConfig
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.pretrained import Model, objective_of
 from jaxenc.train.state import parameters
@@ -18,8 +21,8 @@ def commands(out: Path, model: Model) -> str:
     if model.tokenizer is None:
         return f"next, in Python: jaxenc.load({str(out)!r}).encode(tokens=...); training on needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
-    kind = "" if "mlm" in model.objective.coef else " --config.objective.kind=mlm"
-    if kind and not _learns_from_text(model):
+    kind = "" if _learns_from_text(model) else " --config.objective.kind=mlm"
+    if kind and not _can_learn_mlm(model):
         return f"next, in Python: jaxenc.load({str(out)!r}).encode([...])"
     return (
         f"next: jaxenc data --input FILES --tokenizer {tokenizer} --out DATA\n"
@@ -28,7 +31,17 @@ def commands(out: Path, model: Model) -> str:
 
 
 def _learns_from_text(model: Model) -> bool:
+    """Whether its objective does: heads of fine-tuned models read labels, or have no loss."""
+    return bool(model.objective.coef) and not isinstance(model.config.objective, HeadsConfig)
+
+
+def _can_learn_mlm(model: Model) -> bool:
     """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that."""
-    objective = objective_of(dataclasses.replace(model.config, objective=MlmConfig()), model.tokenizer)
+    if not isinstance(model.config.model, EncoderConfig):
+        return False
+    try:
+        objective = objective_of(dataclasses.replace(model.config, objective=MlmConfig()), model.tokenizer)
+    except UserError:
+        return False
     needed = {path for path, _ in tree.leaves(parameters(objective)[0]) if path.split("/")[0] not in objective.heads}
     return needed <= {path for path, _ in tree.leaves(model.params)}

@@ -19,7 +19,8 @@ from jaxenc.objectives import losses
 from jaxenc.objectives import mlm as mlms
 from jaxenc.objectives.base import Sums
 from jaxenc.objectives.corrupt import masking as masks
-from jaxenc.objectives.corrupt import repeated, rule, sample
+from jaxenc.objectives.corrupt import rule, sample
+from jaxenc.objectives.corrupt import with_replacement as repeats
 from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
@@ -181,6 +182,6 @@ class Uniform:
 
 def _masked(masking: Masking, with_replacement: bool, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
     """The masked row, and `original`, i32 [length]: the tokens before."""
-    apply = repeated.apply if with_replacement else masks.apply
+    apply = repeats.apply if with_replacement else masks.apply
     drawn = rule.draws(masking, key, one["tokens"].shape[0], step)
     return {**one, **apply(masking, drawn, one), "original": one["tokens"]}

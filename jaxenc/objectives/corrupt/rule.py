@@ -21,7 +21,8 @@ class Masking:
     rate: share of a row's tokens, specials counted, that is predicted; final_rate, rate_steps: where it goes on a straight line, and in
     how many steps of the run, 0 for a constant rate. predictions: the most of one row, the fixed shape at every step.
     rounding: how a row's count becomes whole, `half_even` or `stochastic` (see `budget`).
-    unit: what is chosen as one, `tokens`, `words`, `ngrams` or `spans`; lengths: how many words (`spans.py`), () for one.
+    unit: what is chosen as one, `tokens`, `words`, `ngrams` or `spans`. lengths: of how many words, as the thresholds of random bits that
+    `spans.py` makes; () for always one.
     mask_share, random_share: how many of the predicted become [MASK] and a random id; the others stay.
     action: which of the three it is, is drawn for each `token` or once for a `span`.
     mask_id: the id of [MASK]; never_masked: ids that are no candidates; replacements: the ids a random replacement draws from.

@@ -28,11 +28,13 @@ def geometric(p: float, longest: int) -> tuple[int, ...]:
 
 
 def _thresholds(weights: list[Fraction]) -> tuple[int, ...]:
-    """The u32 bits from which on a length is more than 1, more than 2, ...: the cumulative shares of 2^32."""
-    return tuple(round(part / sum(weights) * UINT32) for part in list(accumulate(weights))[:-1]) or (UINT32 - 1,)
+    """The u32 bits from which on a length is more than 1, more than 2, ...: the cumulative shares of 2^32. () where it is always 1."""
+    return tuple(round(part / sum(weights) * UINT32) for part in list(accumulate(weights))[:-1])
 
 
 def select(masking: Masking, drawn: Draws, row: Mapping[str, Array]) -> Choice:
     """Spans of whole words that never overlap. row: `tokens`, `segments`, `word_starts`, i32 [length]."""
+    if not masking.lengths:
+        return words.select(masking, drawn, row)
     reached = drawn.lengths[:, None] >= jnp.array(masking.lengths, jnp.uint32)
     return words.take(masking, drawn, row, 1 + jnp.sum(reached, axis=1, dtype=jnp.int32))

@@ -20,6 +20,7 @@ from jaxenc.errors import UserError
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.pretrained import Model
 from jaxenc.run import Run
 from jaxenc.train.state import parameters
@@ -219,17 +220,6 @@ def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
     assert "/generator: generator_lm_head.weight differs from electra.embeddings" in refused(hf.load, tmp_path)
 
 
-def test_two_tokenizers_are_one_line(tmp_path: Path) -> None:
-    """Of the same size: the ids of one network mean other words in the other."""
-    folder, pieces = write(tmp_path, tensors(True)), [f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS))]
-    for network, order in (("generator", pieces), ("discriminator", pieces[::-1])):
-        (folder / network / "vocab.txt").write_text("\n".join([*tf1.SPECIALS, *order]) + "\n")
-    with pytest.raises(UserError) as error:
-        hf.load(folder)
-    told = str(error.value)
-    assert told.startswith(f"{folder}: the generator and the discriminator have two tokenizers") and "\n" not in told
-
-
 def test_a_checkpoint_with_tables_of_two_sizes_is_one_line(tmp_path: Path) -> None:
     held = tensors(False)
     variables = {name: value for network in held for name, value in google_names(network, held[network], False).items()}
@@ -268,7 +258,8 @@ def test_the_command_takes_and_gives_both_and_tells_what_to_do_next(tmp_path: Pa
 
 
 def test_what_a_network_alone_can_do_next(tmp_path: Path) -> None:
-    """A generator goes on with masked tokens, the pair as it is, a discriminator without a generator only encodes."""
+    """A generator goes on with masked tokens, the pair as it is, also with tables apart and a generator that needs no network; a
+    discriminator alone only encodes."""
     write(tmp_path, tensors(True))
     pieces = [*tf1.SPECIALS, *(f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS)))]
     (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
@@ -277,3 +268,7 @@ def test_what_a_network_alone_can_do_next(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "generator"):
         assert "jaxenc pretrain" in next_of(folder) and "objective.kind" not in next_of(folder)
     assert next_of(tmp_path / "discriminator") == "next, in Python: jaxenc.load('run').encode([...])"
+    for objective, goes_on in ((RtdConfig(generator="uniform"), True), (HeadsConfig(("rtd",)), False)):
+        run = Run(objective, dataclasses.replace(tiny.PAIR, sharing="none"))
+        said = onward.commands(Path("run"), Model(run, tiny.drawn(run), tokenizer))
+        assert ("jaxenc pretrain" in said) == goes_on and "objective.kind" not in said

@@ -72,12 +72,10 @@ def test_samples_stand_where_the_predictions_were_the_first_of_a_place() -> None
     np.testing.assert_array_equal(got, [[10, 11, 91, 13, 14, 90, 16, 17], [10, 11, 12, 80, 14, 15, 16, 17]])
 
 
-def test_no_gradient_and_no_overflow_at_any_temperature() -> None:
+def test_no_overflow_at_any_temperature() -> None:
     """The largest that is taken draws from noise alone, and still no padding."""
     logits = jnp.array([[3.0, 1e4, -1e4, NEVER]])
     noise = jnp.array([[0.1, -2.0, 9.0, 50.0]])
     for temperature in (1e-30, 1.0, 100.0):
         assert sample.draw(logits, noise, temperature).tolist() == [1]
     assert sample.draw(logits, noise, LARGEST).tolist() == [2]
-    moved = jax.grad(lambda x: jnp.sum(jnp.take(x, sample.draw(x, noise, 1.0)) * 0 + sample.draw(x, noise, 1.0)))(logits)
-    assert not np.asarray(moved).any()

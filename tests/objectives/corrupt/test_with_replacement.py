@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from jaxenc import rng
-from jaxenc.objectives.corrupt import repeated, rule
+from jaxenc.objectives.corrupt import rule
+from jaxenc.objectives.corrupt import with_replacement as repeats
 from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.objectives.rtd import RtdConfig
 from tests import tiny
@@ -27,7 +28,7 @@ def corrupt(masking: Masking, rows: np.ndarray, segments: np.ndarray) -> tuple[l
     def run(key: jax.Array, row: jax.Array, segment: jax.Array) -> tuple:
         drawn = rule.draws(masking, key, row.shape[0], jnp.int32(0))
         row = {"tokens": row, "segments": segment}
-        return [getattr(drawn, field.name) for field in dataclasses.fields(drawn)], repeated.apply(masking, drawn, row)
+        return [getattr(drawn, field.name) for field in dataclasses.fields(drawn)], repeats.apply(masking, drawn, row)
 
     return jax.device_get(run(rng.training(1, jnp.int32(0), len(rows)).per_row("corrupt", "mask"), rows, segments))
 
