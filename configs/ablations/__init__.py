@@ -11,24 +11,12 @@ from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.run import Run
 
 
-def electra_small(**changed: str) -> Run:
-    """ELECTRA-small with other fields of its objective."""
-    run = published_small()
-    return dataclasses.replace(run, objective=dataclasses.replace(run.objective, **changed))
-
-
 def replaced_mlm(predicts: str) -> Run:
     """ELECTRA-small with masked language modelling on the generator's rows in the place of the discriminator's loss, masks as there."""
     run = published_small()
     given: RtdConfig = run.objective
-    objective = ReplacedMlmConfig(
-        rate=given.rate,
-        max_predictions=given.max_predictions,
-        mask_share=given.mask_share,
-        with_replacement=given.with_replacement,
-        predicts=predicts,
-    )
-    return dataclasses.replace(run, objective=objective)
+    masks = {"rate": given.rate, "mask_share": given.mask_share, "with_replacement": given.with_replacement}
+    return dataclasses.replace(run, objective=ReplacedMlmConfig(**masks, predicts=predicts))
 
 
 def two_stage(sharing: str) -> Run:

@@ -4,7 +4,7 @@
 
 The other arm, masks drawn afresh at every step, is the same command with `--config.train.dupe_factor=0`. A RoBERTa of 4 layers, 512 wide,
 for a corpus of 100 MB or so. The paper's runs have 40 epochs, so each mask is seen four times, and find dynamic masks as good as static
-ones or slightly better; with fewer than ten epochs the arms are one. Not yet run here.
+ones or slightly better. In ten epochs or fewer no mask comes back, and the arms do not differ. Not yet run here.
 """
 
 from jaxenc.configs import recipe

@@ -5,7 +5,7 @@
 
 GENERATOR is a run of ablations/two_stage_generator. The generator keeps its weights and its own tables; the discriminator starts from the
 same and trains on its samples, alone in the loss. A frozen network has no backward pass. Without such a start the discriminator sometimes
-learns nothing, says the paper. Not yet run here.
+learns nothing beyond the majority class, says the paper. Not yet run here.
 """
 
 import dataclasses

@@ -19,7 +19,5 @@ from jaxenc.objectives.mlm import MlmConfig
 def get_config() -> ConfigDict:
     run = two_stage("embeddings")
     given = run.objective
-    objective = MlmConfig(
-        rate=given.rate, max_predictions=given.max_predictions, mask_share=given.mask_share, random_share=given.random_share
-    )
+    objective = MlmConfig(rate=given.rate, mask_share=given.mask_share, random_share=given.random_share)
     return recipe(dataclasses.replace(run, objective=objective))

@@ -6,10 +6,13 @@ ELECTRA-small otherwise, with `uniform_generator` of google-research/electra:con
 keep. Such tokens are easier to tell than a generator's: expect a higher `rtd_auc` than electra/small's. Not yet run here.
 """
 
+import dataclasses
+
 from jaxenc.configs import recipe
-from jaxenc.configs.ablations import electra_small
+from jaxenc.configs.electra import published_small
 from ml_collections import ConfigDict
 
 
 def get_config() -> ConfigDict:
-    return recipe(electra_small(generator="uniform"))
+    run = published_small()
+    return recipe(dataclasses.replace(run, objective=dataclasses.replace(run.objective, generator="uniform")))

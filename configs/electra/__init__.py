@@ -14,12 +14,11 @@ def published(model: ElectraConfig, steps: int, batch: int, length: int, lr: flo
     (pretrain/pretrain_helpers.py); Adam without bias correction, decay from step 0 times the ramp of the warm-up (model/optimization.py).
 
     Three things differ: build_pretraining_dataset.py cuts most rows into two segments, and here a row is one; it may shorten a row at
-    random; and what a place drawn twice holds is one of its samples, not their mean id.
+    random; and what a place drawn twice holds is one of its samples, not their mean id. configure_pretraining.py allows int((rate + 0.005)
+    · length) predictions a row, which rows of 100 tokens and more never reach, so no such limit is set here.
     """
     return Run(
-        objective=RtdConfig(
-            rate=rate, max_predictions=int((rate + 0.005) * length), mask_share=0.85, with_replacement=True, temperature=1.0
-        ),
+        objective=RtdConfig(rate=rate, mask_share=0.85, with_replacement=True),
         model=model,
         data=DataConfig(rows="doc_sentences", length=length),
         train=TrainConfig(steps=steps, batch=batch),

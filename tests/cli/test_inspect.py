@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from jaxenc.cli import config as cli_config
@@ -65,7 +66,11 @@ def test_roberta_recipes_are_what_the_paper_says(recipe: str, lr: float, warmup:
 
 
 def test_electra_predicts_as_many_as_published() -> None:
-    """int((rate + 0.005) · length) of google-research/electra:configure_pretraining.py, and its rate and batch."""
+    """min(int((rate + 0.005) · length), max(1, round(rate · n))) in a row of n tokens (google-research/electra:configure_pretraining.py,
+    pretrain/pretrain_helpers.py), also where the rows have another length than the recipe's; and the published lengths, batches, rates."""
     runs = [cli_config.resolve(f"electra/{name}", []) for name in ("small", "base", "large")]
-    assert [run.objective.max_predictions for run in runs] == [19, 79, 130]
+    for run, length in [*((run, run.data.length) for run in runs), (runs[0], 512)]:
+        rule, rate = run.objective.masking(run.model.published_vocabulary, length, 0), run.objective.rate
+        published = [min(int((rate + 0.005) * length), max(1, round(rate * n))) for n in range(1, length + 1)]
+        assert np.minimum(rule.budget(length)[0][0, 1:], rule.predictions).tolist() == published
     assert [(run.train.batch, run.data.length, run.optim.lr) for run in runs] == [(128, 128, 5e-4), (256, 512, 2e-4), (2048, 512, 2e-4)]
