@@ -152,7 +152,7 @@ class Model:
 
     @functools.cached_property
     def _hidden(self) -> tuple[int, int]:
-        """(layers + 1, width) of the hidden states: of two networks those of the one that the objective's are from."""
+        """(layers + 1, width) of the hidden states that `Objective.outputs` gives, which of two networks are those of one."""
         row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
         states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
         return states, width

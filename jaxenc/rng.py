@@ -112,7 +112,7 @@ def static(seed: int, epoch: Array, index: Array, dupe: int, step: Array) -> Key
 def evaluation(seed: int, index: Array) -> Keys:
     """Keys of an evaluation batch: row i draws from (seed, index[i]), so masks do not depend on the batch size or the step.
 
-    Their step is after the end of every schedule: held-out numbers of any two steps of a run, and of runs of any length, are of one
-    task, the last that the model trains on.
+    Their step is after the end of every schedule, so that held-out numbers of any two steps, and of runs of any length, are of one task:
+    the one that training ends with.
     """
     return Keys(jax.random.key(seed), index.astype(jnp.uint32), jnp.int32(jnp.iinfo(jnp.int32).max))

@@ -116,6 +116,7 @@ def restore_params(step_dir: Path, abstract: Mapping[str, Any], moved: Moved = (
     label = {path: path if there == path else f"{path} (there {there})" for path, there in origin.items()}
     there = {label[path]: saved[home[origin[path]]] for path in wanted if origin[path] in home}
     _compare(step_dir, {label[path]: leaf for path, leaf in wanted.items()}, there, [])
+    # A step gives its arrays away to be written over, so two parameters that start from one saved array read it once each.
     found: dict[str, jax.Array] = {}
     while left := [path for path in wanted if path not in found]:
         once = {home[origin[path]]: path for path in left}

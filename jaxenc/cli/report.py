@@ -53,7 +53,7 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
 
 def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     """{title: names of metrics} of the panels that have something to show, and always of the loss of tokens, which has the count
-    baselines beside it. The other losses have a panel of their own, because their scale is another.
+    baselines beside it: those whose names end in `lm_loss`. The other losses have a panel of their own, because their scale is another.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     ending = lambda *ends: [name for name in names if name.endswith(ends)]

@@ -1,5 +1,5 @@
 """The generator of an ELECTRA: it chooses places of a row and puts other tokens there (Clark et al. 2020, section 2;
-google-research/electra:run_pretraining.py, PretrainingModel). What is trained on its rows is another objective's."""
+google-research/electra:run_pretraining.py, PretrainingModel). `rtd.py` and `replaced_mlm.py` train another network on its rows."""
 
 import dataclasses
 from collections.abc import Mapping

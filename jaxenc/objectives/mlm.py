@@ -83,7 +83,6 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
-
         if not 0 < self.geometric < 1:
             raise UserError(f"objective.geometric is {self.geometric}: it takes the chance that a span ends after a word, such as 0.2")
         if self.unit != "tokens" and self.candidates == "all":

@@ -67,6 +67,11 @@ class ReplacedMlm(Objective):
     coef: Mapping[str, float]
 
     @property
+    def predicts_all(self) -> bool:
+        """Whether every real token is predicted, and not the chosen places alone."""
+        return "copy" in self.own_heads
+
+    @property
     def heads(self) -> encoders.Heads:
         """The heads of both networks by their names in the parameter tree."""
         return {**self.generator.heads, **self.own_heads}
@@ -91,7 +96,7 @@ class ReplacedMlm(Objective):
 
     def counted(self, example: Mapping[str, Array]) -> Array:
         """i32 [batch, length], 1 for a token whose original is predicted."""
-        if "copy" in self.own_heads:
+        if self.predicts_all:
             return (example["segments"] > 0).astype(jnp.int32)
         return sample.places(example["masked_at"], example["masked"], example["segments"].shape[1])
 
@@ -100,7 +105,7 @@ class ReplacedMlm(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         tokens, terms, metrics = self.generator.replace(params, example, keys, train)
         hidden = encoders.hidden(self.encoder, params, {**example, "tokens": tokens}, keys if train else None)
-        loss, correct = (self.of_all if "copy" in self.own_heads else self.of_chosen)(params, hidden, tokens, example)
+        loss, correct = (self.of_all if self.predicts_all else self.of_chosen)(params, hidden, tokens, example)
         counted = self.counted(example)
         count, wrong = (jnp.sum(which).astype(jnp.float32) for which in (counted, counted * (tokens != example["original"])))
         own = {"replaced": (wrong, count), "replaced_mlm_loss": (loss, count), "replaced_mlm_accuracy": (correct, count)}
@@ -138,10 +143,7 @@ class ReplacedMlm(Objective):
         return {**given, "replaced_mlm": logits.astype(jnp.float32), **self.generator.outputs(params, example)}
 
     def flops(self, length: int) -> float:
-        encoder, copies = self.encoder, "copy" in self.own_heads
-        softmax = head_flops(encoder.width, encoder.table_width, encoder.config.vocab_size, self._predictions(length))
-        copy = 2.0 * length * encoder.width * (encoder.width + 1) if copies else 0.0
+        encoder, predictions = self.encoder, length if self.predicts_all else self.generator.masking.predictions
+        softmax = head_flops(encoder.width, encoder.table_width, encoder.config.vocab_size, predictions)
+        copy = 2.0 * length * encoder.width * (encoder.width + 1) if self.predicts_all else 0.0
         return self.generator.flops(length) + 3 * (encoder.forward_flops(length) + softmax + copy)
-
-    def _predictions(self, length: int) -> int:
-        return length if "copy" in self.own_heads else self.generator.masking.predictions

@@ -1,4 +1,4 @@
-"""What the identity of a token alone says of its being replaced, against all pairs of tokens."""
+"""Areas under the curve, of scores and of what the identity of a token alone says, against all pairs of tokens."""
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,20 @@ def pairs(scores: np.ndarray, labels: np.ndarray) -> float:
     """The share of (replaced, original) pairs whose replaced token scores higher, a tie counting half."""
     on, off = scores[labels], scores[~labels]
     return float(np.mean((on[:, None] > off) + 0.5 * (on[:, None] == off)))
+
+
+def test_area_under_the_curve() -> None:
+    """Against all pairs of scores: <= 1e-3, with scores past both edges. A perfect, a blind and a one-sided detector too."""
+    random = np.random.default_rng(0)
+    labels = (random.random((8, 100)) < 0.15).astype(np.int32)
+    scores = random.normal(labels * 1.5 - 1, 1.2, labels.shape).astype(np.float32)
+    scores[0, :5], real = [-40, 40, 1e9, -1e9, 16.0], (random.random(labels.shape) < 0.9).astype(np.int32)
+    histogram = detection.metrics(jnp.asarray(scores), labels, real)["rtd_scores"][0]
+    assert histogram.sum() == real.sum() and histogram[1].sum() == (labels * real).sum()
+    exact = pairs(scores[real > 0], labels[real > 0] > 0)
+    assert abs(detection.area(histogram) - exact) <= 1e-3
+    counts = ([[5, 0], [0, 3]], [[5, 5], [3, 3]], [[0, 5], [3, 0]], [[5, 5], [0, 0]])
+    assert [detection.area(np.array(c)) for c in counts] == [1, 0.5, 0, 0]
 
 
 def test_the_area_by_identity_is_that_of_all_pairs() -> None:

@@ -16,7 +16,6 @@ import pytest
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.models.electra import ElectraConfig
-from jaxenc.objectives import detection
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig
 from jaxenc.run import Run
@@ -221,25 +220,6 @@ def test_one_word_between_specials_is_learnt() -> None:
         values, slopes, _ = trained(PUBLISHED, SHARED)(opened(PUBLISHED, SHARED)[1], example, keys)
         assert all(np.isfinite(value) and value > 0 for value in values.values())
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
-
-
-def test_area_under_the_curve() -> None:
-    """Against all pairs of scores: <= 1e-3, with scores past both edges. A perfect, a blind and a one-sided detector too."""
-    random = np.random.default_rng(0)
-    labels = (random.random((8, 100)) < 0.15).astype(np.int32)
-    scores = random.normal(labels * 1.5 - 1, 1.2, labels.shape).astype(np.float32)
-    scores[0, :5], real = [-40, 40, 1e9, -1e9, 16.0], (random.random(labels.shape) < 0.9).astype(np.int32)
-    histogram = detection.metrics(jnp.asarray(scores), labels, real)["rtd_scores"][0]
-    assert histogram.sum() == real.sum() and histogram[1].sum() == (labels * real).sum()
-    on, off = scores[(labels * real) > 0], scores[((1 - labels) * real) > 0]
-    exact = np.mean((on[:, None] > off) + 0.5 * (on[:, None] == off))
-    assert abs(detection.area(histogram) - exact) <= 1e-3
-    assert [detection.area(np.array(counts)) for counts in ([[5, 0], [0, 3]], [[5, 5], [3, 3]], [[0, 5], [3, 0]], [[5, 5], [0, 0]])] == [
-        1,
-        0.5,
-        0,
-        0,
-    ]
 
 
 def test_outputs_are_those_of_both_networks() -> None:
