@@ -1,9 +1,10 @@
-"""Rows of words, what masking makes of them under jit and vmap, and the rule as a plain loop: for the tests of words and spans."""
+"""What masking makes of rows under jit and vmap, for its tests; rows of words, and the rule of words and spans as a plain loop."""
 
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from jaxenc.objectives.mlm import MlmConfig
 from tests import tiny
 
 V = tiny.VOCABULARY
+GOLDEN = Path(__file__).parents[2] / "golden"
 Row = Mapping[str, np.ndarray]
 # p(n) of the laws, and the rule of each unit as the recipes have it.
 LAWS = {
@@ -48,6 +50,16 @@ def corrupt(rule: Masking, rows: Row, seed: int = 0, step: int = 0) -> tuple[dic
     keys = rng.training(seed, jnp.int32(step), len(rows["tokens"])).per_row("corrupt", "mask")
     run = _jitted(rows["tokens"].shape[1], numbers, np.asarray(rule.replacements, np.int32).tobytes())
     return jax.device_get(run(keys, {name: rows[name] for name in ("tokens", "segments", "word_starts")}))
+
+
+def assert_golden(got: Mapping[str, np.ndarray], name: str, folder: Path) -> None:
+    """The masks of `got` are those of the golden file `name`, a line a row: `positions:what stood there->what stands there`."""
+    lines = []
+    for at, ids, row, n in zip(got["masked_at"], got["masked_ids"], got["tokens"], got["masked"].sum(1), strict=True):
+        lines.append(" ".join(f"{p}:{old}->{row[p]}" for p, old in zip(at[:n].tolist(), ids[:n].tolist(), strict=True)))
+    text = "\n".join(lines) + "\n"
+    (folder / name).write_text(text)
+    assert text == (GOLDEN / name).read_text(), f"masks changed: if that is meant, copy {folder / name} to {GOLDEN}"
 
 
 def rows_of_words(count: int, length: int, seed: int, longest: int = 5) -> Row:

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc import rng
 from jaxenc.data.vocabulary import Vocabulary, published_roberta
 from jaxenc.errors import UserError
 from jaxenc.objectives.corrupt import masking as maskings
@@ -19,10 +18,10 @@ from jaxenc.objectives.corrupt import rule as rules
 from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.objectives.mlm import MlmConfig
 from tests import tiny
+from tests.objectives.corrupt import chosen
 
 V = tiny.VOCABULARY
 SPECIALS = (V.pad, V.cls, V.sep)
-GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 R = published_roberta(64)
@@ -33,26 +32,10 @@ def masking(length: int, replacements: str = "text", vocabulary: Vocabulary = V,
     return MlmConfig(replacements=replacements, **fields).masking(vocabulary, length, 0)
 
 
-@functools.cache
-def _jitted(length: int, numbers: tuple, replacements: bytes):
-    rule = Masking(*numbers, np.frombuffer(replacements, np.int32))
-
-    @jax.jit
-    @jax.vmap
-    def run(key, row, segments):
-        drawn = rules.draws(rule, key, length, jnp.int32(0))
-        example = maskings.apply(rule, drawn, {"tokens": row, "segments": segments})
-        return (drawn.selection, drawn.action, drawn.replacement, drawn.rounding), example
-
-    return run
-
-
 def corrupt(rule: Masking, rows: np.ndarray, segments: np.ndarray, seed: int = 0, step: int = 0) -> tuple[tuple, dict]:
     """(the draws, the example) of rows that stand in slots 0, 1, ... of training step `step`."""
-    numbers = tuple(getattr(rule, field.name) for field in dataclasses.fields(rule))[:-1]
-    keys = rng.training(seed, jnp.int32(step), len(rows)).per_row("corrupt", "mask")
-    run = _jitted(rows.shape[1], numbers, np.asarray(rule.replacements, np.int32).tobytes())
-    return jax.device_get(run(keys, rows, segments))
+    drawn, _, example = chosen.corrupt(rule, {"tokens": rows, "segments": segments, "word_starts": segments}, seed, step)
+    return tuple(drawn[name] for name in ("selection", "action", "replacement", "rounding")), example
 
 
 def reference(rule: Masking, draws: Sequence[np.ndarray], row: np.ndarray, segments: np.ndarray) -> dict[str, list[int]]:
@@ -276,12 +259,7 @@ def test_masks_are_the_golden_ones(tmp_path: Path, config: MlmConfig, name: str)
     """
     batch = tiny.batch([64, 64, 40, 17, 5, 3, 1, 64], 64, seed=11)
     _, got = corrupt(config.masking(V, 64, 0), batch["tokens"], batch["segments"], seed=7, step=3)
-    lines = []
-    for at, ids, row, n in zip(got["masked_at"], got["masked_ids"], got["tokens"], got["masked"].sum(1), strict=True):
-        lines.append(" ".join(f"{p}:{old}->{row[p]}" for p, old in zip(at[:n].tolist(), ids[:n].tolist(), strict=True)))
-    text = "\n".join(lines) + "\n"
-    (tmp_path / name).write_text(text)
-    assert text == (GOLDEN / name).read_text(), f"masks changed: if that is meant, copy {tmp_path / name} to {GOLDEN}"
+    chosen.assert_golden(got, name, tmp_path)
 
 
 FULL, SHORT = 16_384, 4_096

@@ -9,9 +9,8 @@ import pytest
 from jaxenc.errors import UserError
 from jaxenc.objectives.mlm import MlmConfig
 from tests import tiny
-from tests.objectives.corrupt.chosen import CONFIGS, Row, V, corrupt, reference, words_in
+from tests.objectives.corrupt.chosen import CONFIGS, Row, V, assert_golden, corrupt, reference, words_in
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 UNITS = pytest.mark.parametrize("unit", CONFIGS)
 
 
@@ -105,14 +104,9 @@ def test_masks_are_the_golden_ones(tmp_path: Path, unit: str) -> None:
 
     A change here changes every run that is resumed.
     """
-    rows, name = tiny.batch([64, 64, 40, 17, 5, 3, 1, 64], 64, seed=11), f"masks_{unit}.txt"
+    rows = tiny.batch([64, 64, 40, 17, 5, 3, 1, 64], 64, seed=11)
     _, _, got = corrupt(CONFIGS[unit].masking(V, 64, 0), rows, seed=7, step=3)
-    lines = []
-    for at, ids, row, n in zip(got["masked_at"], got["masked_ids"], got["tokens"], got["masked"].sum(1), strict=True):
-        lines.append(" ".join(f"{p}:{old}->{row[p]}" for p, old in zip(at[:n].tolist(), ids[:n].tolist(), strict=True)))
-    text = "\n".join(lines) + "\n"
-    (tmp_path / name).write_text(text)
-    assert text == (GOLDEN / name).read_text(), f"masks changed: if that is meant, copy {tmp_path / name} to {GOLDEN}"
+    assert_golden(got, f"masks_{unit}.txt", tmp_path)
 
 
 @pytest.mark.parametrize(
