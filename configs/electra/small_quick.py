@@ -1,0 +1,33 @@
+"""ELECTRA-small for a corpus of 100 MB or so: batches of 512 rows, no dropout, a higher rate; minutes on one GPU in place of days.
+
+    jaxenc pretrain --config electra/small_quick --config.data.path=DATA --workdir RUN
+
+Its gradients are not clipped, and its warm-up is not shorter: clipped to norm 1 after a warm-up of 500 steps, at rates of 1e-3 and 2e-3,
+the discriminators of four runs gave every token one logit and stayed there (area under the ROC curve 0.500 from step 500 to 2,000), and so
+did one at 2e-3 without clipping. On 153 MB of English (35 M tokens, 16,000 pieces) held-out rows end at 3.49 nats of the generator, where a
+bigram table of both neighbours gives 4.89, and an area of 0.890, where the token's identity alone gives 0.726 at most: 456 s on one H200,
+28 November 2026.
+"""
+
+import dataclasses
+
+from jaxenc.configs import recipe
+from jaxenc.configs.electra import published_small
+from ml_collections import ConfigDict
+
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.train.config import EvalConfig, LogConfig
+
+
+def get_config() -> ConfigDict:
+    run = published_small()
+    run = dataclasses.replace(
+        run,
+        model=dataclasses.replace(run.model, dropout=0.0, attention_dropout=0.0),
+        train=dataclasses.replace(run.train, steps=10_500, batch=512),
+        optim=dataclasses.replace(run.optim, lr=1e-3, warmup=1_000, epsilon=1e-8, clip=0.0),
+        checkpoint=CheckpointConfig(every=2_000),
+        eval=EvalConfig(every=1_000),
+        log=LogConfig(every=250),
+    )
+    return recipe(run)
