@@ -3,9 +3,10 @@
     jaxenc pretrain --config ablations/two_stage_discriminator --config.data.path=DATA --workdir RUN \\
         --init-from GENERATOR --init-map discriminator=generator --init-map generator/embeddings=embeddings
 
-GENERATOR is a run of ablations/two_stage_generator. The generator keeps its weights and its own tables; the discriminator starts from the
-same and trains on its samples, alone in the loss. A frozen network has no backward pass. Without such a start the discriminator sometimes
-learns nothing beyond the majority class, says the paper. Not yet run here.
+GENERATOR is the --workdir of a run of ablations/two_stage_generator, whose two networks are of one size as they are here. The generator
+keeps its weights and its own tables; the discriminator starts from the same and trains on its samples, alone in the loss. A frozen
+network has no backward pass. Without such a start the discriminator sometimes learns nothing beyond the majority class, says the paper.
+Not yet run here.
 """
 
 import dataclasses

@@ -2,8 +2,9 @@
 
     jaxenc pretrain --config electra/tiny --config.data.path=DATA --workdir RUN
 
-Masking, rows and optimizer by the published rules. Half a minute to a minute on 2 cores, which is enough to see both losses fall and no
-more. At a rate of 4e-3, which roberta/tiny has, neither network got past the frequencies of words.
+Masking, rows and optimizer by the published rules. A minute or so on 2 cores, which is enough to see both losses fall and no more: the
+discriminator still calls nearly every token an original one (area under the ROC curve 0.60 after 300 steps). At a rate of 4e-3, which
+roberta/tiny has, neither network got past the frequencies of words.
 """
 
 import dataclasses

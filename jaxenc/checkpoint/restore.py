@@ -16,6 +16,9 @@ from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
 from jaxenc.errors import UserError
 
+# Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
+TOLD = 6
+
 
 @dataclasses.dataclass(frozen=True)
 class Start:
@@ -143,7 +146,8 @@ def _compare(step_dir: Path, wanted: Mapping[str, Any], saved: Mapping[str, tupl
         if path in saved and saved[path] != now:
             problems.append(f"{path} is {_kind(saved[path])} in the checkpoint, {_kind(now)} in this run")
     if problems:
-        raise UserError(f"checkpoint {step_dir} does not fit this run: {'; '.join(problems)}: use the configuration it was saved with")
+        told = "; ".join(problems[:TOLD]) + (f"; and {len(problems) - TOLD:,} more" if len(problems) > TOLD else "")
+        raise UserError(f"checkpoint {step_dir} does not fit this run: {told}: use the configuration it was saved with")
 
 
 def _kind(leaf: tuple[tuple[int, ...], str]) -> str:

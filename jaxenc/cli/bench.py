@@ -10,7 +10,7 @@ from jaxenc.cli import config as cli_config
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("step",), help="the training step on random rows")
-    parser.add_argument("--config", required=True, help="a recipe such as bert/base, a FILE.py of your own, or a run's config.json")
+    parser.add_argument("--config", required=True, help=cli_config.HELP)
     parser.add_argument("--steps", type=int, default=20, help="steps that are timed")
 
 

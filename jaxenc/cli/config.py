@@ -23,6 +23,8 @@ from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.train.phases import OVERRULES
 
+HELP = "a recipe such as bert/base, a FILE.py of yours, or a run's config.json; --config.FIELD=VALUE sets a field (inspect --fields: which)"
+
 
 def resolve(name: str, overrides: Sequence[str]) -> Run:
     """The run that `name` describes, with `--config.FIELD=VALUE` overrides applied.

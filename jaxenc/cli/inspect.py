@@ -20,7 +20,7 @@ from jaxenc.train.state import layout, parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", required=True, help="a recipe such as bert/base, a FILE.py of your own, or a run's config.json")
+    parser.add_argument("--config", required=True, help=cli_config.HELP)
     parser.add_argument("--devices", type=int, default=0, help="devices to lay the mesh out for; this machine's where it is not given")
     parser.add_argument("--parameters", action="store_true", help="list every parameter with its axes and sharding")
     parser.add_argument("--fields", action="store_true", help="print the resolved config as JSON and nothing else")
@@ -72,8 +72,8 @@ def by_phase(recipe: Run, vocabulary: Vocabulary) -> list[str]:
     for number, phase in enumerate(recipe.plan, 1):
         flops = recipe.build(vocabulary, phase, jax.devices()[0].platform).flops(phase.length) * phase.batch
         lines.append(
-            f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, rate {phase.lr:g}, warm-up "
-            f"{phase.warmup:,}; {flops / 1e12:,.3f} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
+            f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, learning rate {phase.lr:g}, "
+            f"warm-up {phase.warmup:,}; {flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
         )
     return lines
 

@@ -25,7 +25,7 @@ PREEMPTED = 75
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", required=True, help="a recipe such as bert/base, a FILE.py of your own, or a run's config.json")
+    parser.add_argument("--config", required=True, help=cli_config.HELP)
     where = "the run's directory; a run that stopped goes on from its newest checkpoint"
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
     parser.add_argument("--continue-from", default="", metavar="DIR", help="start from another run's whole state")

@@ -41,6 +41,8 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     except UserError as error:
         print(f"report: no count baselines: {error}", file=sys.stderr)
     held_out = [row for row in rows if row["split"] == "held_out"]
+    if not held_out:
+        print(f"report: {path} holds no evaluation yet; eval.every is {config.eval.every}, and the last step has one", file=sys.stderr)
     for name, value in (held_out[-1] if held_out else {}).items():
         if name not in ("step", "split", "seconds"):
             print(f"held out {name:<26}{value:>9.4f}   at step {held_out[-1]['step']:,}")

@@ -42,9 +42,10 @@ def identities(tokens: Array, labels: Array, counted: Array, vocab_size: int) ->
 
 
 def areas(sums: metric_sums.Sums) -> dict[str, float]:
-    """`rtd_auc` of the sums' `rtd_scores` and `rtd_auc_identity` of their `rtd_ids`, where they are there."""
+    """`rtd_auc` of the sums' `rtd_scores` and `rtd_auc_identity` of their `rtd_ids`, where they are there and hold tokens of both kinds."""
     read = {"rtd_auc": ("rtd_scores", area), "rtd_auc_identity": ("rtd_ids", identity_area)}
-    return {name: measure(np.asarray(sums[counts][0])) for name, (counts, measure) in read.items() if counts in sums}
+    counts = {name: np.asarray(sums[of][0]) for name, (of, _) in read.items() if of in sums}
+    return {name: read[name][1](count) for name, count in counts.items() if np.all(count.sum(axis=1) > 0)}
 
 
 def identity_area(ids: np.ndarray) -> float:

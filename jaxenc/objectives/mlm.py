@@ -85,6 +85,8 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
         if not 0 < self.geometric < 1:
             raise UserError(f"objective.geometric is {self.geometric}: it takes the chance that a span ends after a word, such as 0.2")
+        if self.longest and self.unit not in ("ngrams", "spans"):
+            raise UserError(f"objective.longest is {self.longest} with objective.unit={self.unit}: only ngrams and spans have lengths")
         if self.unit != "tokens" and self.candidates == "all":
             raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
 

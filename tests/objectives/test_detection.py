@@ -72,6 +72,13 @@ def test_ids_that_tell_nothing_and_everything() -> None:
     assert [detection.identity_area(np.array(c)) for c in counts] == [0.5, 1, 0.5, 0, 0]
 
 
+def test_where_every_token_or_none_was_replaced_there_is_no_area() -> None:
+    """A number would read as a score."""
+    sums = lambda counts: {"rtd_scores": (np.array(counts), 8.0), "rtd_ids": (np.array(counts), 8.0)}
+    assert detection.areas(sums([[5, 3], [0, 0]])) == detection.areas(sums([[0, 0], [5, 3]])) == {}
+    assert set(detection.areas(sums([[5, 0], [0, 3]]))) == {"rtd_auc", "rtd_auc_identity"}
+
+
 def test_only_an_evaluation_counts_ids() -> None:
     """By hand on the tiny pair's own samples; no array is among the numbers that a run writes down."""
     objective, lengths = tiny.objective(RtdConfig(rate=0.4), tiny.PAIR, 16), (16, 9, 3, 0)
