@@ -15,7 +15,6 @@ from jax import Array
 from jaxenc.objectives.corrupt import words
 from jaxenc.objectives.corrupt.rule import UINT32, Choice, Draws, Masking
 
-
 # The most words of a span, and the least p of the geometric law: the thresholds are counted exactly, on the host.
 MOST_WORDS, LEAST_P = 100, 1e-4
 
