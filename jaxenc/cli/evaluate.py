@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     jobs.refuse_other_tokenizer(job, path)
     step = int(path.name)
     phase = phases.saved_by(job.run.plan, step)
+    jobs.check_rows(job, "held_out", phase)
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
         params = restore.restore_params(path, place.abstract.all_params)

@@ -50,16 +50,21 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
 def check(job: Job) -> None:
     """Raises UserError for what would stop the run later: rows, batches or parameters that do not fit. Nothing is written yet."""
     for phase in job.run.plan:
-        if not job.objective(phase).coef:
+        if not any(job.objective(phase).coef.values()):
             raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured: choose what to train on")
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
         for split in SPLITS if job.evaluates else SPLITS[:1]:
-            missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
-            if missing == ["word_starts"]:
-                raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
-            if missing:
-                raise UserError(f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks: set data.rows")
+            check_rows(job, split, phase)
     job.layout(job.run.plan[0])
+
+
+def check_rows(job: Job, split: str, phase: Phase) -> None:
+    """Raises UserError where the rows of a split lack a field that the objective reads."""
+    missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
+    if missing == ["word_starts"]:
+        raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
+    if missing:
+        raise UserError(f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks: set data.rows")
 
 
 def check_data(job: Job) -> None:

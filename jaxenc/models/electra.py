@@ -96,7 +96,8 @@ class ElectraConfig(EncoderConfig):
             others = ", ".join(name for name in heads if name != "mlm")
             raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
         if "mlm" in heads and self.sharing != "embeddings":
-            raise UserError(f"model.sharing is {self.sharing}: a generator alone shares with none, take its own folder of `jaxenc export`")
+            mend = "set it to embeddings, or open its own folder of `jaxenc export`"
+            raise UserError(f"model.sharing is {self.sharing}: a generator alone has one set of tables: {mend}")
         return Electra(self, "generator" if "mlm" in heads else "discriminator", execution)
 
     @property

@@ -44,7 +44,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     int(rate · n + U) with U uniform in [0, 1): rate · n on average, and none in some short rows.
     unit: what is chosen as one. `tokens`; `words`, all pieces of a word or none; `ngrams` of words, p(n) proportional to 1/n for n of 1 to
     3 (ALBERT, section 4.1); `spans` of words, lengths Geometric(p), 10 at most (SpanBERT, section 3.1). See `corrupt/words.py`.
-    longest: the most words of an n-gram or a span; 0 = the 3 and the 10 of the papers. geometric: p of the lengths of spans.
+    longest: the most words of an n-gram or a span, up to 100; 0 = the 3 and the 10 of the papers. geometric: p of the lengths of spans.
     action: what becomes of a predicted token is drawn for each `token`, as BERT, or once for a `span`, as SpanBERT (section 3.1).
     candidates: `text` predicts no [CLS] and no [SEP], as BERT; `all` predicts them like any token, as RoBERTa. Padding is never one.
     mask_share, random_share: 0.8 and 0.1 as published; the rest of the predicted tokens stay as they are.
@@ -83,10 +83,13 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
-        if not 0 < self.geometric < 1:
-            raise UserError(f"objective.geometric is {self.geometric}: it takes the chance that a span ends after a word, such as 0.2")
         if self.longest and self.unit not in ("ngrams", "spans"):
             raise UserError(f"objective.longest is {self.longest} with objective.unit={self.unit}: only ngrams and spans have lengths")
+        if self.longest > spans.MOST_WORDS:
+            raise UserError(f"objective.longest is {self.longest}: a span has {spans.MOST_WORDS} words at most")
+        if not spans.LEAST_P <= self.geometric < 1:
+            told = f"the chance that a span ends after a word, from {spans.LEAST_P} on, such as 0.2"
+            raise UserError(f"objective.geometric is {self.geometric}: it takes {told}")
         if self.unit != "tokens" and self.candidates == "all":
             raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
 

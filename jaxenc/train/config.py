@@ -38,6 +38,8 @@ class TrainConfig:
             raise UserError(f"train.remat is {self.remat!r}: use none, block or attention")
         if self.attention not in ("auto", "xla", "cudnn"):
             raise UserError(f"train.attention is {self.attention!r}: use auto, xla or cudnn")
+        if self.dupe_factor >= 2**31:
+            raise UserError(f"train.dupe_factor is {self.dupe_factor}: it is at most 2^31 - 1")
         if not 0 <= self.seed < 2**31:
             raise UserError(f"train.seed is {self.seed}: it lies in 0 .. 2^31 - 1")
 

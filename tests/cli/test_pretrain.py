@@ -22,6 +22,7 @@ from jaxenc.errors import UserError
 from jaxenc.objectives.mlm import Mlm
 from jaxenc.optim.config import OptimConfig
 from tests import older
+from tests.cli.test_two_stage import ROOM, SIZES
 from tests.train.test_loop import recipe
 
 TINY = ("--config.model.width=16", "--config.model.feed_forward=32", "--config.model.layers=1", "--config.data.length=24")
@@ -38,6 +39,8 @@ def command(data: Path, workdir: Path, *more: str) -> list[str]:
         ("train.microbatches=2", "8 rows in 2 microbatches cannot be split over 8 devices"),
         ("train.batch=12", "12 rows cannot be split over 8 devices"),
         ("objective.kind=mlm_nsp", "the objective reads is_random, which data.rows=text lacks"),
+        ("objective.kind=rtd", "objective.kind rtd takes a pair of networks: set model.kind to electra, not bert"),
+        ("train.dupe_factor=4294967296", "train.dupe_factor is 4294967296: it is at most 2^31 - 1"),
         ("data.length=2", "rows of 'text' need 3 or more"),
         ("data.length=65", "data.length is 65 and model.positions is 64"),
         ("optim.freeze=encoder/layer_9/.*", "optim.freeze: no parameter's path matches"),
@@ -62,6 +65,18 @@ def test_data_of_an_older_version_trains_what_needs_no_words(data: Path, tmp_pat
         jobs.check(job)
 
 
+def test_an_evaluation_on_data_of_an_older_version_is_one_line(
+    lonely: tuple[Path, Path], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[..., str]
+) -> None:
+    """Where the run reads word_starts, which that data lacks."""
+    older.version_1(data, tmp_path / "data")
+    reads = Mlm.reads.fget
+    monkeypatch.setattr(Mlm, "reads", property(lambda self: {**reads(self), "word_starts": 2}))
+    monkeypatch.setattr(jobs, "refuse_other_tokenizer", lambda job, step_dir: None)
+    said = fails("evaluate", "--workdir", lonely[1], "--data", tmp_path / "data")
+    assert "made before word_starts, which the objective reads: build the data again" in said
+
+
 def test_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     """One line before anything is written: a pooler has nothing to learn from."""
     small = {"kind": "bert", "vocab_size": 150, "width": 16, "layers": 1, "heads": 2, "feed_forward": 32}
@@ -69,6 +84,15 @@ def test_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails:
     (tmp_path / "config.json").write_text(json.dumps(recipe))
     said = fails("pretrain", "--config", tmp_path / "config.json", "--workdir", tmp_path / "run")
     assert "objective.kind=heads has no loss" in said and not (tmp_path / "run").exists()
+
+
+def test_losses_that_all_weigh_nothing_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """Only decay would move such a run."""
+    objective = {"kind": "rtd", "mlm_coef": 0.0, "rtd_coef": 0.0}
+    recipe = {"objective": objective, "model": {"kind": "electra", **SIZES, **ROOM}, "data": {"path": str(data), "length": 24}}
+    (tmp_path / "config.json").write_text(json.dumps(recipe))
+    said = fails("pretrain", "--config", tmp_path / "config.json", "--workdir", tmp_path / "run")
+    assert "objective.kind=rtd has no loss" in said and not (tmp_path / "run").exists()
 
 
 def test_a_shard_of_the_same_size_with_other_bytes_is_refused(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

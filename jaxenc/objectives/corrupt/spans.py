@@ -15,6 +15,9 @@ from jax import Array
 from jaxenc.objectives.corrupt import words
 from jaxenc.objectives.corrupt.rule import UINT32, Choice, Draws, Masking
 
+# The most words of a span, and the least p of the geometric law: the thresholds are counted exactly, on the host.
+MOST_WORDS, LEAST_P = 100, 1e-4
+
 
 def ngrams(longest: int) -> tuple[int, ...]:
     """The thresholds of n = 1 .. longest words with p(n) proportional to 1/n."""
@@ -28,8 +31,10 @@ def geometric(p: float, longest: int) -> tuple[int, ...]:
 
 
 def _thresholds(weights: list[Fraction]) -> tuple[int, ...]:
-    """The u32 bits from which on a length is more than 1, more than 2, ...: the cumulative shares of 2^32. () where it is always 1."""
-    return tuple(round(part / sum(weights) * UINT32) for part in list(accumulate(weights))[:-1])
+    """The u32 bits from which on a length is more than 1, more than 2, ...: the cumulative shares of 2^32, in what u32 holds. () where it is
+    always 1."""
+    whole = sum(weights)
+    return tuple(min(round(part / whole * UINT32), UINT32 - 1) for part in list(accumulate(weights))[:-1])
 
 
 def select(masking: Masking, drawn: Draws, row: Mapping[str, Array]) -> Choice:

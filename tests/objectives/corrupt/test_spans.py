@@ -160,6 +160,14 @@ def test_shares_and_whose_fate_is_drawn(unit: str) -> None:
         assert abs((fate[real] == k).mean() - p) <= 3 * np.sqrt(p * (1 - p) / real.sum())
 
 
+@pytest.mark.parametrize("p, longest", [(1e-4, 100), (0.2, 100), (0.999999999, 10)])
+def test_the_rarest_length_is_a_number_of_32_bits(p: float, longest: int) -> None:
+    """Shares that end within 2^-33 of 1 round to 2^32, which the bits cannot be compared with."""
+    got = spans.geometric(p, longest)
+    assert len(got) == longest - 1 and got[-1] < 2**32 and list(got) == sorted(got)
+    assert got[0] == pytest.approx(p / (1 - (1 - p) ** longest) * 2**32, rel=1e-6)
+
+
 def test_a_longest_of_one_word_masks_words() -> None:
     """n-grams and spans of one word at most are whole words, draw for draw."""
     for unit in ("ngrams", "spans"):
