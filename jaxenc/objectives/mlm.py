@@ -83,10 +83,10 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
-        if self.longest and self.unit not in ("ngrams", "spans"):
-            raise UserError(f"objective.longest is {self.longest} with objective.unit={self.unit}: only ngrams and spans have lengths")
         if self.longest > spans.MOST_WORDS:
             raise UserError(f"objective.longest is {self.longest}: a span has {spans.MOST_WORDS} words at most")
+        if self.longest and self.unit not in ("ngrams", "spans"):
+            raise UserError(f"objective.longest is {self.longest} with objective.unit={self.unit}: only ngrams and spans have lengths")
         if not spans.LEAST_P <= self.geometric < 1:
             told = f"the chance that a span ends after a word, from {spans.LEAST_P} on, such as 0.2"
             raise UserError(f"objective.geometric is {self.geometric}: it takes {told}")

@@ -31,8 +31,8 @@ def geometric(p: float, longest: int) -> tuple[int, ...]:
 
 
 def _thresholds(weights: list[Fraction]) -> tuple[int, ...]:
-    """The u32 bits from which on a length is more than 1, more than 2, ...: the cumulative shares of 2^32, in what u32 holds. () where it is
-    always 1."""
+    """The u32 bits from which on a length is more than 1, more than 2, ...: the cumulative shares of 2^32, in what u32 holds. () where
+    it is always 1."""
     whole = sum(weights)
     return tuple(min(round(part / whole * UINT32), UINT32 - 1) for part in list(accumulate(weights))[:-1])
 
