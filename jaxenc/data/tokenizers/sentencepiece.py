@@ -280,6 +280,8 @@ def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
     Its logarithm of the probability is its length: all others have none above 0. Raises UserError for what no word starts with.
     """
     for piece in more:
+        if piece in facts.hidden:
+            raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
         words = [word for word, _ in _splitter().pre_tokenize_str(_reading(facts).normalize_str(piece))]
         if words != [_spelled(piece)]:
             held = " ".join(words).replace(MARK, "")
