@@ -39,6 +39,7 @@ SYMBOLS = ("<eop>", ".", "(", ")", '"', "-", "–", "£", "€")  # ids 8 to 16;
 SENTENCES = 10_000_000  # trained on, drawn from all when there are more
 LONGEST = 4096  # characters trained on in one piece
 THREADS = 16  # the sums of a training are cut in so many: another number gives other last digits, the machine's cores do not
+RULES = {"Replace ``", "Replace ''", "NFKD", "StripAccents", "Lowercase", "Precompiled", "Replace  {2,}"}  # normalisers of the library
 OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"
 
 
@@ -176,8 +177,8 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         pieces = tuple((piece, float(score)) for piece, score in model.get("vocab", []))
         _layout(path, [piece for piece, _ in pieces])
         rules = data.get("normalizer") or {}
-        rules = {rule["type"]: rule for rule in rules.get("normalizers", [rules])}
-        if other := sorted(rules.keys() - {"Replace", "NFKD", "StripAccents", "Lowercase", "Precompiled"}):
+        rules = {_name(rule): rule for rule in rules.get("normalizers", [rules])}
+        if other := sorted(rules.keys() - RULES):
             raise Unsupported(f"{path}: reads texts by {', '.join(other)}; {OTHERS}")
         if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
             raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
@@ -187,6 +188,10 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         charsmap = base64.b64decode(rules.get("Precompiled", {}).get("precompiled_charsmap", ""))
         hidden = frozenset(entry["content"] for entry in added)
         return _build(path, Facts(pieces, hidden, charsmap, "Lowercase" in rules, "StripAccents" in rules))
+
+
+def _name(rule: Mapping) -> str:
+    return " ".join([rule["type"], *rule.get("pattern", {}).values()])
 
 
 def _layout(path: str | Path, pieces: Sequence[str]) -> Layout:
@@ -249,9 +254,10 @@ def _model(facts: Facts, unk: int) -> bytes:
     for index, (piece, score) in enumerate(facts.pieces):
         kind = kinds.UNKNOWN if index == unk else kinds.CONTROL if piece in facts.hidden else kinds.NORMAL
         model.pieces.add(piece=piece, score=score, type=kind)
-    trainer = model.trainer_spec
-    trainer.model_type, trainer.vocab_size, trainer.unk_id, trainer.unk_piece = trainer.UNIGRAM, len(facts.pieces), unk, facts.pieces[unk][0]
-    model.normalizer_spec.name, model.normalizer_spec.precompiled_charsmap = "nmt_nfkc", facts.charsmap
+    trainer, normalizer = model.trainer_spec, model.normalizer_spec
+    trainer.model_type, trainer.vocab_size = trainer.UNIGRAM, len(facts.pieces)
+    trainer.unk_id, trainer.unk_piece = unk, facts.pieces[unk][0]
+    normalizer.precompiled_charsmap = facts.charsmap
     return model.SerializeToString(deterministic=True)
 
 
