@@ -210,6 +210,16 @@ def test_a_file_of_older_transformers_is_the_same_tokenizer(tool, folder):
     assert load(folder).vocabulary == tool.vocabulary and load(folder).encode(NASTY) == tool.encode(NASTY)
 
 
+def test_a_model_that_was_cut_off_is_one_line(folder, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    content = (folder / "spiece.model").read_bytes()
+    for end in (1, 100, len(content) // 2, len(content) - 1):
+        (bare / "spiece.model").write_bytes(content[:end])
+        with pytest.raises(UserError, match="spiece.model: not a SentencePiece model; make the tokenizer again, or copy it again"):
+            load(bare)
+
+
 def test_damaged_files_are_one_line(folder, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()

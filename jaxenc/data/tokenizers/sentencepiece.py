@@ -228,7 +228,7 @@ def _library(facts: Facts, reading: Reading, pieces: Sequence[tuple[str, float]]
 
 
 def _config(facts: Facts, reading: Reading, layout: Layout) -> dict[str, object]:
-    """What transformers reads in tokenizer_config.json. Its class for XLNet drops accents always, so where they stay it gets the plain one."""
+    """What transformers reads in tokenizer_config.json. Its class for XLNet always drops accents: where they stay it is not named."""
     ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
     return {
         "tokenizer_class": layout.name if reading.strip_accents else "PreTrainedTokenizerFast",

@@ -3,13 +3,18 @@
 import dataclasses
 from pathlib import Path
 
-from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2 as proto
-
+from jaxenc.data.protobuf import fields, floating, message, pairs
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.errors import Unsupported, UserError
 
 NAME = "spiece.model"
+# Fields and values of google/sentencepiece:src/sentencepiece_model.proto
+PIECES, TRAINER, NORMALIZER = 1, 2, 3  # of a model
+PIECE, SCORE, KIND = 1, 2, 3  # of a piece
+NORMAL, UNKNOWN, CONTROL, UNUSED = 1, 2, 3, 5
+MODEL_TYPE, VOCAB_SIZE, SUFFIX, BYTE_FALLBACK, UNK_ID, UNK_PIECE = 3, 4, 24, 35, 40, 45  # of a trainer
+UNIGRAM = 1
+CHARSMAP, DUMMY_PREFIX, EXTRA_WHITESPACES, ESCAPE = 2, 3, 4, 5  # of a normaliser; the last three are on where they are not given
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,16 +35,21 @@ def parsed(path: str | Path, content: bytes) -> Facts:
     Raises UserError for bytes that are none, Unsupported for a model that is not unigram, or treats white space or bytes in another way.
     """
     try:
-        model = proto.ModelProto.FromString(content)
-    except DecodeError as error:
+        held = list(pairs(content))
+        trainer, normalizer = (fields(dict(held).get(part, b"")) for part in (TRAINER, NORMALIZER))
+        items = [fields(value) for field, value in held if field == PIECES]
+        pieces = tuple((item[PIECE].decode(), floating(item.get(SCORE, 0))) for item in items)
+        kinds = [item.get(KIND, NORMAL) for item in items]
+        if not items:
+            raise ValueError("no piece")
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path}: not a SentencePiece model; {AGAIN}") from error
-    trainer, normalizer, kinds = model.trainer_spec, model.normalizer_spec, proto.ModelProto.SentencePiece
-    if trainer.model_type != trainer.UNIGRAM or trainer.byte_fallback or trainer.treat_whitespace_as_suffix:
+    if trainer.get(MODEL_TYPE, UNIGRAM) != UNIGRAM or trainer.get(BYTE_FALLBACK) or trainer.get(SUFFIX):
         raise Unsupported(f"{path}: not a unigram model without byte fallback; other kinds come later")
-    if not (normalizer.add_dummy_prefix and normalizer.remove_extra_whitespaces and normalizer.escape_whitespaces):
+    if not all(normalizer.get(setting, 1) for setting in (DUMMY_PREFIX, EXTRA_WHITESPACES, ESCAPE)):
         raise Unsupported(f"{path}: add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces must be on; other kinds come later")
-    hidden = frozenset(piece.piece for piece in model.pieces if piece.type in (kinds.UNKNOWN, kinds.CONTROL, kinds.UNUSED))
-    return Facts(tuple((piece.piece, piece.score) for piece in model.pieces), hidden, normalizer.precompiled_charsmap)
+    hidden = frozenset(piece for (piece, _), kind in zip(pieces, kinds, strict=True) if kind in (UNKNOWN, CONTROL, UNUSED))
+    return Facts(pieces, hidden, normalizer.get(CHARSMAP, b""))
 
 
 def written(facts: Facts, unk: int) -> bytes:
@@ -48,12 +58,12 @@ def written(facts: Facts, unk: int) -> bytes:
     A piece that its trainer held apart, such as a full stop, is an ordinary one here: no longer piece holds it, so it is cut off all the
     same, and transformers would cut such pieces out of a text before its words are known.
     """
-    model, kinds = proto.ModelProto(), proto.ModelProto.SentencePiece
-    for index, (piece, score) in enumerate(facts.pieces):
-        kind = kinds.UNKNOWN if index == unk else kinds.CONTROL if piece in facts.hidden else kinds.NORMAL
-        model.pieces.add(piece=piece, score=score, type=kind)
-    trainer = model.trainer_spec
-    trainer.model_type, trainer.vocab_size = trainer.UNIGRAM, len(facts.pieces)
-    trainer.unk_id, trainer.unk_piece = unk, facts.pieces[unk][0]
-    model.normalizer_spec.precompiled_charsmap = facts.charsmap
-    return model.SerializeToString(deterministic=True)
+
+    def piece(index: int, name: str, score: float) -> bytes:
+        kind = UNKNOWN if index == unk else CONTROL if name in facts.hidden else NORMAL
+        return message([(PIECE, name.encode()), (SCORE, score), (KIND, kind)])
+
+    size, name = len(facts.pieces), facts.pieces[unk][0].encode()
+    trainer = message([(MODEL_TYPE, UNIGRAM), (VOCAB_SIZE, size), (UNK_ID, unk), (UNK_PIECE, name)])
+    pieces = [(PIECES, piece(index, *item)) for index, item in enumerate(facts.pieces)]
+    return message([*pieces, (TRAINER, trainer), (NORMALIZER, message([(CHARSMAP, facts.charsmap)]))])
