@@ -21,7 +21,7 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed, padded
 from jaxenc.layers.initializers import Initializer, glorot_uniform, leading_rows
 from jaxenc.layers.relative import Context, Pair, Sight, TwoStreamBlock, of_query, sinusoids
-from jaxenc.layers.stack import Stack, stack_flops
+from jaxenc.layers.stack import Stack
 from jaxenc.models.base import EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -198,4 +198,72 @@ class Xlnet(nn.Module):
 
     def forward_flops(self, length: int, memory: int = 0, predictions: int = 0) -> float:
         """FLOPs of its matrix products on one row, forward; the keys of distances, which all rows share, do not count."""
-        raise NotImplementedError
+        width, keys = self.config.width, memory + length
+        # Of every place: query, output, feed-forward layer, and content, distance and value with every key. Of every key: key, value.
+        place = 4.0 * width * (width + self.config.feed_forward) + 6.0 * keys * width
+        return self.config.layers * ((length + predictions) * place + keys * 4.0 * width * width)
+
+
+def _context(
+    config: XlnetConfig,
+    compute: jnp.dtype,
+    types: Array,
+    direction: Array | None,
+    memory: Memory | None,
+    content_sees: Array,
+    query: Query | None,
+    noise: Keys | None,
+) -> Context:
+    """What all layers read; arguments as `Xlnet`'s."""
+    length, before = types.shape[1], 0 if memory is None else memory.states.shape[2]
+    real, labels = True, jnp.pad(types, ((0, 0), (before, 0)))
+    if memory is not None:
+        real = (jnp.arange(before + length) >= before - memory.filled[:, None])[:, None]
+    table = sinusoids(before + length, length, config.width, config.clamp, direction is not None).astype(compute)
+    # One mask for all rows, as in Transformer-XL: with one for each row the keys of distances would have to be computed for each.
+    shared = noise and dataclasses.replace(noise, rows=jnp.arange(len(table), dtype=jnp.uint32))
+    table = dropout(table, config.dropout, shared, "distances")
+    sight = lambda sees, own, at: Sight(sees & real, own[:, :, None] != labels[:, None], at)
+    answers = None
+    if query is not None:
+        answers = sight(query.sees, jnp.take_along_axis(types, query.at, axis=1), query.at)
+    return Context(table, None if direction is None else direction < 0, sight(content_sees, types, None), answers)
+
+
+@dataclasses.dataclass(frozen=True)
+class XlnetEncoder:
+    """The content stream as `base.Encoder`: without memory, forward, every place with every visible one and itself."""
+
+    config: XlnetConfig
+    execution: Execution
+
+    @property
+    def width(self) -> int:
+        """Of the hidden states."""
+        return self.config.width
+
+    @property
+    def table_width(self) -> int:
+        """Of the token table."""
+        return self.config.width
+
+    @property
+    def module(self) -> Xlnet:
+        """The network with both streams, of the same parameters."""
+        return Xlnet(self.config, self.execution)
+
+    def apply(
+        self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+    ) -> Array:
+        """As `base.Encoder`; positions are not read: the model knows distances only."""
+        sees = visible.pairs(tokens.shape[1]) | jnp.eye(tokens.shape[1], dtype=bool)
+        return self.module.apply(variables, tokens, types, None, None, sees, None, noise, all_layers).content
+
+    def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
+        """As `base.Encoder`."""
+        sees = jax.ShapeDtypeStruct((*tokens.shape, tokens.shape[1]), jnp.bool_)
+        return self.module.lazy_init(key, tokens, types, None, None, sees, None, noise)
+
+    def forward_flops(self, length: int) -> float:
+        """As `base.Encoder`."""
+        return self.module.forward_flops(length)
