@@ -130,7 +130,7 @@ def attend(
 
 
 def _position(q: Array, r: Array, sight: Sight, keys: int) -> Array:
-    """q · the key of the distance, [batch, heads, queries, keys] in the compute dtype: it is twice as wide before it is cut to the keys."""
+    """q · the key of the distance, [batch, heads, queries, keys] in the compute dtype, as it is twice as wide before the cut."""
     scores = jnp.einsum("bqhd,rhd->bhqr", q, r[0]) if len(r) == 1 else jnp.einsum("bqhd,brhd->bhqr", q, r)
     if sight.at is None:
         return shift(scores, keys)

@@ -91,11 +91,15 @@ class XlnetConfig(EncoderConfig):
         """0, 1, 2 ... at every place of every row, i32 [batch, length]; the model reads distances only."""
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
+    def visible(self, segments: Array) -> Visible:
+        """By keys: texts to be classified are padded on the left, those with answers on the right."""
+        return Visible.by_keys(segments)
+
     def encoder(self, heads: Collection[str], execution: Execution) -> "XlnetEncoder":
         """The content stream alone, without memory. Raises UserError for a head that XLNet does not have."""
         for name in heads:
             if name not in HEADS:
-                raise UserError(f"{name} is no head of XLNet: it takes {', '.join(HEADS)}")
+                raise UserError(f"{name} is no head of XLNet: use {', '.join(HEADS)}")
         return XlnetEncoder(self, execution)
 
     @property
