@@ -139,8 +139,8 @@ def attend(
 ) -> Array:
     """softmax of the three products over sqrt(d), times v, with dropout on the weights (zihangdai/xlnet modeling.py, rel_attn_core).
 
-    q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The
-    result is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees nothing has the mean of all values.
+    q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The result
+    is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees nothing has the mean of all values.
     """
     content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k).astype(jnp.float32)
     position = _position(q + terms.position, r, sight, k.shape[1]).astype(jnp.float32)

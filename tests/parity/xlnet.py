@@ -164,12 +164,17 @@ ATTENTION = {
     **{letter: f"{name}/kernel" for letter, name in zip("qkvro", ("query", "key", "value", "relative", "output"), strict=True)},
     **{"r_w_bias": "content_bias", "r_r_bias": "position_bias", "r_s_bias": "segment_bias", "seg_embed": "segment/table"},
 }
+OUTSIDE = {
+    "transformer.word_embedding.weight": "embeddings/token/table",
+    "transformer.mask_emb": "embeddings/mask",
+    "lm_loss.bias": "lm/bias",
+}
 NORM = {"weight": "scale", "bias": "bias"}
 
 
 def _ours(name: str) -> str:
     if not name.startswith("transformer.layer."):
-        return {"transformer.word_embedding.weight": "embeddings/token/table", "transformer.mask_emb": "embeddings/mask"}.get(name, "lm/bias")
+        return OUTSIDE[name]
     _, _, number, part, *rest = name.split(".")
     where = f"encoder/layer_{int(number):02d}/{'attention' if part == 'rel_attn' else 'feed_forward'}"
     if rest[0] == "layer_norm":
