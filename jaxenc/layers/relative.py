@@ -99,24 +99,36 @@ def _windows_backward(size: int, kept: tuple[Array, int], slope: Array) -> tuple
 windows.defvjp(_windows_forward, _windows_backward)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
-def softmax(scores: Array, dtype: jnp.dtype) -> Array:
-    """Over the last axis of float32 scores, computed in float32, then rounded to `dtype`, and so kept for the backward pass: with scores
-    of length squared, what is read and written again is what costs."""
-    return jax.nn.softmax(scores, axis=-1).astype(dtype)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def weigh(content: Array, position: Array, segment: Array, sight: Sight, scale: float) -> Array:
+    """softmax((content + position + segment where the key is of another segment) · scale) over the keys that are seen.
+
+    content, position and the result: [batch, heads, queries, keys]; segment: [batch, heads, queries]; all in the compute dtype, the sum
+    and the softmax in float32. The weights are kept for the backward pass as they are given, and its gradient of the scores is rounded
+    once, before all that reads it: with arrays of length squared, reading and writing is what costs.
+    """
+    dtype = content.dtype
+    content, position, segment = (x.astype(jnp.float32) for x in (content, position, segment[..., None]))
+    scores = (content + position + jnp.where(sight.other[:, None], segment, 0)) * scale
+    return jax.nn.softmax(jnp.where(sight.sees[:, None], scores, HIDDEN), axis=-1).astype(dtype)
 
 
-def _softmax_forward(scores: Array, dtype: jnp.dtype) -> tuple[Array, Array]:
-    weights = softmax(scores, dtype)
-    return weights, weights
+def _weigh_forward(content: Array, position: Array, segment: Array, sight: Sight, scale: float) -> tuple[Array, tuple[Array, Sight]]:
+    weights = weigh(content, position, segment, sight, scale)
+    return weights, (weights, sight)
 
 
-def _softmax_backward(dtype: jnp.dtype, weights: Array, slope: Array) -> tuple[Array]:
-    weights, slope = weights.astype(jnp.float32), slope.astype(jnp.float32)
-    return (weights * (slope - jnp.sum(weights * slope, axis=-1, keepdims=True)),)
+def _weigh_backward(scale: float, kept: tuple[Array, Sight], slope: Array) -> tuple[Array, Array, Array, None]:
+    weights, sight = kept
+    w, slope = weights.astype(jnp.float32), slope.astype(jnp.float32)
+    scores = w * (slope - jnp.sum(w * slope, axis=-1, keepdims=True)) * scale
+    # The barrier keeps the compiler from writing the wider float32 array too, for the sum alone.
+    scores = jax.lax.optimization_barrier(jnp.where(sight.sees[:, None], scores, 0).astype(weights.dtype))
+    segment = jnp.sum(jnp.where(sight.other[:, None], scores, 0), axis=-1, dtype=jnp.float32)
+    return scores, scores, segment.astype(weights.dtype), None
 
 
-softmax.defvjp(_softmax_forward, _softmax_backward)
+weigh.defvjp(_weigh_forward, _weigh_backward)
 
 
 @jax.tree_util.register_dataclass
@@ -139,12 +151,11 @@ def attend(
     q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The result
     is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees nothing has the mean of all values.
     """
-    content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k).astype(jnp.float32)
-    position = _position(q + terms.position, r, sight, k.shape[1]).astype(jnp.float32)
+    content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
+    position = _position(q + terms.position, r, sight, k.shape[1])
     # What both labels share moves all scores of a query alike, which a softmax does not see: their difference is the whole term.
-    other = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0]).astype(jnp.float32)
-    scores = content + position + jnp.where(sight.other[:, None], other[..., None], 0)
-    weights = softmax(jnp.where(sight.sees[:, None], scores * q.shape[-1] ** -0.5, HIDDEN), q.dtype)
+    segment = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
+    weights = weigh(content, position, segment, sight, q.shape[-1] ** -0.5)
     return jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)
 
 
