@@ -184,7 +184,7 @@ class RelativeAttention(nn.Module):
         r, terms = self._distances(context), self._terms()
         output, norm = self._kernel("output", ("heads", "embed")), LayerNorm(spec.norm_epsilon, self.execution, name="norm")
 
-        def one(x: Array, q: Array, sight: Sight, noise: Keys | None) -> Array:
+        def one(x: Array, q: Array, k: Array, v: Array, sight: Sight, noise: Keys | None) -> Array:
             rule = functools.partial(attend, rate=spec.attention_dropout)
             if self.execution.remat == "attention":
                 # The scores grow with length squared and are cheap to compute again.
@@ -192,8 +192,12 @@ class RelativeAttention(nn.Module):
             mixed = rule(q, k, v, r, terms, sight, noise=noise, layer=layer).reshape(x.shape)
             return norm(x + dropout(mixed @ output, spec.dropout, noise, "attention_output", layer))
 
-        content = one(content, q, context.content, noise)
-        return content, None if query is None else one(query, query_q, context.query, of_query(noise))
+        content = one(content, q, k, v, context.content, noise)
+        if query is None:
+            return content, None
+        # Apart to the compiler: else it makes one product of both streams' scores, and copies them apart again.
+        k, v = jax.lax.optimization_barrier((k, v))
+        return content, one(query, query_q, k, v, context.query, of_query(noise))
 
     def _project(self, content: Array, query: Array | None, memory: Array | None) -> tuple[Array, Array, Array, Array | None]:
         """q, k and v of the content, k and v of the memory before them, and q of the query stream."""
