@@ -12,6 +12,7 @@ from jaxenc.layers.attend import HIDDEN
 from jaxenc.layers.dropout import dropout
 from jaxenc.rng import Keys
 
+
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Sight:
