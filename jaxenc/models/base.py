@@ -4,6 +4,7 @@ import abc
 from collections.abc import Collection
 from typing import ClassVar, Protocol, Self
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -54,8 +55,11 @@ class EncoderConfig(ModelConfig):
     """A model that gives every token of a row a vector, on which heads sit (`layers/heads.py`).
 
     activation, norm_epsilon, init, init_scale: of its layers, and of the heads. dropout: on the embeddings, on what each sublayer adds and
-    on what a classifier reads. Raises UserError when a number does not fit.
+    on what the heads `dropped_out` read, as BertForSequenceClassification and BertForTokenClassification of transformers.
+    Raises UserError when a number does not fit.
     """
+
+    dropped_out: ClassVar[tuple[str, ...]] = ("classifier", "tags")
 
     activation: str
     norm_epsilon: float
@@ -79,6 +83,10 @@ class EncoderConfig(ModelConfig):
     def initializer(self) -> Initializer:
         """What kernels and tables start from."""
         return initializers.BY_NAME[self.init](self.init_scale)
+
+    def visible(self, segments: Array) -> Visible:
+        """What rows of one text each see in training, segments i32 [batch, length], 0 = padding: by lengths, for padding at the end."""
+        return Visible.by_lengths(jnp.sum(segments > 0, axis=1))
 
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
