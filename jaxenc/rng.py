@@ -20,6 +20,10 @@ SITES = {
     "attention_weights": 17,
     "attention_output": 18,
     "feed_forward_output": 19,
+    "feed_forward_inner": 20,
+    "distances": 21,
+    "final": 22,
+    "query": 23,
     "encoder": 32,
     "mlm": 33,
     "pooler": 34,
@@ -32,6 +36,8 @@ SITES = {
     "rtd": 41,
     "replaced_mlm": 42,
     "copy": 43,
+    "lm": 44,
+    "summary": 45,
 }
 
 

@@ -38,3 +38,9 @@ def published_roberta(size: int) -> Vocabulary:
     madeupword0002) and <mask> last (dict.txt of fairseq's roberta.base, to which tasks/masked_lm.py adds <mask>)."""
     reserved = (0, 1, 2, 3, *range(max(4, size - 4), size))
     return Vocabulary(size, pad=1, unk=3, cls=0, sep=2, mask=size - 1, reserved=reserved, fingerprint="")
+
+
+def published_xlnet(size: int) -> Vocabulary:
+    """The layout of XLNet's vocabulary at `size` ids: <unk> 0, <s> 1, </s> 2, <cls> 3, <sep> 4, <pad> 5, <mask> 6, <eod> 7, <eop> 8, then
+    text (data_utils.py of zihangdai/xlnet)."""
+    return Vocabulary(size, pad=5, unk=0, cls=3, sep=4, mask=6, reserved=tuple(range(min(9, size))), fingerprint="")

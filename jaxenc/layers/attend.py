@@ -46,6 +46,18 @@ class Visible:
         """`bias` [batch, heads, length, length] is added to the scaled scores; a large negative number hides a key."""
         return Visible(bias=bias)
 
+    def pairs(self, length: int) -> Array:
+        """bool [batch, length or 1, length], whether each query sees each key; 1 where all queries see the same.
+
+        Raises ValueError for a bias, which has no yes or no.
+        """
+        if self.bias is not None:
+            raise ValueError("a bias says how much a query sees of a key, not whether")
+        if self.segments is not None:
+            return self.segments[:, :, None] == self.segments[:, None, :]
+        seen = jnp.arange(length) < self.lengths[:, None] if self.keys is None else self.keys != 0
+        return seen[:, None]
+
 
 def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float) -> str:
     """The backend, `xla` or `cudnn`, for the choice `auto`, `xla` or `cudnn` on a platform (`cpu`, `gpu`, `tpu`).
@@ -90,13 +102,7 @@ def _hide(scores: Array, visible: Visible) -> Array:
     """Scores f32 [batch, heads, query, key] with the unseen keys at HIDDEN."""
     if visible.bias is not None:
         return scores + visible.bias.astype(scores.dtype)
-    if visible.segments is not None:
-        seen = visible.segments[:, None, :, None] == visible.segments[:, None, None, :]
-    elif visible.keys is not None:
-        seen = (visible.keys != 0)[:, None, None, :]
-    else:
-        seen = (jnp.arange(scores.shape[-1]) < visible.lengths[:, None])[:, None, None, :]
-    return jnp.where(seen, scores, HIDDEN)
+    return jnp.where(visible.pairs(scores.shape[-1])[:, None], scores, HIDDEN)
 
 
 def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array:

@@ -1,4 +1,4 @@
-"""A matrix product with a bias."""
+"""Matrix products, with and without a bias."""
 
 from flax import linen as nn
 from jax import Array
@@ -33,3 +33,19 @@ class Dense(nn.Module):
         """[..., in] to [..., features] in the compute dtype."""
         kernel, bias = self.weights(x.shape[-1])
         return x.astype(kernel.dtype) @ kernel + bias
+
+
+class Kernel(nn.Module):
+    """The kernel of a product without a bias. names: its logical axes."""
+
+    features: int
+    names: tuple[str | None, str | None]
+    init_kernel: Initializer
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, inputs: int) -> Array:
+        """[inputs, features] in the compute dtype."""
+        policy = self.execution.policy
+        start = nn.with_logical_partitioning(self.init_kernel, self.names)
+        return self.param("kernel", start, (inputs, self.features), policy.params).astype(policy.compute)

@@ -1,4 +1,4 @@
-"""What sits on an encoder: the pooler, the masked-token head, the replaced-token head and a classifier."""
+"""What sits on an encoder: pooler and summary, the heads that predict tokens, the replaced-token head and a classifier."""
 
 import jax.numpy as jnp
 from flax import linen as nn
@@ -11,6 +11,7 @@ from jaxenc.layers.dense import Dense
 from jaxenc.layers.initializers import Initializer
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.product import wide_product
+from jaxenc.precision import Policy
 
 # The logit of a row that only pads the table: finite, so that no loss or gradient meets infinity minus infinity.
 NEVER = -1e30
@@ -30,6 +31,46 @@ class Pooler(nn.Module):
         """[batch, length, width] to [batch, width] in the compute dtype."""
         pooled = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden[:, 0])
         return activate(self.activation, pooled)
+
+
+class Summary(nn.Module):
+    """tanh(dense(hidden of the last token)): XLNet's vector of a text (zihangdai/xlnet modeling.py, summarize_sequence, `last`)."""
+
+    width: int
+    init_kernel: Initializer
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, hidden: Array, segments: Array) -> Array:
+        """[batch, length, width] to [batch, width] in the compute dtype. segments: i32 [batch, length], 0 = padding.
+
+        The last token is the last that is not padding: the last place of texts padded on the left, as published.
+        """
+        length = segments.shape[1]
+        last = jnp.max(jnp.where(segments > 0, jnp.arange(length), 0), axis=1)
+        token = jnp.take_along_axis(hidden, last[:, None, None], axis=1)[:, 0]
+        return activate("tanh", Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(token))
+
+
+def _tied(hidden: Array, table: Array, bias: Array, vocab_size: int, policy: Policy) -> Array:
+    """hidden · tableᵀ + bias in the logits dtype, NEVER for the rows of the table that are padding."""
+    logits = wide_product("...w,vw->...v", hidden, table.astype(policy.compute)).astype(policy.logits)
+    return jnp.where(jnp.arange(len(table)) < vocab_size, logits + bias, NEVER)
+
+
+class LmHead(nn.Module):
+    """The product with the token table and a bias, and nothing else (zihangdai/xlnet modeling.py, lm_loss). The table is the encoder's
+    own and is passed in, as for `MlmHead`."""
+
+    vocab_size: int
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, hidden: Array, table: Array) -> Array:
+        """hidden [..., width] and table [padded, width] to logits [..., padded] in the logits dtype (float32)."""
+        policy = self.execution.policy
+        bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
+        return _tied(hidden.astype(policy.compute), table, bias, self.vocab_size, policy)
 
 
 class MlmHead(nn.Module):
@@ -52,8 +93,7 @@ class MlmHead(nn.Module):
         hidden = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden)
         hidden = LayerNorm(self.norm_epsilon, self.execution, name="norm")(activate(self.activation, hidden))
         bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
-        logits = wide_product("...w,vw->...v", hidden, table.astype(policy.compute)).astype(policy.logits)
-        return jnp.where(jnp.arange(len(table)) < self.vocab_size, logits + bias, NEVER)
+        return _tied(hidden, table, bias, self.vocab_size, policy)
 
 
 class Classifier(nn.Module):

@@ -6,9 +6,9 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import Block, BlockSpec
 from jaxenc.rng import Keys
+from jaxenc.tree import Tree
 
 
 def layer_name(number: int) -> str:
@@ -20,41 +20,49 @@ class Stack(nn.Module):
     """`layers` blocks whose parameters are stored layer by layer.
 
     They are unrolled, which runs faster, or, with `execution.scan`, stacked inside the step and scanned, which compiles faster. The
-    parameter tree and the dropout masks are the same either way.
+    parameter tree and the dropout masks are the same either way. block: the kind of layer, a module of (spec, execution).
     """
 
     spec: BlockSpec
     layers: int
     execution: Execution
+    block: type[nn.Module] = Block
 
     @nn.compact
-    def __call__(self, x: Array, visible: Visible, noise: Keys | None, all_layers: bool = False) -> Array:
-        """[batch, length, width] to the last layer's output in the compute dtype.
+    def __call__(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool = False, own: Tree | None = None) -> Tree:
+        """The last layer's output for what enters the first, [batch, length, width] or what else the blocks pass on.
 
-        all_layers: x and every layer's output instead, [layers + 1, batch, length, width].
+        context: what every layer reads beside it (`Visible` for `Block`); own: what each reads of its own, stacked on a first axis.
+        all_layers: what enters and every layer's output instead, [layers + 1, batch, length, width].
         """
         if self.execution.scan and not self.is_initializing():
-            return self._scan(x, visible, noise, all_layers)
-        block = nn.remat(Block) if self.execution.remat == "block" else Block
-        states = [x]
+            return self._scan(state, context, noise, all_layers, own)
+        block = nn.remat(self.block) if self.execution.remat == "block" else self.block
+        states = [state]
         for layer in range(self.layers):
-            states.append(block(self.spec, self.execution, name=layer_name(layer))(states[-1], visible, noise, layer))
-        return jnp.stack(states) if all_layers else states[-1]
+            given = () if own is None else (jax.tree.map(lambda leaf, layer=layer: leaf[layer], own),)
+            states.append(block(self.spec, self.execution, name=layer_name(layer))(states[-1], context, noise, layer, *given))
+        return _stacked(states) if all_layers else states[-1]
 
-    def _scan(self, x: Array, visible: Visible, noise: Keys | None, all_layers: bool) -> Array:
-        block = Block(self.spec, self.execution, parent=None)
+    def _scan(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, own: Tree | None) -> Tree:
+        block = self.block(self.spec, self.execution, parent=None)
 
-        def body(state: Array, one: tuple[dict, Array]) -> tuple[Array, Array | None]:
-            params, layer = one
-            state = block.apply({"params": params}, state, visible, noise, layer)
+        def body(state: Tree, one: tuple) -> tuple[Tree, Tree]:
+            params, layer, *given = one
+            state = block.apply({"params": params}, state, context, noise, layer, *given)
             return state, state if all_layers else None
 
         if self.execution.remat == "block":
             body = jax.checkpoint(body, prevent_cse=False)
         stored = self.variables["params"]
-        params = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(stored[layer_name(layer)] for layer in range(self.layers)))
-        last, states = jax.lax.scan(body, x, (params, jnp.arange(self.layers, dtype=jnp.uint32)))
-        return jnp.concatenate([x[None], states]) if all_layers else last
+        params = _stacked([stored[layer_name(layer)] for layer in range(self.layers)])
+        each = (params, jnp.arange(self.layers, dtype=jnp.uint32), *(() if own is None else (own,)))
+        last, states = jax.lax.scan(body, state, each)
+        return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), state, states) if all_layers else last
+
+
+def _stacked(trees: list[Tree]) -> Tree:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
 def stack_flops(spec: BlockSpec, layers: int, length: int) -> float:

@@ -2,5 +2,6 @@
 
 from jaxenc.models.bert import BertConfig
 from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.xlnet import XlnetConfig
 
-MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig)}
+MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig)}

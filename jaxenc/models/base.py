@@ -4,6 +4,7 @@ import abc
 from collections.abc import Collection
 from typing import ClassVar, Protocol, Self
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -56,6 +57,10 @@ class EncoderConfig(ModelConfig):
     activation: str
     norm_epsilon: float
     initializer: Initializer
+
+    def visible(self, segments: Array) -> Visible:
+        """What rows of one text each see in training, segments i32 [batch, length], 0 = padding: by lengths, for padding at the end."""
+        return Visible.by_lengths(jnp.sum(segments > 0, axis=1))
 
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":

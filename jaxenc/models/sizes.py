@@ -1,10 +1,11 @@
 """Published sizes (google-research/bert README.md; Turc et al. 2019 for the 24 small models; Liu et al. 2019 for RoBERTa; Clark et al.
-2020 for ELECTRA)."""
+2020 for ELECTRA; Yang et al. 2019 for XLNet)."""
 
 import dataclasses
 
 from jaxenc.models.bert import BertConfig
 from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.xlnet import XlnetConfig
 
 # name: (layers, width)
 BERT = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512), "base": (12, 768), "large": (24, 1024)}
@@ -13,6 +14,8 @@ ROBERTA = {"base": (12, 768), "large": (24, 1024)}
 
 # name: (layers, width, width of the tables, width of the generator)
 ELECTRA = {"small": (12, 256, 128, 64), "base": (12, 768, 768, 256), "large": (24, 1024, 1024, 256)}
+
+XLNET = {"base": (12, 768), "large": (24, 1024)}
 
 BERT_SMALL = tuple((layers, width) for layers in (2, 4, 6, 8, 10, 12) for width in (128, 256, 512, 768))
 
@@ -49,3 +52,8 @@ def electra(layers: int, width: int, embedding: int, generator_width: int) -> El
         generator_heads=generator_width // 64,
         generator_feed_forward=4 * generator_width,
     )
+
+
+def xlnet(layers: int, width: int) -> XlnetConfig:
+    """A cased XLNet of zihangdai/xlnet (README.md) with heads of 64 and an inner width of 4 · `width`."""
+    return XlnetConfig(layers=layers, width=width, heads=width // 64, feed_forward=4 * width)

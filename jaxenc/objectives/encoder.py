@@ -1,7 +1,7 @@
 """An encoder with heads on it, as objectives use them: their parameters, the hidden states, and what each head says of them.
 
-Heads go by their names in the parameter tree: `pooler`, `mlm`, `rtd`, and the classifiers `next_sentence`, `classifier`, `tags`,
-`spans`.
+Heads go by their names in the parameter tree: `pooler` or XLNet's `summary`, `mlm` or XLNet's `lm`, `rtd`, and the classifiers
+`next_sentence`, `classifier`, `tags`, `spans`.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,17 +14,20 @@ from jaxenc import rng
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import padded
-from jaxenc.layers.heads import Classifier, MlmHead, Pooler, RtdHead
+from jaxenc.layers.heads import Classifier, LmHead, MlmHead, Pooler, RtdHead, Summary
 from jaxenc.models.base import Encoder
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
 # What BERT has; `HeadsConfig` documents the others.
 POOLER = "tanh"
-Heads = Mapping[str, Pooler | MlmHead | RtdHead | Classifier]
+Heads = Mapping[str, Pooler | Summary | MlmHead | LmHead | RtdHead | Classifier]
 
-# Classifiers of a whole text read the pooler's vector; the others read the hidden state of every token.
+# The vector of a whole text; each family has one of the two. Its classifiers read it; the others read the hidden state of every token.
+POOLED = ("pooler", "summary")
 ON_POOLED = ("next_sentence", "classifier")
+# Heads that give a logit for every token of the vocabulary.
+TIED = ("mlm", "lm")
 # As transformers' BertForSequenceClassification and BertForTokenClassification drop out what the head reads; the others do not.
 DROPPED_OUT = ("classifier", "tags")
 
@@ -36,6 +39,10 @@ def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activ
     for name in names:
         if name == "pooler":
             out[name] = Pooler(encoder.width, pooler_activation, init, execution)
+        elif name == "summary":
+            out[name] = Summary(encoder.width, init, execution)
+        elif name == "lm":
+            out[name] = LmHead(model.vocab_size, execution)
         elif name == "mlm":
             out[name] = MlmHead(model.vocab_size, encoder.table_width, model.activation, model.norm_epsilon, init, execution)
         elif name == "rtd":
@@ -55,15 +62,20 @@ def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> T
     params = dict(encoder.lazy_init(rng.part(key, site), row, row, row, lengths, None)["params"])
     hidden = jax.ShapeDtypeStruct((1, 1, encoder.width), encoder.execution.policy.compute)
     table = jax.ShapeDtypeStruct((padded(config.vocab_size), encoder.table_width), jnp.float32)
+    segments = jax.ShapeDtypeStruct((1, 1), jnp.int32)
+    beside = {"mlm": (table,), "lm": (table,), "summary": (segments,)}
     for name, head in heads.items():
-        inputs = (hidden, table) if isinstance(head, MlmHead) else (hidden,)
+        inputs = (hidden, *beside.get(name, ()))
         params[name] = head.lazy_init(rng.part(key, name), *inputs)["params"]
     return params
 
 
 def hidden(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
-    """The last layer, [batch, length, width] in the compute dtype, of rows whose padding is at their end; noise: None without dropout."""
-    visible = Visible.by_lengths(jnp.sum(example["segments"] > 0, axis=1))
+    """The last layer, [batch, length, width] in the compute dtype; noise: None without dropout.
+
+    The padding of a row is at its end, or anywhere where the model's attention does not go by lengths (`EncoderConfig.visible`).
+    """
+    visible = encoder.config.visible(example["segments"])
     return encoder.apply({"params": params}, example["tokens"], example["types"], example["positions"], visible, noise)
 
 
@@ -71,28 +83,31 @@ def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, 
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
     inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
-    given = {"hidden": states, **pool_and_classify(heads, params, states[-1], None, 0.0)}
-    if "mlm" in heads:
-        given["mlm"] = mlm_logits(heads["mlm"], params, states[-1])[..., : encoder.config.vocab_size]
+    given = {"hidden": states, **pool_and_classify(heads, params, states[-1], example["segments"], None, 0.0)}
+    for name in TIED:
+        if name in heads:
+            given[name] = tied_logits(name, heads[name], params, states[-1])[..., : encoder.config.vocab_size]
     return {name: value.astype(jnp.float32) for name, value in given.items()}
 
 
-def pool_and_classify(heads: Heads, params: Tree, hidden: Array, noise: Keys | None, rate: float) -> dict[str, Array]:
-    """{`pooled`: [batch, width], and under its name the logits of each head but `mlm`} from the last layer [batch, length, width].
+def pool_and_classify(heads: Heads, params: Tree, hidden: Array, segments: Array, noise: Keys | None, rate: float) -> dict[str, Array]:
+    """{`pooled`: [batch, width], and under its name the logits of each head but those of TIED} from the last layer [batch, length, width].
 
-    rate: of the dropout on what classifiers read, where `noise` is given.
+    segments: i32 [batch, length], 0 = padding. rate: of the dropout on what classifiers read, where `noise` is given.
     """
     given: dict[str, Array] = {}
-    if "pooler" in heads:
-        given["pooled"] = heads["pooler"].apply({"params": params["pooler"]}, hidden)
+    for name in POOLED:
+        if name in heads:
+            inputs = (hidden, segments) if name == "summary" else (hidden,)
+            given["pooled"] = heads[name].apply({"params": params[name]}, *inputs)
     for name, head in heads.items():
-        if name not in ("pooler", "mlm"):
+        if name not in (*POOLED, *TIED):
             features = given["pooled"] if name in ON_POOLED else hidden
             features = dropout(features, rate, noise, name) if name in DROPPED_OUT else features
             given[name] = head.apply({"params": params[name]}, features)
     return given
 
 
-def mlm_logits(head: MlmHead, params: Tree, hidden: Array) -> Array:
-    """float32 [..., padded vocabulary] for hidden states [..., width]; the head is tied to the token table."""
-    return head.apply({"params": params["mlm"]}, hidden, params["embeddings"]["token"]["table"])
+def tied_logits(name: str, head: MlmHead | LmHead, params: Tree, hidden: Array) -> Array:
+    """float32 [..., padded vocabulary] for hidden states [..., width]; the head `name`, of TIED, is tied to the token table."""
+    return head.apply({"params": params[name]}, hidden, params["embeddings"]["token"]["table"])

@@ -19,7 +19,7 @@ from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-NAMES = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
+NAMES = ("pooler", "summary", "mlm", "lm", "next_sentence", "rtd", "classifier", "tags", "spans")
 
 # The batch fields that hold what a head should have said. The other heads have no loss here.
 LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")}
@@ -27,8 +27,8 @@ LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")
 
 @dataclasses.dataclass(frozen=True)
 class HeadsConfig(ObjectiveConfig[EncoderConfig]):
-    """heads: any of NAMES. `classifier` and `next_sentence` read the pooler's vector and need `pooler`; RoBERTa's classification head
-    (dense, tanh, out_proj on the first token) is `pooler` and `classifier`.
+    """heads: any of NAMES. `classifier` and `next_sentence` read a text's vector and need `pooler`, or `summary`, which XLNet has in its
+    place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and `classifier`.
 
     labels: the names of the classes, for `classifier` and `tags`. pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of
     the classification head that transformers gives ELECTRA (dense, GELU, out_proj); google-research/electra has no such layer.
@@ -45,8 +45,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         for name in self.heads:
             if name not in NAMES:
                 raise UserError(f"objective.heads holds {name!r}: it takes {', '.join(NAMES)}")
-            if name in encoders.ON_POOLED and "pooler" not in self.heads:
-                raise UserError(f"objective.heads holds {name} without pooler, whose vector it reads: add pooler")
+            if name in encoders.ON_POOLED and not set(encoders.POOLED) & set(self.heads):
+                raise UserError(f"objective.heads holds {name} without pooler, or XLNet's summary, whose vector it reads: add it")
         if len(set(self.heads)) < len(self.heads):
             raise UserError(f"objective.heads is {', '.join(self.heads)}: name each head once")
         if len(set(self.labels)) < len(self.labels):
@@ -100,8 +100,8 @@ class Heads(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         noise = keys if train else None
         hidden = encoders.hidden(self.encoder, params, example, noise)
-        trained = {name: head for name, head in self.heads.items() if name == "pooler" or name in self.coef}
-        given = encoders.pool_and_classify(trained, params, hidden, noise, self.encoder.config.dropout)
+        trained = {name: head for name, head in self.heads.items() if name in encoders.POOLED or name in self.coef}
+        given = encoders.pool_and_classify(trained, params, hidden, example["segments"], noise, self.encoder.config.dropout)
         terms, metrics = {}, {}
         for name in self.coef:
             counted = _counted(name, example)
@@ -115,7 +115,7 @@ class Heads(Objective):
 
     def flops(self, length: int) -> float:
         width = self.encoder.width
-        heads = 2.0 * width * width if "pooler" in self.heads else 0.0
+        heads = 2.0 * width * width * sum(name in self.heads for name in encoders.POOLED)
         heads += sum(2.0 * width * self.heads[name].classes * (1 if name in encoders.ON_POOLED else length) for name in self.coef)
         return 3 * (self.encoder.forward_flops(length) + heads)
 

@@ -170,7 +170,7 @@ class Mlm(Objective):
     def logits(self, params: Tree, hidden: Array, at: Array) -> Array:
         """float32 [batch, predictions, padded vocabulary] at the positions `at`, i32 [batch, predictions]."""
         chosen = jnp.take_along_axis(hidden, at[..., None], axis=1)
-        return encoders.mlm_logits(self.head, params, chosen)
+        return encoders.tied_logits("mlm", self.head, params, chosen)
 
     def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
