@@ -80,9 +80,9 @@ class Objective(abc.ABC):
 
         example: tokens, types, positions, segments, i32 [batch, length]. No query sees a key whose segment is 0, wherever it stands.
         `hidden` [layers + 1, batch, length, width]: the embedding output, then every layer. And what the heads there are give: `pooled`
-        [batch, width], `mlm` or `lm` [batch, length, vocab_size] (no padding rows), `next_sentence` [batch, 2], `classifier`
-        [batch, labels], `tags` [batch, length, labels], `spans` [batch, length, 2] (start, end), `rtd` [batch, length] (above 0: replaced), `replaced_mlm`
-        [batch, length, vocab_size], `copy` [batch, length] (above 0: the original is likelier the token itself).
+        [batch, width], `mlm` and `lm` [batch, length, vocab_size] (no padding rows), `next_sentence` [batch, 2], `classifier`
+        [batch, labels], `tags` [batch, length, labels], `spans` [batch, length, 2] (start, end), `rtd` [batch, length] (above 0:
+        replaced), `replaced_mlm` [batch, length, vocab_size], `copy` [batch, length] (above 0: the original is likelier the token itself).
         """
 
     @abc.abstractmethod

@@ -19,7 +19,7 @@ from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-NAMES = ("pooler", "summary", "mlm", "lm", "next_sentence", "rtd", "classifier", "tags", "spans")
+NAMES = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "lm", "summary")
 
 # The batch fields that hold what a head should have said. The other heads have no loss here.
 LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")}
