@@ -80,10 +80,8 @@ def halves(p: Permutation, row: Mapping[str, np.ndarray], drawn: Mapping[str, np
     """(first place, budget, the half as read, its draws) of each half."""
     second = p.predictions // 2
     first = p.predictions - second
-    for start, some, slots, budget in (
-        (0, slice(p.reuse), slice(first), first),
-        (p.reuse, slice(p.reuse, None), slice(first, None), second),
-    ):
+    parts = (0, slice(p.reuse), slice(first), first), (p.reuse, slice(p.reuse, None), slice(first, None), second)
+    for start, some, slots, budget in parts:
         read = slice(None, None, int(row["direction"]) or 1)
         half = {name: row[name][some][read] for name in ("tokens", "segments", "word_starts")}
         bits = {name: drawn[name][slots if name in ("lengths", "places") else some].tolist() for name in drawn}
@@ -237,7 +235,7 @@ def test_what_is_not_predicted_sees_its_half_and_before_and_nothing_that_is_pred
 
 def test_a_prediction_never_sees_itself_and_its_content_stream_does(drawn: tuple) -> None:
     """(b) and (c): SEP and CLS see themselves too."""
-    _, batch, got, (content, query) = drawn
+    *_, got, (content, query) = drawn
     for i in range(len(content)):
         n = got["masked"][i].sum()
         at = got["predicted_at"][i][:n]
