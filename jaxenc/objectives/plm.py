@@ -38,8 +38,8 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
     shuffled; so `permutation` divides both halves. `memory` is how many tokens before the row every layer still reads: 0 for none, more
     than `data.reuse` to reach back over several rows. What a slot holds in memory has the size batch · layers · memory · width.
 
-    predictions: of a row, the first half having the odd one. alpha, beta: a chosen n-gram of t tokens has t · alpha / beta around it that are
-    not chosen; about beta in alpha + beta tokens are thus predicted, and single ones at random places fill up what is left to `predictions`.
+    predictions: of a row, the first half having the odd one. alpha, beta: a chosen n-gram of t tokens has t · alpha / beta around it that
+    are not chosen, so about beta in alpha + beta tokens are predicted; single ones at random places fill up what is left of `predictions`.
     longest: the largest n, p(n) being proportional to 1/n. unit: an n-gram is n whole `words`, or n `tokens`, as the loop of data_utils.py
     makes it by a fault. candidates: `text` predicts no SEP and no CLS; `all` lets the choice fall on them, whereupon these predictions are
     lost, as published. shuffle: each block has its `own`, or the blocks of a half have a `shared` one, as published.
