@@ -136,7 +136,7 @@ def choose(permutation: Permutation, drawn: Draws, half: Mapping[str, Array], di
 
 
 def ngrams(permutation: Permutation, drawn: Draws, candidate: Array, half: Mapping[str, Array], budget: int) -> Array:
-    """bool [half]: the tokens of n-grams, found in one walk over a half in reading order.
+    """bool [half]: the tokens of n-grams, found in one walk over a half in reading order, from its first candidate on.
 
     Each time n is drawn, no more than what the budget has left; the n-gram begins at the first start of a word from a uniform one of the
     next n · alpha / beta tokens on; behind its t tokens the walk goes on after t · alpha / beta less those that it passed before.
@@ -164,6 +164,7 @@ def ngrams(permutation: Permutation, drawn: Draws, candidate: Array, half: Mappi
         cursor = begin + jnp.maximum(taken, 1) + jnp.maximum(taken, n) * permutation.alpha // permutation.beta - before
         return (jnp.where(goes_on, cursor, length), left - taken), (begin, taken)
 
-    _, (begins, sizes) = jax.lax.scan(step, (jnp.int32(0), jnp.int32(budget)), (drawn.lengths, drawn.places))
+    state = jnp.argmax(candidate).astype(jnp.int32), jnp.minimum(jnp.sum(candidate, dtype=jnp.int32), budget)
+    _, (begins, sizes) = jax.lax.scan(step, state, (drawn.lengths, drawn.places))
     edges = jnp.zeros(length + 1, jnp.int32).at[begins].add(jnp.minimum(sizes, 1)).at[begins + sizes].add(-jnp.minimum(sizes, 1))
     return jnp.cumsum(edges)[:length] > 0

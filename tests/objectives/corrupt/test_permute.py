@@ -104,7 +104,7 @@ def published_choice(p: Permutation, half: Mapping[str, np.ndarray], bits: Mappi
     """The loop of data_utils.py (_sample_mask), its fault included: the search for the end looks at the first token each time."""
     length, starts = len(half["tokens"]), half["word_starts"].tolist()
     real = (half["segments"] > 0).tolist()
-    mask, count, current = [False] * length, 0, 0
+    mask, count, current, budget = [False] * length, 0, real.index(True) if any(real) else 0, min(budget, sum(real))
     draws = iter(zip(bits["lengths"], bits["places"], strict=True))
     while current < length and count < budget:
         word, place = next(draws)
@@ -137,7 +137,9 @@ def clean_choice(p: Permutation, half: Mapping[str, np.ndarray], bits: Mapping[s
     never = dataclasses.replace(tiny.objective().mlm.masking, never_masked=(V.sep, V.cls))
     words = words_in(never, half)
     firsts = {word[0]: k for k, word in enumerate(words) if word}
-    length, chosen, current = len(half["tokens"]), set(), 0
+    candidates = [bool(s) and t not in (V.sep, V.cls) for s, t in zip(half["segments"], half["tokens"], strict=True)]
+    length, chosen, budget = len(half["tokens"]), set(), min(budget, sum(candidates))
+    current = candidates.index(True) if any(candidates) else 0
     for word, place in zip(bits["lengths"], bits["places"], strict=True):
         left = budget - len(chosen)
         n = min(drawn_n(word), left)
@@ -152,7 +154,6 @@ def clean_choice(p: Permutation, half: Mapping[str, np.ndarray], bits: Mapping[s
             taken += following
         chosen |= set(taken)
         current = begin + max(1, len(taken)) + max(n, len(taken)) * p.alpha // p.beta - before
-    candidates = [bool(s) and t not in (V.sep, V.cls) for s, t in zip(half["segments"], half["tokens"], strict=True)]
     return filled([i in chosen for i in range(length)], candidates, bits["singles"], budget)
 
 
