@@ -17,7 +17,6 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed
 from jaxenc.layers.feed_forward import FeedForward
 from jaxenc.layers.norm import LayerNorm
-from jaxenc.layers.product import wide_product
 from jaxenc.rng import Keys
 
 # (content, query): hidden states [batch, length, width] and [batch, predictions, width], the second None where nothing is predicted.
@@ -82,7 +81,7 @@ def shift(x: Array, keys: int) -> Array:
 def windows(x: Array, start: Array, size: int) -> Array:
     """[b, h, q, start[b, q] + j] at [b, h, q, j]: `size` neighbours of each row of x [batch, heads, queries, columns]; start: i32
     [batch, queries], 0 to columns - size. Each row has one window, so the gradient is a gather too, not a scatter that adds."""
-    return jnp.take_along_axis(x, start[:, None, :, None] + jnp.arange(size), axis=-1, mode="clip")
+    return _along(x, start[:, None, :, None] + jnp.arange(size))
 
 
 def _windows_forward(x: Array, start: Array, size: int) -> tuple[Array, tuple[Array, int]]:
@@ -92,11 +91,35 @@ def _windows_forward(x: Array, start: Array, size: int) -> tuple[Array, tuple[Ar
 def _windows_backward(size: int, kept: tuple[Array, int], slope: Array) -> tuple[Array, None]:
     start, columns = kept
     index = jnp.arange(columns) - start[:, None, :, None]
-    given = jnp.take_along_axis(slope, index, axis=-1, mode="clip")
-    return jnp.where((index >= 0) & (index < size), given, 0), None
+    return jnp.where((index >= 0) & (index < size), _along(slope, index), 0), None
+
+
+def _along(x: Array, index: Array) -> Array:
+    # Spelled out for every head: an index that heads share would make them the innermost axis, and cost a transposition each way.
+    return jnp.take_along_axis(x, jnp.broadcast_to(index, (*x.shape[:-1], index.shape[-1])), axis=-1, mode="clip")
 
 
 windows.defvjp(_windows_forward, _windows_backward)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def softmax(scores: Array, dtype: jnp.dtype) -> Array:
+    """Over the last axis of float32 scores, computed in float32, then rounded to `dtype`, and so kept for the backward pass: with scores
+    of length squared, what is read and written again is what costs."""
+    return jax.nn.softmax(scores, axis=-1).astype(dtype)
+
+
+def _softmax_forward(scores: Array, dtype: jnp.dtype) -> tuple[Array, Array]:
+    weights = softmax(scores, dtype)
+    return weights, weights
+
+
+def _softmax_backward(dtype: jnp.dtype, weights: Array, slope: Array) -> tuple[Array]:
+    weights, slope = weights.astype(jnp.float32), slope.astype(jnp.float32)
+    return (weights * (slope - jnp.sum(weights * slope, axis=-1, keepdims=True)),)
+
+
+softmax.defvjp(_softmax_forward, _softmax_backward)
 
 
 @jax.tree_util.register_dataclass
@@ -116,22 +139,21 @@ def attend(
 ) -> Array:
     """softmax of the three products over sqrt(d), times v, with dropout on the weights (zihangdai/xlnet modeling.py, rel_attn_core).
 
-    q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [1 or batch, keys + length, heads, d]. The
-    result is like q. Products are in the compute dtype, the softmax is float32. A query that sees nothing has the mean of all values.
+    q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The
+    result is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees nothing has the mean of all values.
     """
-    content = wide_product("bqhd,bkhd->bhqk", q + terms.content, k)
-    position = _position(q + terms.position, r, sight, k.shape[1])
+    content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k).astype(jnp.float32)
+    position = _position(q + terms.position, r, sight, k.shape[1]).astype(jnp.float32)
     # What both labels share moves all scores of a query alike, which a softmax does not see: their difference is the whole term.
-    other = wide_product("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
+    other = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0]).astype(jnp.float32)
     scores = content + position + jnp.where(sight.other[:, None], other[..., None], 0)
-    scores = jnp.where(sight.sees[:, None], scores * q.shape[-1] ** -0.5, HIDDEN)
-    weights = dropout(jax.nn.softmax(scores, axis=-1), rate, noise, "attention_weights", layer).astype(v.dtype)
-    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+    weights = softmax(jnp.where(sight.sees[:, None], scores * q.shape[-1] ** -0.5, HIDDEN), q.dtype)
+    return jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)
 
 
 def _position(q: Array, r: Array, sight: Sight, keys: int) -> Array:
-    """q · the key of the distance, [batch, heads, queries, keys] in the compute dtype, as it is twice as wide before the cut."""
-    scores = jnp.einsum("bqhd,rhd->bhqr", q, r[0]) if len(r) == 1 else jnp.einsum("bqhd,brhd->bhqr", q, r)
+    """q · the key of the distance, [batch, heads, queries, keys] in the compute dtype."""
+    scores = jnp.einsum("bqhd,brhd->bhqr", q, r)
     if sight.at is None:
         return shift(scores, keys)
     return windows(scores, r.shape[1] - keys - sight.at, keys)
@@ -184,9 +206,15 @@ class RelativeAttention(nn.Module):
         return x.reshape(*x.shape[:-1], self.spec.heads, self.spec.width // self.spec.heads)
 
     def _distances(self, context: Context) -> Array:
-        """The keys of the distances, [1 or batch, keys + length, heads, d]: computed once for all rows, then picked by row."""
+        """The keys of the distances, [batch, keys + length, heads, d], computed once for all rows.
+
+        They are laid out for every row even where all are the same: one product for all rows would have their scores in another order
+        than those of the content, and these are the largest arrays of a step.
+        """
         r = self._split(context.distances @ self._kernel("relative", ("embed", "heads")))
-        return r if context.backward is None else jnp.where(context.backward[:, None, None, None], r[1], r[0])
+        if context.backward is None:
+            return jnp.broadcast_to(r, (len(context.content.other), *r.shape[1:]))
+        return jnp.where(context.backward[:, None, None, None], r[1], r[0])
 
     def _terms(self) -> Terms:
         spec, policy = self.spec, self.execution.policy

@@ -1,0 +1,290 @@
+"""SentencePiece's unigram vocabularies as XLNet and ALBERT use them: the most probable cut of a word, whose first piece has the mark ▁.
+
+Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). A text is
+read by the rules of transformers' XLNetTokenizer, that is of preprocess_text in prepro_utils.py: `` and '' become ", compatibility
+characters are taken apart and accents dropped (NFKD), the model's own table of characters (nmt_nfkc) is applied, and white space only
+separates words. Two things differ from the original, as they do in transformers: a comma behind a digit is not cut off when a piece
+holds both, and what counts as an accent is a Unicode mark (Mn) and not a character with a combining class. A literal `<eop>` in a text
+is letters, like all specials.
+"""
+
+import base64
+import dataclasses
+import io
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import sentencepiece
+import tokenizers as library
+from google.protobuf.message import DecodeError
+from sentencepiece import sentencepiece_model_pb2 as proto
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from jaxenc.config import fingerprint
+from jaxenc.data.files import read_json, user_errors
+from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.lines import cut
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import Unsupported, UserError
+
+NAME = "spiece.model"
+MARK = "▁"
+CONTROLS = ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>")  # ids 3 to 7, behind <unk>, <s> and </s>
+SYMBOLS = ("<eop>", ".", "(", ")", '"', "-", "–", "£", "€")  # ids 8 to 16; but for <eop> they are text, and always pieces of their own
+SENTENCES = 10_000_000  # trained on, drawn from all when there are more
+LONGEST = 4096  # characters trained on in one piece
+THREADS = 16  # the sums of a training are cut in so many: another number gives other last digits, the machine's cores do not
+OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """What a family calls its specials, how it frames a text and a pair (`piece:type`), and the class of it in transformers."""
+
+    name: str
+    unk: str
+    pad: str
+    cls: str
+    sep: str
+    mask: str
+    single: str
+    pair: str
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        """The five pieces."""
+        return self.unk, self.pad, self.cls, self.sep, self.mask
+
+
+LAYOUTS = (
+    Layout("XLNetTokenizer", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
+    Layout("AlbertTokenizer", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """All that a vocabulary is made of. pieces: (piece, logarithm of its probability) by id; hidden: pieces that no text gives;
+    charsmap: the compiled table of characters of the model, b'' for none; lowercase, strip_accents: what is done before it."""
+
+    pieces: tuple[tuple[str, float], ...]
+    hidden: frozenset[str]
+    charsmap: bytes
+    lowercase: bool
+    strip_accents: bool
+
+
+def train(texts: Iterable[str], vocab_size: int, lowercase: bool = False, strip_accents: bool = True) -> Tokenizer:
+    """A vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids; the same for the same texts.
+
+    texts: read once; the library keeps them, up to SENTENCES, in memory. They are read by the rules that `encode` reads by, and one
+    longer than LONGEST characters is cut before a blank, or inside a word that is longer. A character that makes up less than a
+    20,000th of the text together with rarer ones is <unk>. Raises UserError when no text holds a visible character, and for a
+    vocab_size that is too small or too large.
+    """
+    checks.size(vocab_size, 3 + len(CONTROLS) + len(SYMBOLS), "the specials and punctuation")
+    reading, failed, out = _reading(Facts((), frozenset(), b"", lowercase, strip_accents)), [], io.BytesIO()
+
+    def sentences() -> Iterator[str]:
+        try:
+            for text in texts:
+                yield from cut(reading.normalize_str(text), LONGEST)
+            print("tokenizer: all is read; the pieces are chosen now", file=sys.stderr)
+        except BaseException as error:  # the library would make a RuntimeError of it
+            failed.append(error)
+            raise
+
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=sentences(),
+            model_writer=out,
+            model_type="unigram",
+            vocab_size=vocab_size,
+            hard_vocab_limit=False,
+            character_coverage=0.99995,
+            control_symbols=list(CONTROLS),
+            user_defined_symbols=list(SYMBOLS),
+            input_sentence_size=SENTENCES,
+            shuffle_input_sentence=True,
+            max_sentence_length=4 * LONGEST,
+            num_threads=THREADS,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        if failed:
+            raise failed[0] from None
+        raise _refusal(str(error), vocab_size) from error
+    return _of_model("the trained model", proto.ModelProto.FromString(out.getvalue()), lowercase, strip_accents)
+
+
+def _refusal(said: str, vocab_size: int) -> UserError:
+    """What the trainer's message means to a person."""
+    if small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", said):
+        taken = f"the specials, punctuation and characters alone take {small[1]} pieces"
+        return UserError(f"tokenizer: --vocab-size {vocab_size} is too small; {taken}")
+    if "sentences_.empty()" in said or "all_chars_count" in said:
+        return UserError("tokenizer: the input holds no text; name files with at least one line of text")
+    return UserError(f"tokenizer: the input cannot be trained on ({' '.join(said.split())}); give more text or another --vocab-size")
+
+
+def from_model(path: str | Path) -> Tokenizer:
+    """The tokenizer of a spiece.model. A tokenizer_config.json beside it says do_lower_case and keep_accents; without one the family's
+    own choice holds: accents go, and ALBERT lower-cases.
+
+    Raises UserError for a file that is damaged, Unsupported for a model of another kind or without the specials of a family.
+    """
+    path = Path(path)
+    with user_errors(path, AGAIN):
+        content = path.read_bytes()
+    try:
+        model = proto.ModelProto.FromString(content)
+    except DecodeError as error:
+        raise UserError(f"{path}: not a SentencePiece model; {AGAIN}") from error
+    settings = path.with_name(SETTINGS)
+    config = read_json(settings, AGAIN) if settings.is_file() else {}
+    layout = _layout(path, [piece.piece for piece in model.pieces])
+    lowercase, keep_accents = config.get("do_lower_case", layout.name == "AlbertTokenizer"), config.get("keep_accents", False)
+    if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
+        raise UserError(f"{settings}: do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}; write true or false")
+    return _of_model(path, model, lowercase, not keep_accents)
+
+
+def _of_model(path: str | Path, model: proto.ModelProto, lowercase: bool, strip_accents: bool) -> Tokenizer:
+    trainer, normalizer = model.trainer_spec, model.normalizer_spec
+    if trainer.model_type != trainer.UNIGRAM or trainer.byte_fallback or trainer.treat_whitespace_as_suffix:
+        raise Unsupported(f"{path}: not a unigram model without byte fallback; other kinds come later")
+    if not (normalizer.add_dummy_prefix and normalizer.remove_extra_whitespaces and normalizer.escape_whitespaces):
+        raise Unsupported(f"{path}: add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces must be on; others come later")
+    kinds = proto.ModelProto.SentencePiece
+    hidden = {piece.piece for piece in model.pieces if piece.type in (kinds.UNKNOWN, kinds.CONTROL, kinds.UNUSED)}
+    pieces = tuple((piece.piece, piece.score) for piece in model.pieces)
+    return _build(path, Facts(pieces, frozenset(hidden), normalizer.precompiled_charsmap, lowercase, strip_accents))
+
+
+def from_json(path: str | Path, data: Mapping) -> Tokenizer:
+    """The tokenizer of a tokenizer.json with the content `data`, ours or one that transformers wrote for an XLNet or an ALBERT.
+
+    Raises UserError for a file that is damaged, Unsupported for other rules of reading, other specials, and pieces added by hand.
+    """
+    with checks.damaged(path):
+        model, splitter = data["model"], data.get("pre_tokenizer") or {}
+        pieces = tuple((piece, float(score)) for piece, score in model.get("vocab", []))
+        _layout(path, [piece for piece, _ in pieces])
+        rules = data.get("normalizer") or {}
+        rules = {rule["type"]: rule for rule in rules.get("normalizers", [rules])}
+        if other := sorted(rules.keys() - {"Replace", "NFKD", "StripAccents", "Lowercase", "Precompiled"}):
+            raise Unsupported(f"{path}: reads texts by {', '.join(other)}; {OTHERS}")
+        if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
+            raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
+        added = data.get("added_tokens") or []
+        if other := [entry["content"] for entry in added if not entry["special"] or entry["id"] >= len(pieces)]:
+            raise Unsupported(f"{path}: {other[0]!r} was added behind the vocabulary; {OTHERS}")
+        charsmap = base64.b64decode(rules.get("Precompiled", {}).get("precompiled_charsmap", ""))
+        hidden = frozenset(entry["content"] for entry in added)
+        return _build(path, Facts(pieces, hidden, charsmap, "Lowercase" in rules, "StripAccents" in rules))
+
+
+def _layout(path: str | Path, pieces: Sequence[str]) -> Layout:
+    lacks = {layout: [piece for piece in layout.specials if piece not in pieces] for layout in LAYOUTS}
+    layout = min(lacks, key=lambda layout: len(lacks[layout]))
+    if lacks[layout]:
+        raise Unsupported(f"{path}: lacks {' '.join(lacks[layout])}; {OTHERS}")
+    return layout
+
+
+def _reading(facts: Facts) -> normalizers.Normalizer:
+    """How a text is written before it is cut into words."""
+    accents = [normalizers.NFKD(), normalizers.StripAccents()] if facts.strip_accents else []
+    letters = [normalizers.Lowercase()] if facts.lowercase else []
+    table = [normalizers.Precompiled(facts.charsmap)] if facts.charsmap else []
+    return normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), *accents, *letters, *table])
+
+
+def _splitter() -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
+
+
+def _build(path: str | Path, facts: Facts) -> Tokenizer:
+    """The tokenizer of checked facts. path: what messages call their source."""
+    pieces = [piece for piece, _ in facts.pieces]
+    layout, ids = _layout(path, pieces), {piece: index for index, piece in enumerate(pieces)}
+    if len(ids) < len(pieces):
+        raise UserError(f"{path}: {next(p for i, p in enumerate(pieces) if ids[p] != i)!r} stands twice in it; {AGAIN}")
+    hidden = facts.hidden | {*layout.specials, *({"<eop>", "<eod>"} & ids.keys())}
+    facts = dataclasses.replace(facts, hidden=frozenset(hidden))
+    # No word holds a blank, so a piece that starts with one is never found in a text.
+    literal = _library(facts, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[layout.unk])
+    framed = _library(facts, facts.pieces, ids[layout.unk])
+    mask = {layout.mask: {"lstrip": True}}
+    framed.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(hidden, key=ids.__getitem__)])
+    frame = [(piece, ids[piece]) for piece in (layout.cls, layout.sep)]
+    framed.post_processor = processors.TemplateProcessing(layout.single, layout.pair, frame)
+    unk, pad, cls, sep, mask_id = (ids[piece] for piece in layout.specials)
+    rest = {"charsmap": base64.b64encode(facts.charsmap).decode(), "lowercase": facts.lowercase, "strip_accents": facts.strip_accents}
+    mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(hidden), **rest})
+    reserved, ends = tuple(sorted(ids[piece] for piece in hidden)), (ids.get("<eod>", -1), ids.get("<eop>", -1))
+    vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, *ends)
+    files = {
+        "tokenizer.json": framed.to_str(pretty=True),
+        NAME: _model(facts, ids[layout.unk]),
+        SETTINGS: json.dumps(_config(facts, layout), indent=2) + "\n",
+    }
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, more), _spelled)
+
+
+def _library(facts: Facts, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
+    out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
+    out.normalizer, out.pre_tokenizer, out.decoder = _reading(facts), _splitter(), decoders.Metaspace(MARK, "always")
+    return out
+
+
+def _model(facts: Facts, unk: int) -> bytes:
+    """A spiece.model: of these pieces, with the kinds that matter to who looks pieces up in a text."""
+    model, kinds = proto.ModelProto(), proto.ModelProto.SentencePiece
+    for index, (piece, score) in enumerate(facts.pieces):
+        kind = kinds.UNKNOWN if index == unk else kinds.CONTROL if piece in facts.hidden else kinds.NORMAL
+        model.pieces.add(piece=piece, score=score, type=kind)
+    trainer = model.trainer_spec
+    trainer.model_type, trainer.vocab_size, trainer.unk_id, trainer.unk_piece = trainer.UNIGRAM, len(facts.pieces), unk, facts.pieces[unk][0]
+    model.normalizer_spec.name, model.normalizer_spec.precompiled_charsmap = "nmt_nfkc", facts.charsmap
+    return model.SerializeToString(deterministic=True)
+
+
+def _config(facts: Facts, layout: Layout) -> dict[str, object]:
+    """What transformers reads in tokenizer_config.json. Its own two classes always drop accents: without that a file's rules hold."""
+    ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
+    return {
+        "tokenizer_class": layout.name if facts.strip_accents else "PreTrainedTokenizerFast",
+        "do_lower_case": facts.lowercase,
+        "keep_accents": not facts.strip_accents,
+        "remove_space": True,
+        "padding_side": "left" if layout.name == "XLNetTokenizer" else "right",
+        "additional_special_tokens": ends,
+        "clean_up_tokenization_spaces": False,
+    } | {f"{name}_token": getattr(layout, name) for name in ("unk", "pad", "cls", "sep", "mask")}
+
+
+def _spelled(piece: str) -> str:
+    """A new piece as the vocabulary writes it: it starts a word."""
+    return MARK + piece.lstrip(f" {MARK}")
+
+
+def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
+    """The vocabulary with `more` behind it: the start of a word, or a word, that is one of them is always that piece, the longest.
+
+    Its logarithm of the probability is its length: all others have none above 0. Raises UserError for what no word starts with.
+    """
+    for piece in more:
+        if piece in facts.hidden:
+            raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
+        words = [word for word, _ in _splitter().pre_tokenize_str(_reading(facts).normalize_str(piece))]
+        if words != [_spelled(piece)]:
+            held = " ".join(words).replace(MARK, "")
+            raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}; give words, one each, as they are read")
+    added = tuple((_spelled(piece), float(len(_spelled(piece)))) for piece in more)
+    return _build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)))
