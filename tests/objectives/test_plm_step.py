@@ -76,6 +76,7 @@ def test_memory_holds_what_the_layers_read_of_the_slots_last_rows() -> None:
     shuffled = jax.tree.map(lambda leaf: np.roll(leaf, 2, axis=0), second.carry)
     assert not example["fresh"][0] and np.abs(recomputed(second.params, shuffled, example, 0, 2)[1] - held[0, 1, 8:]).max() > 1e-3
     assert example["fresh"][1]
-    np.testing.assert_array_equal(recomputed(second.params, shuffled, example, 1, 2), recomputed(second.params, second.carry, example, 1, 2))
+    started = [recomputed(second.params, carry, example, 1, 2) for carry in (shuffled, second.carry)]
+    np.testing.assert_array_equal(*started)
     fresh = np.stack([streams.batch_at(step)["fresh"] for step in range(3)])
     assert (third.carry["filled"] == np.where(fresh[2], 16, 24)).all() and (first.carry["filled"] == 16).all()
