@@ -129,19 +129,20 @@ def choose(permutation: Permutation, drawn: Draws, half: Mapping[str, Array], di
         candidate &= ~permutation.functional(reading["tokens"])
     chosen = ngrams(permutation, drawn, candidate, reading, budget)
     free = candidate & ~chosen
-    best = jax.lax.top_k(rule.scores(drawn.singles, free), budget)[0]
-    more = jnp.minimum(budget - jnp.sum(chosen), jnp.sum(free))
-    chosen |= free & (rule.scores(drawn.singles, free) >= best[jnp.maximum(more - 1, 0)]) & (more > 0)
+    score, more = rule.scores(drawn.singles, free), jnp.minimum(budget - jnp.sum(chosen), jnp.sum(free))
+    last = jax.lax.top_k(score, budget)[0][jnp.maximum(more - 1, 0)]
+    chosen |= free & (score >= last) & (more > 0)
     return jnp.where(direction < 0, chosen[::-1], chosen)
 
 
 def ngrams(permutation: Permutation, drawn: Draws, candidate: Array, half: Mapping[str, Array], budget: int) -> Array:
     """bool [half]: the tokens of n-grams, found in one walk over a half in reading order, from its first candidate on.
 
-    Each time n is drawn, no more than what the budget has left; the n-gram begins at the first start of a word from a uniform one of the
-    next n · alpha / beta tokens on; behind its t tokens the walk goes on after t · alpha / beta less those that it passed before.
-    n words end where a special, padding or the half ends them, or the next word would overflow the budget. n tokens that reach the end
-    of the half are dropped and end the walk, as in data_utils.py, whose loop over words asks again and again where the first one starts.
+    Each time n is drawn, no more than what the budget has left. Its context is alpha / beta times as many tokens as the next n have: n, or
+    those of the next n words. The n-gram begins at the first start of a word from a uniform place of the context on; behind it the walk
+    passes over as many tokens as the context has left. n words end where a special, padding or the half ends them, or the next word would
+    overflow the budget. n tokens that reach the end of the half are dropped and end the walk, as in data_utils.py, whose loop over words
+    asks again and again where the first one starts.
     """
     length, whole = len(candidate), permutation.unit == "words"
     table = words.words_of(candidate, half["segments"], half["word_starts"])
@@ -150,18 +151,22 @@ def ngrams(permutation: Permutation, drawn: Draws, candidate: Array, half: Mappi
     following = jnp.append(jax.lax.cummin(jnp.where(starts, at, length), reverse=True), jnp.int32(length))
     thresholds = jnp.array(permutation.lengths, jnp.uint32)
 
+    def size(begin: Array, n: Array) -> Array:
+        place = jnp.minimum(begin, length - 1)
+        return table.edges[jnp.minimum(table.number[place] + n, length)] - place if whole else n
+
     def step(state: tuple[Array, Array], bits: tuple[Array, Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         cursor, left = state
         n = jnp.minimum(1 + jnp.sum(bits[0] >= thresholds, dtype=jnp.int32), left)
-        context = jnp.maximum(n * permutation.alpha // permutation.beta, 1)
+        context = jnp.maximum(size(following[jnp.minimum(cursor, length)], n) * permutation.alpha // permutation.beta, 1)
         before = (bits[1] % context.astype(jnp.uint32)).astype(jnp.int32)
         begin = following[jnp.minimum(cursor + before, length)]
         inside = jnp.minimum(begin, length - 1)
-        end = table.edges[jnp.minimum(table.number[inside] + n, length)] if whole else begin + n
+        end = begin + size(begin, n)
         goes_on = (begin < length) & (left > 0) & (whole | (end < length))
         end = jnp.minimum(jnp.minimum(end, table.barrier[inside]), table.floor[jnp.minimum(begin + left, length)] if whole else length)
         taken = jnp.where(goes_on, end - begin, 0)
-        cursor = begin + jnp.maximum(taken, 1) + jnp.maximum(taken, n) * permutation.alpha // permutation.beta - before
+        cursor = begin + jnp.maximum(taken, 1) + context - before
         return (jnp.where(goes_on, cursor, length), left - taken), (begin, taken)
 
     state = jnp.argmax(candidate).astype(jnp.int32), jnp.minimum(jnp.sum(candidate, dtype=jnp.int32), budget)

@@ -140,10 +140,13 @@ def clean_choice(p: Permutation, half: Mapping[str, np.ndarray], bits: Mapping[s
     candidates = [bool(s) and t not in (V.sep, V.cls) for s, t in zip(half["segments"], half["tokens"], strict=True)]
     length, chosen, budget = len(half["tokens"]), set(), min(budget, sum(candidates))
     current = candidates.index(True) if any(candidates) else 0
+    edges = [i for i in range(length) if i in firsts or not candidates[i]]
     for word, place in zip(bits["lengths"], bits["places"], strict=True):
         left = budget - len(chosen)
         n = min(drawn_n(word), left)
-        before = place % max(1, n * p.alpha // p.beta)
+        here = min((first for first in firsts if first >= current), default=length - 1)
+        context = max(1, (([e for e in edges if e >= here] + [length] * (n + 1))[n] - here) * p.alpha // p.beta)
+        before = place % context
         begin = min((first for first in firsts if first >= current + before), default=length)
         if begin == length or not left:
             break
@@ -153,7 +156,7 @@ def clean_choice(p: Permutation, half: Mapping[str, np.ndarray], bits: Mapping[s
                 break
             taken += following
         chosen |= set(taken)
-        current = begin + max(1, len(taken)) + max(n, len(taken)) * p.alpha // p.beta - before
+        current = begin + max(1, len(taken)) + context - before
     return filled([i in chosen for i in range(length)], candidates, bits["singles"], budget)
 
 
@@ -275,9 +278,10 @@ def test_blocks_of_a_half_share_one_shuffle_as_published_or_have_their_own() -> 
 
 @pytest.fixture(scope="module")
 def many() -> tuple[np.ndarray, dict]:
-    """2,048 rows of words of one token by the clean rule at the published size: (places predicted [rows, 512], example)."""
+    """2,048 rows of words of three tokens on average by the clean rule at the published size: (places predicted [rows, 512], example)."""
     count, p = 2048, dataclasses.replace(CLEAN, reuse=256, size=256, predictions=85)
-    batch = {name: np.ones((count, 512), np.int32) for name in ("segments", "word_starts")}
+    starts = (np.random.default_rng(0).random((count, 512)) < 1 / 3).astype(np.int32)
+    batch = {"segments": np.ones_like(starts), "word_starts": starts}
     batch |= {"tokens": np.full((count, 512), 7, np.int32), "direction": np.where(np.arange(count) % 2, -1, 1).astype(np.int32)}
     _, got = permuted(p, batch, seed=3)
     predicted = np.zeros((count, 512), bool)
@@ -286,11 +290,11 @@ def many() -> tuple[np.ndarray, dict]:
 
 
 def test_43_and_42_are_predicted_and_no_place_is_favoured(many: tuple) -> None:
-    """Away from the ends of a half each place is predicted in 85 of 512 rows within 15 %; a quarter of a half never differs by more."""
+    """The tokens of each eighth of a row are predicted as often as 85 of 512, within 15 %, though words are long."""
     predicted, got = many
     assert (got["masked"] == 1).all() and (predicted[:, :256].sum(1) == 43).all() and (predicted[:, 256:].sum(1) == 42).all()
-    quarters = predicted.reshape(2048, 8, 64).mean((0, 2))
-    assert np.abs(quarters / (85 / 512) - 1).max() < 0.15, quarters
+    eighths = predicted.reshape(2048, 8, 64).mean((0, 2))
+    assert np.abs(eighths / (85 / 512) - 1).max() < 0.15, eighths
 
 
 def test_all_orders_are_equally_likely(many: tuple) -> None:
