@@ -23,7 +23,6 @@ setup(
         "optax>=0.2.8,<0.3",
         "orbax-checkpoint>=0.12.4,<0.13",
         "numpy>=2.0",
-        "protobuf>=5",
         "absl-py>=2.1",
         "ml-collections>=1.1,<2",
         "sentencepiece>=0.2.2,<0.3",

@@ -55,10 +55,14 @@ def written(shards, eod=EOD):
     out, words, owner, number = [], [], [], 0
     for first, end in itertools.pairwise(documents):
         for start, stop in zip(sentences[first:end], sentences[first + 1 : end + 1], strict=True):
-            out, words, owner = out + tokens[start:stop], words + flags[start:stop], owner + [number] * (stop - start)
+            out += tokens[start:stop]
+            words += flags[start:stop]
+            owner += [number] * (stop - start)
             number += 1
         if eod >= 0:
-            out, words, owner = [*out, eod], [*words, 1], [*owner, number]
+            out.append(eod)
+            words.append(1)
+            owner.append(number)
             number += 1
     return out, words, owner
 
@@ -197,6 +201,8 @@ def test_an_evaluation_shows_its_rows_once_and_then_padding(folder, batch, limit
     total = used * math.ceil(math.ceil(len(Line(shards)) / (used // 2)) / REUSE)
     assert [i for i, _ in real] == list(range(min(limit or total, total))) and all(i % used == slot for i, slot in real)
     assert {len(b["tokens"]) for b in batches} == {batch}
+    padding = streams.batch_at(0, slice(used, None)) if used < batch else {}
+    assert not any(array.any() for array in padding.values())
     assert all((b["tokens"][b["segments"] == 0] == 0).all() and (b["direction"][~b["segments"].any(1)] == 0).all() for b in batches)
 
 

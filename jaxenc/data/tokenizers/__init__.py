@@ -31,7 +31,7 @@ def load(directory: str | Path) -> Tokenizer:
     if (folder / "tokenizer").is_dir():
         raise UserError(f"{folder}: no tokenizer but a folder that holds one: name {folder / 'tokenizer'}")
     if found := sorted(folder.glob("*.model")):
-        raise Unsupported(f"{found[0]}: a SentencePiece model that is not called {sentencepiece.NAME}, as XLNet's is; other kinds come later")
+        raise Unsupported(f"{found[0]}: a SentencePiece model; only a {sentencepiece.NAME} can be opened, other kinds come later")
     names = f"tokenizer.json, vocab.txt, vocab.json or {sentencepiece.NAME}"
     raise UserError(f"{folder}: no {names} here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
 

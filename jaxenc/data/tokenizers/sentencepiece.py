@@ -19,8 +19,6 @@ from pathlib import Path
 
 import sentencepiece
 import tokenizers as library
-from google.protobuf.message import DecodeError
-from sentencepiece import sentencepiece_model_pb2 as proto
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
@@ -28,11 +26,11 @@ from jaxenc.data.files import read_json, user_errors
 from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.lines import cut
+from jaxenc.data.tokenizers.spiece import NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 
-NAME = "spiece.model"
 MARK = "▁"
 CONTROLS = ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>")  # ids 3 to 7, behind <unk>, <s> and </s>
 SYMBOLS = ("<eop>", ".", "(", ")", '"', "-", "–", "£", "€")  # ids 8 to 16; but for <eop> they are text, and always pieces of their own
@@ -68,13 +66,9 @@ LAYOUTS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Facts:
-    """All that a vocabulary is made of. pieces: (piece, logarithm of its probability) by id; hidden: pieces that no text gives;
-    charsmap: the compiled table of characters of the model, b'' for none; lowercase, strip_accents: what is done before it."""
+class Reading:
+    """What is done with a text before the model's own table of characters."""
 
-    pieces: tuple[tuple[str, float], ...]
-    hidden: frozenset[str]
-    charsmap: bytes
     lowercase: bool
     strip_accents: bool
 
@@ -88,12 +82,12 @@ def train(texts: Iterable[str], vocab_size: int, lowercase: bool = False, strip_
     vocab_size that is too small or too large.
     """
     checks.size(vocab_size, 3 + len(CONTROLS) + len(SYMBOLS), "the specials and punctuation")
-    reading, failed, out = _reading(Facts((), frozenset(), b"", lowercase, strip_accents)), [], io.BytesIO()
+    rules, failed, out = _rules(Reading(lowercase, strip_accents), b""), [], io.BytesIO()
 
     def sentences() -> Iterator[str]:
         try:
             for text in texts:
-                yield from cut(reading.normalize_str(text), LONGEST)
+                yield from cut(rules.normalize_str(text), LONGEST)
             print("tokenizer: all is read; the pieces are chosen now", file=sys.stderr)
         except BaseException as error:  # the library would make a RuntimeError of it
             failed.append(error)
@@ -119,7 +113,7 @@ def train(texts: Iterable[str], vocab_size: int, lowercase: bool = False, strip_
         if failed:
             raise failed[0] from None
         raise _refusal(str(error), vocab_size) from error
-    return _of_model("the trained model", proto.ModelProto.FromString(out.getvalue()), lowercase, strip_accents)
+    return _build("the trained model", parsed("the trained model", out.getvalue()), Reading(lowercase, strip_accents))
 
 
 def _refusal(said: str, vocab_size: int) -> UserError:
@@ -141,29 +135,14 @@ def from_model(path: str | Path) -> Tokenizer:
     path = Path(path)
     with user_errors(path, AGAIN):
         content = path.read_bytes()
-    try:
-        model = proto.ModelProto.FromString(content)
-    except DecodeError as error:
-        raise UserError(f"{path}: not a SentencePiece model; {AGAIN}") from error
+    facts = parsed(path, content)
     settings = path.with_name(SETTINGS)
     config = read_json(settings, AGAIN) if settings.is_file() else {}
-    layout = _layout(path, [piece.piece for piece in model.pieces])
+    layout = _layout(path, [piece for piece, _ in facts.pieces])
     lowercase, keep_accents = config.get("do_lower_case", layout.name == "AlbertTokenizer"), config.get("keep_accents", False)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
         raise UserError(f"{settings}: do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}; write true or false")
-    return _of_model(path, model, lowercase, not keep_accents)
-
-
-def _of_model(path: str | Path, model: proto.ModelProto, lowercase: bool, strip_accents: bool) -> Tokenizer:
-    trainer, normalizer = model.trainer_spec, model.normalizer_spec
-    if trainer.model_type != trainer.UNIGRAM or trainer.byte_fallback or trainer.treat_whitespace_as_suffix:
-        raise Unsupported(f"{path}: not a unigram model without byte fallback; other kinds come later")
-    if not (normalizer.add_dummy_prefix and normalizer.remove_extra_whitespaces and normalizer.escape_whitespaces):
-        raise Unsupported(f"{path}: add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces must be on; others come later")
-    kinds = proto.ModelProto.SentencePiece
-    hidden = {piece.piece for piece in model.pieces if piece.type in (kinds.UNKNOWN, kinds.CONTROL, kinds.UNUSED)}
-    pieces = tuple((piece.piece, piece.score) for piece in model.pieces)
-    return _build(path, Facts(pieces, frozenset(hidden), normalizer.precompiled_charsmap, lowercase, strip_accents))
+    return _build(path, facts, Reading(lowercase, not keep_accents))
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
@@ -176,17 +155,22 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         pieces = tuple((piece, float(score)) for piece, score in model.get("vocab", []))
         _layout(path, [piece for piece, _ in pieces])
         rules = data.get("normalizer") or {}
-        rules = {rule["type"]: rule for rule in rules.get("normalizers", [rules])}
-        if other := sorted(rules.keys() - {"Replace", "NFKD", "StripAccents", "Lowercase", "Precompiled"}):
-            raise Unsupported(f"{path}: reads texts by {', '.join(other)}; {OTHERS}")
+        rules = {_name(rule): rule for rule in rules.get("normalizers", [rules] if rules else [])}
+        rules.pop("Replace  {2,}", None)  # joins white space, which only separates words
+        reading = Reading("Lowercase" in rules, "StripAccents" in rules)
+        charsmap = base64.b64decode(rules.get("Precompiled", {}).get("precompiled_charsmap", ""))
+        if list(rules) != [_name(rule) for rule in json.loads(_rules(reading, charsmap).__getstate__())["normalizers"]]:
+            raise Unsupported(f"{path}: reads texts by {', '.join(rules) or 'no rules'}; {OTHERS}")
         if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
             raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
         added = data.get("added_tokens") or []
         if other := [entry["content"] for entry in added if not entry["special"] or entry["id"] >= len(pieces)]:
             raise Unsupported(f"{path}: {other[0]!r} was added behind the vocabulary; {OTHERS}")
-        charsmap = base64.b64decode(rules.get("Precompiled", {}).get("precompiled_charsmap", ""))
-        hidden = frozenset(entry["content"] for entry in added)
-        return _build(path, Facts(pieces, hidden, charsmap, "Lowercase" in rules, "StripAccents" in rules))
+        return _build(path, Facts(pieces, frozenset(entry["content"] for entry in added), charsmap), reading)
+
+
+def _name(rule: Mapping) -> str:
+    return " ".join([rule["type"], *rule.get("pattern", {}).values()])
 
 
 def _layout(path: str | Path, pieces: Sequence[str]) -> Layout:
@@ -197,11 +181,11 @@ def _layout(path: str | Path, pieces: Sequence[str]) -> Layout:
     return layout
 
 
-def _reading(facts: Facts) -> normalizers.Normalizer:
+def _rules(reading: Reading, charsmap: bytes) -> normalizers.Normalizer:
     """How a text is written before it is cut into words."""
-    accents = [normalizers.NFKD(), normalizers.StripAccents()] if facts.strip_accents else []
-    letters = [normalizers.Lowercase()] if facts.lowercase else []
-    table = [normalizers.Precompiled(facts.charsmap)] if facts.charsmap else []
+    accents = [normalizers.NFKD(), normalizers.StripAccents()] if reading.strip_accents else []
+    letters = [normalizers.Lowercase()] if reading.lowercase else []
+    table = [normalizers.Precompiled(charsmap)] if charsmap else []
     return normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), *accents, *letters, *table])
 
 
@@ -209,7 +193,7 @@ def _splitter() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
 
 
-def _build(path: str | Path, facts: Facts) -> Tokenizer:
+def _build(path: str | Path, facts: Facts, reading: Reading) -> Tokenizer:
     """The tokenizer of checked facts. path: what messages call their source."""
     pieces = [piece for piece, _ in facts.pieces]
     layout, ids = _layout(path, pieces), {piece: index for index, piece in enumerate(pieces)}
@@ -218,50 +202,38 @@ def _build(path: str | Path, facts: Facts) -> Tokenizer:
     hidden = facts.hidden | {*layout.specials, *({"<eop>", "<eod>"} & ids.keys())}
     facts = dataclasses.replace(facts, hidden=frozenset(hidden))
     # No word holds a blank, so a piece that starts with one is never found in a text.
-    literal = _library(facts, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[layout.unk])
-    framed = _library(facts, facts.pieces, ids[layout.unk])
+    literal = _library(facts, reading, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[layout.unk])
+    framed = _library(facts, reading, facts.pieces, ids[layout.unk])
     mask = {layout.mask: {"lstrip": True}}
     framed.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(hidden, key=ids.__getitem__)])
     frame = [(piece, ids[piece]) for piece in (layout.cls, layout.sep)]
     framed.post_processor = processors.TemplateProcessing(layout.single, layout.pair, frame)
     unk, pad, cls, sep, mask_id = (ids[piece] for piece in layout.specials)
-    rest = {"charsmap": base64.b64encode(facts.charsmap).decode(), "lowercase": facts.lowercase, "strip_accents": facts.strip_accents}
+    rest = {"charsmap": base64.b64encode(facts.charsmap).decode(), **dataclasses.asdict(reading)}
     mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(hidden), **rest})
     reserved, ends = tuple(sorted(ids[piece] for piece in hidden)), (ids.get("<eod>", -1), ids.get("<eop>", -1))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, *ends)
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
-        NAME: _model(facts, ids[layout.unk]),
-        SETTINGS: json.dumps(_config(facts, layout), indent=2) + "\n",
+        NAME: written(facts, ids[layout.unk]),
+        SETTINGS: json.dumps(_config(facts, reading, layout), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, more), _spelled)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, reading, more), _spelled)
 
 
-def _library(facts: Facts, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
+def _library(facts: Facts, reading: Reading, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
     out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
-    out.normalizer, out.pre_tokenizer, out.decoder = _reading(facts), _splitter(), decoders.Metaspace(MARK, "always")
+    out.normalizer, out.pre_tokenizer, out.decoder = _rules(reading, facts.charsmap), _splitter(), decoders.Metaspace(MARK, "always")
     return out
 
 
-def _model(facts: Facts, unk: int) -> bytes:
-    """A spiece.model: of these pieces, with the kinds that matter to who looks pieces up in a text."""
-    model, kinds = proto.ModelProto(), proto.ModelProto.SentencePiece
-    for index, (piece, score) in enumerate(facts.pieces):
-        kind = kinds.UNKNOWN if index == unk else kinds.CONTROL if piece in facts.hidden else kinds.NORMAL
-        model.pieces.add(piece=piece, score=score, type=kind)
-    trainer = model.trainer_spec
-    trainer.model_type, trainer.vocab_size, trainer.unk_id, trainer.unk_piece = trainer.UNIGRAM, len(facts.pieces), unk, facts.pieces[unk][0]
-    model.normalizer_spec.name, model.normalizer_spec.precompiled_charsmap = "nmt_nfkc", facts.charsmap
-    return model.SerializeToString(deterministic=True)
-
-
-def _config(facts: Facts, layout: Layout) -> dict[str, object]:
-    """What transformers reads in tokenizer_config.json. Its own two classes always drop accents: without that a file's rules hold."""
+def _config(facts: Facts, reading: Reading, layout: Layout) -> dict[str, object]:
+    """What transformers reads in tokenizer_config.json. Its class for XLNet always drops accents: where they stay it is not named."""
     ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
     return {
-        "tokenizer_class": layout.name if facts.strip_accents else "PreTrainedTokenizerFast",
-        "do_lower_case": facts.lowercase,
-        "keep_accents": not facts.strip_accents,
+        "tokenizer_class": layout.name if reading.strip_accents else "PreTrainedTokenizerFast",
+        "do_lower_case": reading.lowercase,
+        "keep_accents": not reading.strip_accents,
         "remove_space": True,
         "padding_side": "left" if layout.name == "XLNetTokenizer" else "right",
         "additional_special_tokens": ends,
@@ -274,7 +246,7 @@ def _spelled(piece: str) -> str:
     return MARK + piece.lstrip(f" {MARK}")
 
 
-def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
+def _extended(facts: Facts, reading: Reading, more: Sequence[str]) -> Tokenizer:
     """The vocabulary with `more` behind it: the start of a word, or a word, that is one of them is always that piece, the longest.
 
     Its logarithm of the probability is its length: all others have none above 0. Raises UserError for what no word starts with.
@@ -282,9 +254,9 @@ def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
     for piece in more:
         if piece in facts.hidden:
             raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
-        words = [word for word, _ in _splitter().pre_tokenize_str(_reading(facts).normalize_str(piece))]
+        words = [word for word, _ in _splitter().pre_tokenize_str(_rules(reading, facts.charsmap).normalize_str(piece))]
         if words != [_spelled(piece)]:
             held = " ".join(words).replace(MARK, "")
             raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}; give words, one each, as they are read")
     added = tuple((_spelled(piece), float(len(_spelled(piece)))) for piece in more)
-    return _build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)))
+    return _build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)), reading)
