@@ -51,12 +51,16 @@ class ModelConfig(abc.ABC):
 class EncoderConfig(ModelConfig):
     """A model that gives every token of a row a vector, on which heads sit (`layers/heads.py`).
 
-    activation, norm_epsilon, initializer: of its layers, and of the heads.
+    activation, norm_epsilon, initializer, dropout: of its layers, and of the heads. dropped_out: the heads that drop out what they read,
+    as BertForSequenceClassification and BertForTokenClassification of transformers.
     """
+
+    dropped_out: ClassVar[tuple[str, ...]] = ("classifier", "tags")
 
     activation: str
     norm_epsilon: float
     initializer: Initializer
+    dropout: float
 
     def visible(self, segments: Array) -> Visible:
         """What rows of one text each see in training, segments i32 [batch, length], 0 = padding: by lengths, for padding at the end."""

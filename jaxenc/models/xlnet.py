@@ -43,6 +43,8 @@ class XlnetConfig(EncoderConfig):
     kind: ClassVar[str] = "xlnet"
     positions: ClassVar[int] = 0
     types: ClassVar[int] = 0
+    # The last layer is dropped out already; the summary that the classifier reads is not.
+    dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
 
     vocab_size: int = 32000
     width: int = 768

@@ -15,7 +15,7 @@ from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Classifier, LmHead, MlmHead, Pooler, RtdHead, Summary
-from jaxenc.models.base import Encoder
+from jaxenc.models.base import Encoder, EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -28,8 +28,6 @@ POOLED = ("pooler", "summary")
 ON_POOLED = ("next_sentence", "classifier")
 # Heads that give a logit for every token of the vocabulary.
 TIED = ("mlm", "lm")
-# As transformers' BertForSequenceClassification and BertForTokenClassification drop out what the head reads; the others do not.
-DROPPED_OUT = ("classifier", "tags")
 
 
 def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activation: str = POOLER) -> Heads:
@@ -83,17 +81,19 @@ def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, 
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
     inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
-    given = {"hidden": states, **pool_and_classify(heads, params, states[-1], example["segments"], None, 0.0)}
+    given = {"hidden": states, **pool_and_classify(encoder.config, heads, params, states[-1], example["segments"], None)}
     for name in TIED:
         if name in heads:
             given[name] = tied_logits(name, heads[name], params, states[-1])[..., : encoder.config.vocab_size]
     return {name: value.astype(jnp.float32) for name, value in given.items()}
 
 
-def pool_and_classify(heads: Heads, params: Tree, hidden: Array, segments: Array, noise: Keys | None, rate: float) -> dict[str, Array]:
+def pool_and_classify(
+    model: EncoderConfig, heads: Heads, params: Tree, hidden: Array, segments: Array, noise: Keys | None
+) -> dict[str, Array]:
     """{`pooled`: [batch, width], and under its name the logits of each head but those of TIED} from the last layer [batch, length, width].
 
-    segments: i32 [batch, length], 0 = padding. rate: of the dropout on what classifiers read, where `noise` is given.
+    segments: i32 [batch, length], 0 = padding. noise: of the dropout on what classifiers read; None for none.
     """
     given: dict[str, Array] = {}
     for name in POOLED:
@@ -103,7 +103,7 @@ def pool_and_classify(heads: Heads, params: Tree, hidden: Array, segments: Array
     for name, head in heads.items():
         if name not in (*POOLED, *TIED):
             features = given["pooled"] if name in ON_POOLED else hidden
-            features = dropout(features, rate, noise, name) if name in DROPPED_OUT else features
+            features = dropout(features, model.dropout, noise, name) if name in model.dropped_out else features
             given[name] = head.apply({"params": params[name]}, features)
     return given
 

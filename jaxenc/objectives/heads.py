@@ -101,7 +101,7 @@ class Heads(Objective):
         noise = keys if train else None
         hidden = encoders.hidden(self.encoder, params, example, noise)
         trained = {name: head for name, head in self.heads.items() if name in encoders.POOLED or name in self.coef}
-        given = encoders.pool_and_classify(trained, params, hidden, example["segments"], noise, self.encoder.config.dropout)
+        given = encoders.pool_and_classify(self.encoder.config, trained, params, hidden, example["segments"], noise)
         terms, metrics = {}, {}
         for name in self.coef:
             counted = _counted(name, example)

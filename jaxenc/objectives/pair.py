@@ -67,7 +67,8 @@ class Pair(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         hidden = encoders.hidden(self.mlm.encoder, params, example, keys if train else None)
         mlm, metrics = self.mlm.predict(params, hidden, example)
-        logits = encoders.pool_and_classify(self.heads, params, hidden, example["segments"], None, 0.0)["next_sentence"]
+        model, segments = self.mlm.encoder.config, example["segments"]
+        logits = encoders.pool_and_classify(model, self.heads, params, hidden, segments, None)["next_sentence"]
         rows = _real_rows(example)
         loss, correct = losses.cross_entropy(logits, example["is_random"], rows)
         count = jnp.sum(rows).astype(jnp.float32)

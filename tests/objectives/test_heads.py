@@ -114,8 +114,8 @@ def test_dropout_is_on_what_classifier_and_tags_read() -> None:
     """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise."""
     objective, params = built()
     hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
-    inputs = (objective.heads, params, hidden, rows()["segments"])
-    still, moved = (encoders.pool_and_classify(*inputs, noise, 0.5) for noise in (None, keys))
+    inputs = (dataclasses.replace(QUIET, dropout=0.5), objective.heads, params, hidden, rows()["segments"])
+    still, moved = (encoders.pool_and_classify(*inputs, noise) for noise in (None, keys))
     same = {name: bool((still[name] == moved[name]).all()) for name in still}
     assert same == {"pooled": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
     noisy = tiny.objective(ALL, dataclasses.replace(QUIET, dropout=0.5))
