@@ -12,6 +12,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.models.xlnet import XlnetConfig
 from jaxenc.objectives.plm import PlmConfig
+from jaxenc.pretrained import load
 from jaxenc.run import Run
 from tests.train import test_loop
 
@@ -34,7 +35,7 @@ def recipe(data: Path) -> Run:
 @pytest.mark.slow
 def test_a_resume_remembers(data: Path, tmp_path: Path) -> None:
     """Six steps, and three more from the checkpoint of step 3: parameters, moments, memory, numbers and rows bitwise. The memory of step 3
-    is in its checkpoint and is not empty; held-out numbers are there; another memory is refused by name."""
+    is in its checkpoint and is not empty; held-out numbers are there, and the model opens; another memory is refused by name."""
     run, whole, half = recipe(data), tmp_path / "whole", tmp_path / "half"
     assert pretrain(run, whole).step == 6
     shutil.copytree(whole, half)
@@ -47,5 +48,6 @@ def test_a_resume_remembers(data: Path, tmp_path: Path) -> None:
         pretrain(other, half)
     assert pretrain(run, half).step == 6
     test_loop.assert_same_run(run, half, whole, 6)
+    assert load(whole).encode(tokens=[[5, 6, 7]]).hidden.shape == (2, 1, 3, 16)
     last = test_loop.rows(whole)[-1]
     assert last["step"] == 6 and any(name.endswith("plm_loss") and np.isfinite(value) for name, value in last.items())

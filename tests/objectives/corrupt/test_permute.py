@@ -308,7 +308,7 @@ def test_all_orders_are_equally_likely(many: tuple) -> None:
 
 
 def test_the_lengths_of_n_grams_follow_one_over_n() -> None:
-    """The first n-gram of 20,000 half rows whose budget does not cut it: shares of n = 1 .. 5 within 4 sigma."""
+    """Of 20,000 draws: n by exact fractions of 2^32 is n by the thresholds, and the shares of 1 .. 5 are within 4 sigma."""
     n = np.array([drawn_n(int(b)) for b in np.random.default_rng(0).integers(0, 2**32, 20_000)])
     thresholds = np.array(spans.ngrams(5), np.uint32)
     bits = np.random.default_rng(0).integers(0, 2**32, 20_000)
