@@ -3,9 +3,10 @@
 Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). A text is
 read by the rules of transformers' XLNetTokenizer, that is of preprocess_text in prepro_utils.py: `` and '' become ", compatibility
 characters are taken apart and accents dropped (NFKD), the model's own table of characters (nmt_nfkc) is applied, and white space only
-separates words. Two things differ from the original, as they do in transformers: a comma behind a digit is not cut off when a piece
-holds both, and what counts as an accent is a Unicode mark (Mn) and not a character with a combining class. A literal `<eop>` in a text
-is letters, like all specials.
+separates words. Three things differ from the original, as they do in transformers: a comma behind a digit is not cut off when a piece
+holds both; what counts as an accent is a Unicode mark (Mn) and not a character with a combining class; and of two cuts that are equally
+probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of English, measured). A literal `<eop>` in a text is letters,
+like all specials.
 """
 
 import base64
