@@ -80,8 +80,10 @@ def shift(x: Array, keys: int) -> Array:
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def windows(x: Array, start: Array, size: int) -> Array:
     """[b, h, q, start[b, q] + j] at [b, h, q, j]: `size` neighbours of each row of x [batch, heads, queries, columns]; start: i32
-    [batch, queries], 0 to columns - size. Each row has one window, so the gradient is a gather too, not a scatter that adds."""
-    return _along(x, start[:, None, :, None] + jnp.arange(size))
+    [batch, queries], 0 to columns - size. Each row has one window, so the gradient is windows too, not a scatter that adds."""
+    # A slice for each query, all heads at once: an index for every element would be larger than what it picks.
+    one = lambda x, start: jax.lax.dynamic_slice_in_dim(x, start, size, axis=1)
+    return jax.vmap(jax.vmap(one, in_axes=(1, 0), out_axes=1))(x, start)
 
 
 def _windows_forward(x: Array, start: Array, size: int) -> tuple[Array, tuple[Array, int]]:
@@ -90,13 +92,8 @@ def _windows_forward(x: Array, start: Array, size: int) -> tuple[Array, tuple[Ar
 
 def _windows_backward(size: int, kept: tuple[Array, int], slope: Array) -> tuple[Array, None]:
     start, columns = kept
-    index = jnp.arange(columns) - start[:, None, :, None]
-    return jnp.where((index >= 0) & (index < size), _along(slope, index), 0), None
-
-
-def _along(x: Array, index: Array) -> Array:
-    # Spelled out for every head: an index that heads share would make them the innermost axis, and cost a transposition each way.
-    return jnp.take_along_axis(x, jnp.broadcast_to(index, (*x.shape[:-1], index.shape[-1])), axis=-1, mode="clip")
+    zeros = columns - size
+    return windows(jnp.pad(slope, ((0, 0), (0, 0), (0, 0), (zeros, zeros))), zeros - start, columns), None
 
 
 windows.defvjp(_windows_forward, _windows_backward)
@@ -139,8 +136,8 @@ def attend(
 ) -> Array:
     """softmax of the three products over sqrt(d), times v, with dropout on the weights (zihangdai/xlnet modeling.py, rel_attn_core).
 
-    q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The
-    result is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees nothing has the mean of all values.
+    q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The result
+    is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees nothing has the mean of all values.
     """
     content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k).astype(jnp.float32)
     position = _position(q + terms.position, r, sight, k.shape[1]).astype(jnp.float32)

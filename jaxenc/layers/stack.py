@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jax import Array
 
 from jaxenc.execution import Execution
 from jaxenc.layers.block import Block, BlockSpec

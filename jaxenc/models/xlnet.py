@@ -227,7 +227,7 @@ def _context(
         real = (jnp.arange(before + length) >= before - memory.filled[:, None])[:, None]
     table = sinusoids(before + length, length, config.width, config.clamp, direction is not None).astype(compute)
     # One mask for all rows, as in Transformer-XL: with one for each row the keys of distances would have to be computed for each.
-    shared = noise and dataclasses.replace(noise, rows=jnp.arange(len(table), dtype=jnp.uint32))
+    shared = noise and dataclasses.replace(noise, rows=np.arange(len(table), dtype=np.uint32))
     table = dropout(table, config.dropout, shared, "distances")
     sight = lambda sees, own, at: Sight(sees & real, own[:, :, None] != labels[:, None], at)
     answers = None

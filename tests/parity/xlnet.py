@@ -1,18 +1,21 @@
-"""Both sides of XLNet's comparison: random tiny models and rows, what transformers computes of them, its names for our parameters."""
+"""What XLNet's streams are compared on with transformers: settings, random rows, its names for our parameters, and what ours computes.
+Needs neither of the two libraries."""
 
 import dataclasses
 from collections.abc import Mapping
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-import torch
-import transformers
 
 from jaxenc import tree
 from jaxenc.layers.embed import padded
-from jaxenc.models.xlnet import Memory, Query, XlnetConfig
+from jaxenc.layers.heads import LmHead
+from jaxenc.models.xlnet import Memory, Query, Xlnet, XlnetConfig
 from jaxenc.tree import Tree
+from tests import tiny
+from tests.parity.cases import GOLDEN
 
-torch.set_num_threads(1)
 VOCAB, WIDTH, HEADS, INNER, LAYERS = 131, 12, 3, 20, 2
 
 
@@ -38,6 +41,10 @@ SETTINGS = {
     "one direction": Setting(3, 7, predictions=1, padded="left", activation="gelu_tanh"),
     "no query, no types": Setting(3, 6, memory=1, padded="left", typed=False),
 }
+
+
+# What tests/golden/hf/make.py left of these settings.
+FILE, COMMITTED = GOLDEN / "xlnet_streams.npz", ("everything", "one direction")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,63 +91,6 @@ def config(s: Setting) -> XlnetConfig:
     return XlnetConfig(VOCAB, WIDTH, LAYERS, HEADS, INNER, s.clamp, s.activation)
 
 
-def build(s: Setting, seed: int = 0) -> transformers.XLNetLMHeadModel:
-    """A random model in float64 from float32 weights, evaluation mode, wide enough for any mistake to show."""
-    model = transformers.XLNetLMHeadModel(
-        transformers.XLNetConfig(
-            vocab_size=VOCAB,
-            d_model=WIDTH,
-            n_layer=LAYERS,
-            n_head=HEADS,
-            d_inner=INNER,
-            ff_activation={"gelu_erf": "gelu", "gelu_tanh": "gelu_new"}[s.activation],
-            clamp_len=s.clamp or -1,
-            bi_data=s.both,
-            mem_len=s.memory + 2,
-            reuse_len=s.length - 1,
-        )
-    ).eval()
-    random = np.random.default_rng(seed)
-    with torch.no_grad():
-        for name, value in model.named_parameters():
-            drawn = random.normal(0, 0.3, tuple(value.shape)).astype(np.float32)
-            value.copy_(torch.tensor(drawn + 1 if "layer_norm.weight" in name else drawn))
-    # It makes sinusoids in float32, whatever its weights are.
-    single = model.transformer.relative_positional_encoding
-    model.transformer.relative_positional_encoding = lambda *args, **kwargs: single(*args, **kwargs).double()
-    return model.double()
-
-
-def theirs(s: Setting, model: transformers.XLNetLMHeadModel, given: Rows) -> tuple[dict[str, np.ndarray], Tree]:
-    """({`content`, `query` [layers + 1, batch, ...], `logits`, `memory` [batch, layers, new memory, width], `loss`}, its gradients by our
-    paths). The loss is the mean cross-entropy of the predictions plus the weighted sum of the content stream's last layer."""
-    memory = [torch.tensor(given.memory[:, layer].swapaxes(0, 1)).double() for layer in range(LAYERS)] if s.memory else None
-    found = model(
-        input_ids=torch.tensor(given.tokens),
-        attention_mask=torch.tensor(given.real.astype(np.float64)) if s.padded else None,
-        mems=memory,
-        perm_mask=torch.tensor(given.hides.astype(np.float64)),
-        target_mapping=torch.tensor(np.eye(s.length)[given.at]) if s.predictions else None,
-        token_type_ids=torch.tensor(given.types) if s.typed else None,
-        labels=torch.tensor(given.labels) if s.predictions else None,
-        use_mems=True,
-        output_hidden_states=True,
-    )
-    streams = 2 if s.predictions else 1
-    out = {"content": torch.stack(found.hidden_states[::streams]), "logits": found.logits}
-    out |= {"query": torch.stack(found.hidden_states[1::2])} if s.predictions else {}
-    out["memory"] = torch.stack([states.transpose(0, 1) for states in found.mems], dim=1)
-    out["loss"] = torch.sum(out["content"][-1] * torch.tensor(given.weight)) + (found.loss if s.predictions else 0)
-    out["loss"].backward()
-    gradients = {name: np.zeros(p.shape) if p.grad is None else p.grad.numpy() for name, p in model.named_parameters()}
-    return {name: value.detach().numpy() for name, value in out.items()}, named(gradients)
-
-
-def weights(model: transformers.XLNetLMHeadModel) -> Tree:
-    """Their parameters by our paths, float32."""
-    return named({name: value.detach().numpy().astype(np.float32) for name, value in model.named_parameters()})
-
-
 def named(values: Mapping[str, np.ndarray]) -> Tree:
     """Values by their names as the tree of ours; padding rows of the vocabulary are zeros."""
 
@@ -164,12 +114,17 @@ ATTENTION = {
     **{letter: f"{name}/kernel" for letter, name in zip("qkvro", ("query", "key", "value", "relative", "output"), strict=True)},
     **{"r_w_bias": "content_bias", "r_r_bias": "position_bias", "r_s_bias": "segment_bias", "seg_embed": "segment/table"},
 }
+OUTSIDE = {
+    "transformer.word_embedding.weight": "embeddings/token/table",
+    "transformer.mask_emb": "embeddings/mask",
+    "lm_loss.bias": "lm/bias",
+}
 NORM = {"weight": "scale", "bias": "bias"}
 
 
 def _ours(name: str) -> str:
     if not name.startswith("transformer.layer."):
-        return {"transformer.word_embedding.weight": "embeddings/token/table", "transformer.mask_emb": "embeddings/mask"}.get(name, "lm/bias")
+        return OUTSIDE[name]
     _, _, number, part, *rest = name.split(".")
     where = f"encoder/layer_{int(number):02d}/{'attention' if part == 'rel_attn' else 'feed_forward'}"
     if rest[0] == "layer_norm":
@@ -188,3 +143,23 @@ def ours(s: Setting, given: Rows) -> tuple:
     query = Query(given.at.astype(np.int32), np.take_along_axis(sees, given.at[:, :, None], axis=1)) if s.predictions else None
     direction = given.direction.astype(np.int32) if s.both else None
     return given.tokens.astype(np.int32), given.types.astype(np.int32), direction, memory, sees | itself, query
+
+
+def computed(s: Setting, params: Tree, given: Rows) -> tuple[dict[str, np.ndarray], Tree]:
+    """As `peer_xlnet.theirs`, of our network."""
+    (*inputs, query) = ours(s, given)
+    network, head = Xlnet(config(s), tiny.execution()), LmHead(VOCAB, tiny.execution())
+
+    def loss(params: Tree) -> tuple[jax.Array, dict[str, jax.Array]]:
+        found = network.apply({"params": params}, *inputs, query, None, all_layers=True)
+        out = {"content": found.content, "loss": jnp.sum(found.content[-1] * given.weight)}
+        last = found.content if query is None else found.query
+        out["logits"] = head.apply({"params": params["lm"]}, last[-1], params["embeddings"]["token"]["table"])[..., :VOCAB]
+        if query is not None:
+            chances = jax.nn.log_softmax(out["logits"])
+            out |= {"query": found.query, "loss": out["loss"] - jnp.mean(jnp.take_along_axis(chances, given.labels[..., None], axis=-1))}
+        memory = jnp.concatenate([given.memory, found.inputs[:, :, : s.length - 1]], axis=2)
+        return out["loss"], out | {"memory": memory[:, :, -s.memory - 2 :]}
+
+    (_, out), gradients = jax.device_get(jax.jit(jax.value_and_grad(loss, has_aux=True))(params))
+    return out, gradients

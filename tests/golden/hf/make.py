@@ -3,8 +3,9 @@
     python -m tests.golden.hf.make
 
 needs the extra `live` (torch, transformers). One .npz an architecture: the config, the inputs and the weights, and for both forms of
-GELU every hidden state, the logits, the loss and its gradients. Computed in float64 from float32 weights and rounded once. And one of
-ELECTRA's joint objective: both networks, the samples that ours drew, the loss and its gradients.
+GELU every hidden state, the logits, the loss and its gradients. Computed in float64 from float32 weights and rounded once. One of
+ELECTRA's joint objective: both networks, the samples that ours drew, the loss and its gradients. And one of XLNet's two streams: both at
+every layer, the new memory, the logits, the loss and its gradients, by our paths.
 """
 
 import json
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.parity import pair, peer
+from jaxenc import tree
+from tests.parity import pair, peer, peer_xlnet, xlnet
 from tests.parity.cases import CASES, GOLDEN, Case, inputs
 
 
@@ -50,11 +52,25 @@ def joint() -> dict[str, np.ndarray]:
     return out
 
 
+def streams() -> dict[str, np.ndarray]:
+    """Everything of XLNet's committed settings, by name."""
+    out = {}
+    for name in xlnet.COMMITTED:
+        s = xlnet.SETTINGS[name]
+        model = peer_xlnet.build(s)
+        found, slopes = peer_xlnet.theirs(s, model, xlnet.rows(s))
+        for part, held in {"weights": tree.leaves(peer_xlnet.weights(model)), "gradients": tree.leaves(slopes)}.items():
+            out |= {f"{name}/{part}/{path}": value.astype(np.float32) for path, value in held}
+        out |= {f"{name}/outputs/{key}": value.astype(np.float32) for key, value in found.items()}
+    return out
+
+
 def main() -> None:
     """Writes every file and says how large it is."""
     for seed, case in enumerate(CASES.values()):
         write(GOLDEN / f"{case.architecture}.npz", arrays(case, seed))
     write(pair.FILE, joint())
+    write(xlnet.FILE, streams())
 
 
 def write(path: Path, held: dict[str, np.ndarray]) -> None:
