@@ -14,12 +14,11 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary, published_xlnet
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed, padded
-from jaxenc.layers.initializers import Initializer, glorot_uniform, leading_rows
+from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.relative import Context, Sight, sinusoids
 from jaxenc.layers.stack import Stack
 from jaxenc.layers.two_streams import Pair, TwoStreamBlock, of_query
