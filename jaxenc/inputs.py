@@ -12,8 +12,8 @@ from jaxenc.models.base import ModelConfig
 
 
 def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[str]) -> Batch:
-    """Rows of `texts` with the tokenizer's special tokens, padded at their end to the longest: `tokens`, `types` (0), `segments`
-    (0 = padding) and `positions`, i32 [batch, length].
+    """Rows of `texts` with the tokenizer's special tokens, padded at their end to the longest: `tokens`, `types` (the tokenizer's),
+    `segments` (0 = padding) and `positions`, i32 [batch, length].
 
     Raises UserError for what is no list of texts, without a tokenizer, and for a text that is longer than the model takes.
     """
@@ -23,14 +23,14 @@ def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[st
     if other := [type(text).__name__ for text in texts if not isinstance(text, str)]:
         raise UserError(f"encode takes a list of texts, and a {other[0]} is among them: give each as a str")
     tokenizer = needed(tokenizer)
-    rows = [tokenizer.encode_prompt(text) for text in texts]
-    lengths = np.array([len(row) for row in rows], np.int32)
+    rows = [tokenizer.encode_framed(text) for text in texts]
+    lengths = np.array([len(ids) for ids, _ in rows], np.int32)
     if len(rows):
         _check_length(model, int(lengths.max()), f"texts[{lengths.argmax()}]")
     segments = (np.arange(lengths.max(initial=0)) < lengths[:, None]).astype(np.int32)
-    tokens = np.full(segments.shape, tokenizer.vocabulary.pad, np.int32)
-    tokens[segments > 0] = [token for row in rows for token in row]
-    return _rows(model, tokens, segments, np.zeros_like(tokens))
+    tokens, types = np.full(segments.shape, tokenizer.vocabulary.pad, np.int32), np.zeros(segments.shape, np.int32)
+    tokens[segments > 0], types[segments > 0] = ([item for row in rows for item in row[part]] for part in (0, 1))
+    return _rows(model, tokens, segments, types)
 
 
 def needed(tokenizer: Tokenizer | None) -> Tokenizer:

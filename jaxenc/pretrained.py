@@ -208,4 +208,5 @@ def objective_of(config: Run, tokenizer: Tokenizer | None) -> Objective:
     """The objective of a run as a loaded model computes it: float32, on one device, at any length that the model takes."""
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
     exact = Execution(policy("float32"), "xla", "none", False)
-    return config.objective.build(config.model, vocabulary, exact, config.model.positions, 0)
+    longest = config.model.positions or max(config.phases.length, default=config.data.length)
+    return config.objective.build(config.model, vocabulary, exact, dataclasses.replace(config.data, length=longest), 0)

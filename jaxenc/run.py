@@ -66,7 +66,8 @@ class Run:
 
     def build(self, vocabulary: Vocabulary, phase: Phase, platform: str) -> Objective:
         """The objective of one phase. Call it on a run that `with_vocabulary` made."""
-        return self.objective.build(self.model, vocabulary, self.execution(platform), phase.length, phase.max_predictions)
+        data = dataclasses.replace(self.data, length=phase.length)
+        return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions)
 
 
 def from_dict(data: Mapping[str, Any]) -> Run:

@@ -16,6 +16,7 @@ from jax.sharding import Mesh
 
 from jaxenc import rng, tree
 from jaxenc.data.batch import Batch, empty
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.models.base import ModelConfig
@@ -66,7 +67,7 @@ def execution(remat: str = "none", scan: bool = False) -> Execution:
 def objective(
     config: MlmConfig = PairConfig(), model: ModelConfig = MODEL, length: int = LENGTH, how: Execution = execution()
 ) -> Objective:
-    return config.build(model, VOCABULARY, how, length, 0)
+    return config.build(model, VOCABULARY, how, DataConfig(length=length), 0)
 
 
 def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:

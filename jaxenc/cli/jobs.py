@@ -8,16 +8,17 @@ from jaxenc import config
 from jaxenc.checkpoint import refusals, restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
-from jaxenc.data import sources, tokenizers
+from jaxenc.data import pipeline, tokenizers
 from jaxenc.data.files import read_json, user_errors, write_bytes
 from jaxenc.data.manifest import SPLITS
-from jaxenc.data.pipeline import Batches, Order, Pass
+from jaxenc.data.pipeline import Batches
 from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
+from jaxenc.train.evaluate import padded_batch
 from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
@@ -35,8 +36,7 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
-        source = sources.open_source(wanted, split, run.train.seed, evaluation=split != "train")
-        return Order(source, rows, run.train.seed) if split == "train" else Pass(source, rows, run.eval.rows)
+        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows)
 
     files = {
         CONFIG: json.dumps(config.to_dict(run), indent=1).encode(),
@@ -53,8 +53,9 @@ def check(job: Job) -> None:
         if not job.objective(phase).coef:
             raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured: choose what to train on")
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
-        for split in SPLITS if job.evaluates else SPLITS[:1]:
-            missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
+        sizes = (phase.batch, padded_batch(job.run.eval.batch, job.mesh))
+        for split, rows in list(zip(SPLITS, sizes, strict=True))[: 1 + job.evaluates]:
+            missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, rows).fields))
             if missing == ["word_starts"]:
                 raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
             if missing:

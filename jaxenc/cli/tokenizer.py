@@ -7,10 +7,10 @@ from pathlib import Path
 
 from jaxenc.data import readers
 from jaxenc.data.files import made, must_be_new
-from jaxenc.data.tokenizers import Tokenizer, bpe, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
 from jaxenc.errors import UserError
 
-KINDS = ("wordpiece", "bpe")
+KINDS = ("wordpiece", "bpe", "unigram")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", choices=KINDS, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="number of pieces, specials included (default: 30000)")
     switch = argparse.BooleanOptionalAction
-    parser.add_argument("--lowercase", action=switch, help="lower-case the text (wordpiece; default: on)")
-    parser.add_argument("--strip-accents", action=switch, help="remove accents (wordpiece; default: as --lowercase)")
+    parser.add_argument("--lowercase", action=switch, help="lower-case the text (wordpiece: on; unigram: off)")
+    parser.add_argument("--strip-accents", action=switch, help="remove accents (wordpiece: as --lowercase; unigram: on)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
 
 
@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
 def _trained(args: argparse.Namespace) -> Tokenizer:
     if args.type == "bpe":
         return bpe.train(_lines(args.input), args.vocab_size)
+    if args.type == "unigram":
+        return sentencepiece.train(_lines(args.input), args.vocab_size, bool(args.lowercase), args.strip_accents is not False)
     lowercase = True if args.lowercase is None else args.lowercase
     strip_accents = lowercase if args.strip_accents is None else args.strip_accents
     return wordpiece.train(_lines(args.input), args.vocab_size, lowercase, strip_accents)

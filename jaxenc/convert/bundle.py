@@ -13,13 +13,13 @@ import numpy as np
 
 from jaxenc.convert.tensor import BFLOAT16, Tensor
 from jaxenc.data.files import user_errors
+from jaxenc.data.protobuf import fields, pairs, varint
 from jaxenc.errors import UserError
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER, TRAILER = 48, 5
 # The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is no weight.
 DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 19: np.float16}
-VARINT, BYTES, FIXED = 0, 2, {1: 8, 5: 4}  # kinds of fields; the bytes of the fixed ones
 
 
 def open_tensors(prefix: Path) -> dict[str, Tensor]:
@@ -35,12 +35,12 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
         records = list(_records(content))
         if not records or records[0][0]:
             raise ValueError("it has no header")
-        header = _fields(records[0][1])
+        header = fields(records[0][1])
         if header.get(2):
             raise ValueError("big-endian numbers")
         # Keys that begin with a zero byte are slices, of a variable that has an entry of its own.
         whole = [(name, value) for name, value in records[1:] if not name.startswith(b"\0")]
-        found = (_tensor(prefix, name.decode(), _fields(value), header.get(1, 1)) for name, value in whole)
+        found = (_tensor(prefix, name.decode(), fields(value), header.get(1, 1)) for name, value in whole)
         return {tensor.name: tensor for tensor in found if tensor}
     except (ValueError, IndexError, TypeError) as error:
         raise UserError(f"{path}: not a sound TensorFlow checkpoint ({error}): copy it again") from error
@@ -53,7 +53,7 @@ def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
     if entry.get(1, 0) not in DTYPES:
         return None
     dtype, size = np.dtype(DTYPES[entry[1]]), entry.get(5, 0)
-    shape = tuple(_fields(value).get(1, 0) for field, value in _pairs(entry.get(2, b"")) if field == 2)
+    shape = tuple(fields(value).get(1, 0) for field, value in pairs(entry.get(2, b"")) if field == 2)
     if size != dtype.itemsize * math.prod(shape):
         raise ValueError(f"{name} has the shape {shape} and {size} bytes")
     file = Path(f"{prefix}.data-{entry.get(3, 0):05d}-of-{shards:05d}")
@@ -103,9 +103,9 @@ def _block(content: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes
     restarts = int.from_bytes(block[-4:], "little")
     at, end, key = 0, size - 4 * (restarts + 1), b""
     while at < end:
-        shared, at = _varint(block, at)
-        fresh, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, at = varint(block, at)
+        fresh, at = varint(block, at)
+        length, at = varint(block, at)
         key = key[:shared] + block[at : at + fresh]
         yield key, block[at + fresh : at + fresh + length]
         at += fresh + length
@@ -113,37 +113,6 @@ def _block(content: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes
 
 def _handle(data: bytes, at: int) -> tuple[int, int, int]:
     """(start, size) of a block and where the next handle begins."""
-    start, at = _varint(data, at)
-    size, at = _varint(data, at)
+    start, at = varint(data, at)
+    size, at = varint(data, at)
     return start, size, at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
-        if byte < 128:
-            return value, at
-
-
-def _pairs(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(field, value) of a protocol buffer: whole numbers, or bytes for a text or a message."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        if kind == VARINT:
-            value, at = _varint(message, at)
-        elif kind == BYTES:
-            size, at = _varint(message, at)
-            value, at = message[at : at + size], at + size
-        elif kind in FIXED:
-            value, at = int.from_bytes(message[at : at + FIXED[kind]], "little"), at + FIXED[kind]
-        else:
-            raise ValueError(f"a field of the kind {kind}")
-        yield tag >> 3, value
-
-
-def _fields(message: bytes) -> dict[int, int | bytes]:
-    return dict(_pairs(message))

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxenc.data.batch import Batch, pad_rows
 from jaxenc.data.random import feistel
-from jaxenc.data.sources.source import Source
+from jaxenc.data.sources import STREAMS, DataConfig, Source, open_source, open_streams
 
 
 class Batches(Protocol):
@@ -87,6 +87,18 @@ class Pass:
         real = np.count_nonzero(indices < self._end)
         read = self.source.rows(0, np.minimum(indices, self._end - 1))
         return pad_rows({name: array[:real] for name, array in read.items()}, len(indices))
+
+
+def open_batches(config: DataConfig, split: str, batch: int, seed: int, limit: int) -> Batches:
+    """The batches of a split: those of a run for `train`; one pass for another split, of the first `limit` rows (0 = all).
+
+    batch: rows of the global batch. seed: of the run. Raises UserError as `open_source` and `open_streams` do.
+    """
+    evaluation = split != "train"
+    if config.rows in STREAMS:
+        return open_streams(config, split, batch, seed, evaluation, limit if evaluation else 0)
+    source = open_source(config, split, seed, evaluation)
+    return Pass(source, batch, limit) if evaluation else Order(source, batch, seed)
 
 
 @dataclasses.dataclass(frozen=True)

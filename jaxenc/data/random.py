@@ -12,7 +12,7 @@ _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
-STREAMS = {"order": 1, "pairs": 2, "trim": 3}  # the last counter word; a number is never used again
+STREAMS = {"order": 1, "pairs": 2, "trim": 3, "streams": 4}  # the last counter word; a number is never used again
 
 
 def philox(counter: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], seed: int) -> tuple[np.ndarray, ...]:

@@ -9,7 +9,7 @@ class Vocabulary:
 
     size: the number of ids, before any padding of the table. pad, unk, cls, sep, mask: their ids. reserved: ids that are no text,
     sorted: the specials and unused slots, which a clean random replacement never draws. fingerprint: the tokenizer's, '' when no
-    tokenizer is named.
+    tokenizer is named. eod, eop: ids that end a document and a paragraph, -1 where the vocabulary has none.
     """
 
     size: int
@@ -20,6 +20,8 @@ class Vocabulary:
     mask: int
     reserved: tuple[int, ...]
     fingerprint: str
+    eod: int = -1
+    eop: int = -1
 
 
 def unnamed(size: int) -> Vocabulary:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from jax import Array
 
 from jaxenc import metrics as metric_sums
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.models.base import ModelConfig
@@ -99,5 +100,5 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
     kind: ClassVar[str]
 
     @abc.abstractmethod
-    def build(self, model: M, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> Objective:
-        """The objective at one row length; max_predictions: the most of one row in this phase, 0 for the config's own choice."""
+    def build(self, model: M, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> Objective:
+        """The objective of one phase. data: its rows; max_predictions: the most of one row, 0 for the config's own choice."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -54,8 +55,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError("objective.labels is empty: name the classes of the classifier or the tags")
         activation.check(self.pooler_activation, "objective.pooler_activation")
 
-    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Heads":
-        """The objective; no number of it depends on the vocabulary, the length or the predictions."""
+    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Heads":
+        """The objective; no number of it depends on the vocabulary, the data or the predictions."""
         names = [name for name in NAMES if name in self.heads]
         encoder = model.encoder(names, execution)
         heads = encoders.made(names, encoder, len(self.labels), self.pooler_activation)

@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from jaxenc.config import at_least
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -118,10 +119,10 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             return spans.ngrams(self.longest or 3)
         return spans.geometric(self.geometric, self.longest or 10) if self.unit == "spans" else ()
 
-    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Mlm":
-        """The objective at one row length; of an ELECTRA it is the generator's."""
+    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Mlm":
+        """The objective of one phase; of an ELECTRA it is the generator's."""
         encoder = model.encoder(("mlm",), execution)
-        return Mlm(encoder, encoders.made(("mlm",), encoder)["mlm"], self.masking(vocabulary, length, max_predictions))
+        return Mlm(encoder, encoders.made(("mlm",), encoder)["mlm"], self.masking(vocabulary, data.length, max_predictions))
 
 
 @dataclasses.dataclass(frozen=True)

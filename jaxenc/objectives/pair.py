@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import Classifier, Pooler
@@ -25,8 +26,8 @@ class PairConfig(MlmConfig):
 
     kind: ClassVar[str] = "mlm_nsp"
 
-    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Pair":
-        mlm = super().build(model, vocabulary, execution, length, max_predictions)
+    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Pair":
+        mlm = super().build(model, vocabulary, execution, data, max_predictions)
         heads = encoders.made(("pooler", "next_sentence"), mlm.encoder)
         return Pair(mlm, heads["pooler"], heads["next_sentence"])
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -41,9 +42,11 @@ class ReplacedMlmConfig(ReplacingConfig):
         if self.predicts not in PREDICTS:
             raise UserError(f"objective.predicts is {self.predicts!r}: use {' or '.join(PREDICTS)}")
 
-    def build(self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "ReplacedMlm":
-        """The objective at one row length. Raises UserError for a model that is no pair."""
-        generator = self.learned(model, vocabulary, execution, length, max_predictions)
+    def build(
+        self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int
+    ) -> "ReplacedMlm":
+        """The objective of one phase. Raises UserError for a model that is no pair."""
+        generator = self.learned(model, vocabulary, execution, data.length, max_predictions)
         encoder = Electra(model, "discriminator", execution)
         heads = {"replaced_mlm": encoders.made(("mlm",), encoder)["mlm"]}
         if self.predicts == "all":

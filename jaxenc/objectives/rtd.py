@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import metrics as metric_sums
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -48,12 +49,12 @@ class RtdConfig(ReplacingConfig):
         if self.generator == "uniform" and (self.temperature != 1 or self.mlm_coef != 1):
             raise UserError("objective.generator=uniform has no softmax and no loss: leave objective.temperature and mlm_coef at 1")
 
-    def build(self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Rtd":
-        """The objective at one row length. Raises UserError for a model that is no pair."""
+    def build(self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Rtd":
+        """The objective of one phase. Raises UserError for a model that is no pair."""
         if self.generator == "uniform":
-            generator, coef = self.uniform(model, vocabulary, length, max_predictions), {}
+            generator, coef = self.uniform(model, vocabulary, data.length, max_predictions), {}
         else:
-            generator, coef = self.learned(model, vocabulary, execution, length, max_predictions), {"mlm": self.mlm_coef}
+            generator, coef = self.learned(model, vocabulary, execution, data.length, max_predictions), {"mlm": self.mlm_coef}
         discriminator = Electra(model, "discriminator", execution)
         head = encoders.made(("rtd",), discriminator)["rtd"]
         return Rtd(generator, discriminator, head, self.detects, {**coef, "rtd": self.rtd_coef})

@@ -51,6 +51,16 @@ def test_byte_level_bpe_keeps_the_text_and_takes_no_settings_of_wordpiece(text, 
             run("--input", text, "--type", "bpe", "--out", tmp_path / "other", flag)
 
 
+@pytest.mark.parametrize("flags, decoded", [([], "Angstrom"), (["--lowercase"], "angstrom"), (["--no-strip-accents"], "Ångström")])
+def test_unigram_reads_as_xlnet_does_unless_told(text, tmp_path, capsys, flags, decoded):
+    assert run("--input", text, "--type", "unigram", "--vocab-size", 60, "--out", tmp_path / "tok", *flags) == 0
+    tool = load(tmp_path / "tok")
+    assert tool.decode(tool.encode(["Ångström"])[0]) == decoded and tool.vocabulary.eod == 7
+    assert capsys.readouterr().out == f"{tmp_path / 'tok'}: {tool.vocabulary.size} pieces\n"
+    with pytest.raises(UserError, match="no such file"):
+        run("--input", tmp_path / "none.txt", "--type", "unigram", "--out", tmp_path / "other")
+
+
 def test_what_is_in_the_way_stays(text, tmp_path):
     with pytest.raises(UserError, match="exists already"):
         run("--input", text, "--out", tmp_path)

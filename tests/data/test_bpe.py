@@ -234,7 +234,7 @@ def test_added_pieces_are_found_wherever_they_stand(tool, tmp_path):
         (lambda d: d["pre_tokenizer"].update(add_prefix_space=True), "add_prefix_space must be off"),
         (lambda d: d["model"].update(ignore_merges=True), "ignore_merges must be off"),
         (lambda d: d.update(post_processor={"type": "ByteLevel"}), "does not frame"),
-        (lambda d: d["model"].update(type="Unigram"), "come later"),
+        (lambda d: d["model"].update(type="WordLevel"), "come later"),
         (lambda d: (d["model"]["vocab"].pop("<mask>"), d["added_tokens"].pop()), "lacks <mask>"),
         (lambda d: d["model"]["vocab"].update(x=7), "ids are not 0 to 299"),
         (lambda d: d["model"]["merges"].append(["a", "qqq"]), "merge 40 names 'qqq'"),

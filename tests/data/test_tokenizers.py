@@ -232,7 +232,7 @@ def test_a_run_in_the_place_of_its_tokenizer(tmp_path):
 
 
 def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
-    with pytest.raises(UserError, match="no tokenizer.json, vocab.txt or vocab.json"):
+    with pytest.raises(UserError, match="no tokenizer.json, vocab.txt, vocab.json or spiece.model"):
         load(tmp_path)
     for content, said in (("{", "not JSON"), ("[]", "no JSON object"), ('{"model": {"type": "BPE"}}', "come later")):
         (tmp_path / "tokenizer.json").write_text(content)

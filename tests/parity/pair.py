@@ -14,6 +14,7 @@ from jaxenc import rng
 from jaxenc.convert import hf
 from jaxenc.convert.electra import ELECTRA
 from jaxenc.data.batch import Batch
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig
@@ -63,7 +64,7 @@ def computed(folder: Path, config: RtdConfig) -> Joint:
     """Our side in float32, by what the trainer calls, in training but without dropout."""
     model = hf.load(folder)
     quiet = dataclasses.replace(model.config.model, dropout=0.0, attention_dropout=0.0)
-    objective, params = config.build(quiet, VOCABULARY, tiny.execution(), 11, 0), model.params
+    objective, params = config.build(quiet, VOCABULARY, tiny.execution(), DataConfig(length=11), 0), model.params
     rows = _rows(model)
     keys = rng.training(0, jnp.int32(0), len(rows["tokens"]))
 

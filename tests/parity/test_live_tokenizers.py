@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import transformers
 
-from jaxenc.data.tokenizers import bpe, load, wordpiece
+from jaxenc.data.tokenizers import bpe, load, sentencepiece, wordpiece
 
 TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5"] * 4
 TEXTS = [
@@ -60,6 +60,9 @@ KINDS = {
     "wordpiece": lambda: wordpiece.train(TEXT, 120),
     "wordpiece, cased": lambda: wordpiece.train(TEXT, 140, lowercase=False, strip_accents=False),
     "wordpiece, japanese": japanese,
+    "unigram": lambda: sentencepiece.train(TEXT, 120),
+    "unigram, added": lambda: sentencepiece.train(TEXT, 120).extended(["newton", "京都町"]),
+    "unigram, accents kept": lambda: sentencepiece.train(TEXT, 120, lowercase=True, strip_accents=False),
 }
 
 

@@ -90,6 +90,7 @@ def test_the_ground_floor_stands_alone() -> None:
         ("absl", ("cli/", "checkpoint/arrays.py")),
         ("orbax", ("checkpoint/",)),
         ("tokenizers", ("data/",)),
+        ("sentencepiece", ("data/tokenizers/",)),
         ("optax", ("optim/", "train/")),
     ],
 )

@@ -1,13 +1,14 @@
-"""Rows of a data folder. A new kind of row is a file beside this one and a line in KINDS."""
+"""Rows of a data folder. A new kind of row is a file beside this one and a line in KINDS or STREAMS."""
 
 from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs
 from jaxenc.data.sources.source import DataConfig, Source
+from jaxenc.data.sources.streams import Streams, open_segments
 from jaxenc.data.sources.text import Text
-from jaxenc.data.store import open_split
+from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
 
-__all__ = ["DataConfig", "Source", "open_source"]
+__all__ = ["STREAMS", "DataConfig", "Source", "Streams", "open_source", "open_streams"]
 
 # data.rows -> (smallest data.length, the source of (shards, config, seed, evaluation))
 KINDS = {
@@ -17,6 +18,9 @@ KINDS = {
     "pairs": (5, lambda shards, config, *choices: Pairs(shards, config.length, config.short_probability, *choices)),
 }
 
+# data.rows -> the streams of (shards, config, batch, seed, evaluation, limit): their rows depend on the batch and follow each other
+STREAMS = {"streams": open_segments}
+
 
 def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> Source:
     """The rows of `split` (train, held_out) as `config` asks.
@@ -24,14 +28,26 @@ def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> 
     seed: of the run; the choices of pairs depend on it. evaluation: the choices do not change from epoch to epoch.
     Raises UserError when no data is named, it cannot be opened, `rows` or `length` is not possible, or the split has no rows.
     """
-    if not config.path:
-        raise UserError("data.path is not set: name a folder made by `jaxenc data`")
     if config.rows not in KINDS:
-        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join(KINDS)}")
+        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join([*KINDS, *STREAMS])}")
     smallest, source = KINDS[config.rows]
     if config.length < smallest:
         raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
+    return source(_opened(config, split), config, seed, evaluation)
+
+
+def open_streams(config: DataConfig, split: str, batch: int, seed: int, evaluation: bool, limit: int) -> Streams:
+    """The streams of `split` as `config` asks, one a slot of `batch`. limit: rows of an evaluation, 0 for all.
+
+    Raises UserError as `open_source` does, and for a batch that the text has not enough streams for.
+    """
+    return STREAMS[config.rows](_opened(config, split), config, batch, seed, evaluation, limit)
+
+
+def _opened(config: DataConfig, split: str) -> Shards:
+    if not config.path:
+        raise UserError("data.path is not set: name a folder made by `jaxenc data`")
     shards = open_split(config.path, split)
     if not len(shards.tokens):
         raise UserError(f"{config.path}: the split {split} has no documents, so no rows; add text or raise --held-out")
-    return source(shards, config, seed, evaluation)
+    return shards

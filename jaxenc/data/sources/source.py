@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from jaxenc.config import at_least
 from jaxenc.data.batch import Batch
 from jaxenc.data.store import Shards
 from jaxenc.errors import UserError
@@ -16,18 +17,21 @@ class DataConfig:
 
     path: a folder made by `jaxenc data`. length: tokens in a row, specials included. rows: `text`, the documents one after another;
     `full_sentences`, whole sentences of one or more documents; `doc_sentences`, of one document; `pairs`, two segments for
-    next-sentence prediction. short_probability: of pairs, the share with a shorter target (0.1 in
-    google-research/bert:create_pretraining_data.py).
+    next-sentence prediction; `streams`, rows that follow each other in the text, slot by slot, with two segments behind a part that the
+    next row goes on from. short_probability: of pairs, the share with a shorter target (0.1 in
+    google-research/bert:create_pretraining_data.py). reuse: of streams, the tokens of that part (256 of 512 in XLNet's README.md).
     """
 
     path: str = ""
     length: int = 128
     rows: str = "text"
     short_probability: float = 0.1
+    reuse: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.short_probability <= 1:
             raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
+        at_least(0, "data", self, "reuse")
 
 
 class Source(Protocol):

@@ -7,7 +7,7 @@ fairseq's roberta.base. No text is changed and no byte is unknown: decoding give
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data.files import read_json, read_lines
 from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.lines import cut
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
@@ -42,7 +43,7 @@ def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """
     smallest = len(SPECIALS) + len(BYTES)
     checks.size(vocab_size, smallest, "the specials and bytes")
-    parts = _parts(texts)
+    parts = (part for text in texts for part in cut(text, LONGEST))
     first = next(parts, None)
     if first is None:
         raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
@@ -58,19 +59,6 @@ def train(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     model = json.loads(trained.to_str())["model"]
     ids = model["vocab"] | {SPECIALS[-1]: len(model["vocab"])}
     return _build(ids, [tuple(merge) for merge in model["merges"]], [_special(piece, ids) for piece in SPECIALS])
-
-
-def _parts(texts: Iterable[str]) -> Iterator[str]:
-    """`texts` without the blank ones, in parts of at most LONGEST characters."""
-    for text in texts:
-        start = 0
-        while len(text) - start > LONGEST:
-            blank = text.rfind(" ", start + 1, start + LONGEST)
-            end = blank if blank > 0 else start + LONGEST
-            yield text[start:end]
-            start = end
-        if text[start:].strip():
-            yield text[start:]
 
 
 def _special(piece: str, ids: Mapping[str, int]) -> Entry:

@@ -27,14 +27,16 @@ class Tokenizer:
         literal: library.Tokenizer,
         framed: library.Tokenizer,
         vocabulary: Vocabulary,
-        files: Mapping[str, str],
+        files: Mapping[str, str | bytes],
         extend: Callable[[Sequence[str]], Tokenizer],
+        spelled: Callable[[str], str] = str,
     ):
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
         extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
+        spelled: how it writes a piece that a person names.
         """
-        self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
+        self._literal, self._framed, self._files, self._extend, self._spelled = literal, framed, dict(files), extend, spelled
         self.vocabulary = vocabulary
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -50,12 +52,17 @@ class Tokenizer:
         return [(encoding.ids, encoding.word_ids) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
 
     def encode_prompt(self, text: str) -> list[int]:
-        """Prompt mode: the ids of CLS, the text with the special pieces in it recognised, SEP.
+        """Prompt mode: the ids of the text with the special pieces in it recognised, framed as the family does it: CLS, text, SEP for most.
 
         Raises UserError for a text that UTF-8 cannot hold, as Python makes of bytes that are none.
         """
+        return self.encode_framed(text)[0]
+
+    def encode_framed(self, text: str) -> tuple[list[int], list[int]]:
+        """The ids of `encode_prompt` and the type of each: 0, but for XLNet's CLS, which is 2."""
         _check_characters(text)
-        return self._framed.encode(text).ids
+        encoding = self._framed.encode(text)
+        return encoding.ids, encoding.type_ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """Readable text of `ids`; special pieces are written out."""
@@ -63,7 +70,7 @@ class Tokenizer:
 
     def token(self, index: int) -> str:
         """The piece of one id. Raises ValueError outside the vocabulary."""
-        piece = self._literal.id_to_token(index)
+        piece = self._framed.id_to_token(index)
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.size}")
         return piece
@@ -80,11 +87,11 @@ class Tokenizer:
             _check_characters(piece)
             if not piece.strip():
                 raise UserError(f"{piece!r} is blank: a piece has at least one character")
-            if self._literal.token_to_id(piece) is not None:
+            if self._framed.token_to_id(self._spelled(piece)) is not None:
                 raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
-            if piece in given:
+            if self._spelled(piece) in given:
                 raise UserError(f"{piece!r} is given twice: every piece has one id")
-            given.add(piece)
+            given.add(self._spelled(piece))
         return self._extend(pieces)
 
     def save(self, directory: str | Path, longest: int = 0) -> None:
@@ -98,7 +105,7 @@ class Tokenizer:
             for name, content in self._files.items():
                 if longest and name == SETTINGS:
                     content = json.dumps(json.loads(content) | {"model_max_length": longest}, indent=2) + "\n"
-                write_bytes(folder / name, content.encode())
+                write_bytes(folder / name, content if isinstance(content, bytes) else content.encode())
 
 
 def _check_characters(text: str) -> None:

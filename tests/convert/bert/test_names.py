@@ -12,6 +12,7 @@ from jaxenc.convert import key_map
 from jaxenc.convert.bert import BERT, names
 from jaxenc.convert.bert.names import GOOGLE, Layout
 from jaxenc.convert.tensor import Tensor
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.execution import Execution
 from jaxenc.models.bert import BertConfig
@@ -28,7 +29,8 @@ ROBERTA = dataclasses.replace(MODEL, positions=14, first_position=2, types=1)
 def shapes(model: BertConfig, heads: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     """{our path: shape} of an encoder with `heads`."""
     labels = ("a", "b", "c") if {"classifier", "tags"} & set(heads) else ()
-    objective = HeadsConfig(heads, labels).build(model, unnamed(model.vocab_size), Execution(policy("float32"), "xla", "none", False), 8, 0)
+    how = Execution(policy("float32"), "xla", "none", False)
+    objective = HeadsConfig(heads, labels).build(model, unnamed(model.vocab_size), how, DataConfig(), 0)
     return {path: leaf.shape for path, leaf in tree.leaves(parameters(objective)[0])}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc import rng
+from jaxenc.data.sources import DataConfig
 from jaxenc.objectives.corrupt import repeated, rule
 from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.objectives.rtd import RtdConfig
@@ -18,7 +19,7 @@ V = tiny.VOCABULARY
 
 def published(length: int, rate: float = 0.15) -> Masking:
     config = RtdConfig(rate=rate, mask_share=0.85, with_replacement=True, max_predictions=int((rate + 0.005) * length))
-    return config.build(tiny.PAIR, V, tiny.execution(), length, 0).generator.masking
+    return config.build(tiny.PAIR, V, tiny.execution(), DataConfig(length=length), 0).generator.masking
 
 
 def corrupt(masking: Masking, rows: np.ndarray, segments: np.ndarray) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:

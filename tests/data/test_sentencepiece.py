@@ -1,0 +1,280 @@
+"""Unigram vocabularies against the sentencepiece library itself, on what the original's preprocess_text leaves of a text."""
+
+import dataclasses
+import io
+import json
+import shutil
+import unicodedata
+
+import numpy as np
+import pytest
+import sentencepiece as library
+
+from jaxenc.data import manifest
+from jaxenc.data.build import build
+from jaxenc.data.pipeline import open_batches
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.store import open_split
+from jaxenc.data.tokenizers import load, sentencepiece
+from jaxenc.errors import Unsupported, UserError
+
+SPECIALS = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
+SYMBOLS = [".", "(", ")", '"', "-", "–", "£", "€"]
+TEXT = [
+    "The quick brown fox (a fox) jumps over the lazy dog, again and again.",
+    "Kantō, Ångström and 京都: 3.14 is not 92,000 - or £5.",
+    "The dog said ``again'' and the fox said \"over\" in 2000.",
+] * 6
+NASTY = [
+    *("", " ", "  two  blanks ", "a\tb\n\nc\r\n", "\u00a0x\u00a0y\u2003z\u3000", "\0 a\0b \x01 \x85 \x97"),
+    *("\u0e38 ที่ น้ำ", "\u0301a e\u0301\u0302"),
+    *("🥱 👨‍👩‍👧 🇮🇸 👍🏽", "アリババ ｶﾞｷﾞ ﾊﾟ", "가각힣", "é ﬁ İ ½ ² Ⅷ ℡ ① ㎏", "Привет, мир! ё й", "שָׁלוֹם مَرْحَبًا", "𝕳𝖊 ｆｕｌｌ １２３，４"),
+    *("a\u200bb \ufeffx \u00ad", "▁a ▁▁b c▁d ▁", "...!!! ``` '''", "x" * 300, "\ufffd"),
+]
+
+
+def preprocessed(text, lowercase=False, keep_accents=False):
+    """zihangdai/xlnet:prepro_utils.py, preprocess_text."""
+    text = " ".join(text.strip().split()).replace("``", '"').replace("''", '"')
+    if not keep_accents:
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return text.lower() if lowercase else text
+
+
+@pytest.fixture(scope="module")
+def tool():
+    return sentencepiece.train(TEXT, 120)
+
+
+@pytest.fixture
+def folder(tool, tmp_path):
+    tool.save(tmp_path)
+    return tmp_path
+
+
+def model_of(folder, **settings):
+    """A folder with a spiece.model that the library trained as `settings` say."""
+    out = io.BytesIO()
+    options = {"vocab_size": 120, "hard_vocab_limit": False, "minloglevel": 2} | settings
+    library.SentencePieceTrainer.train(sentence_iterator=iter(TEXT), model_writer=out, **options)
+    (folder / "spiece.model").write_bytes(out.getvalue())
+    return folder
+
+
+XLNET = {"control_symbols": SPECIALS[3:8], "user_defined_symbols": ["<eop>", *SYMBOLS]}  # the README's
+ALBERT = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": ["[CLS]", "[SEP]", "[MASK]"]}
+
+
+def test_the_published_ids_and_the_facts_of_the_vocabulary(tool):
+    assert [tool.token(i) for i in range(17)] == SPECIALS + SYMBOLS
+    held = dataclasses.asdict(tool.vocabulary)
+    del held["fingerprint"]
+    ids = {"unk": 0, "cls": 3, "sep": 4, "pad": 5, "mask": 6, "eod": 7, "eop": 8}
+    assert held == ids | {"size": held["size"], "reserved": tuple(range(9))} and 17 < held["size"] <= 120
+    with pytest.raises(ValueError, match="outside"):
+        tool.token(held["size"])
+
+
+@pytest.mark.parametrize("lowercase, strip_accents", [(False, True), (True, False)])
+def test_ids_are_those_of_the_sentencepiece_library(lowercase, strip_accents, tmp_path):
+    ours = sentencepiece.train(TEXT, 120, lowercase, strip_accents)
+    ours.save(tmp_path)
+    theirs = library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
+    for text in [*NASTY, *TEXT[:3]]:
+        expected = theirs.encode(preprocessed(text, lowercase, not strip_accents))
+        assert ours.encode([text])[0] == expected, text
+        ids, words = ours.encode_words([text])[0]
+        starts = [ours.token(i).startswith("▁") for i in ids]
+        assert ids == expected and [a != b for a, b in zip([None, *words], words, strict=False)] == starts, text
+
+
+def test_a_model_by_the_published_flags_gives_the_librarys_ids(tool, tmp_path):
+    """Its punctuation is of a kind of its own, which the library looks for first; our file has none such."""
+    ours, theirs = load(model_of(tmp_path, **XLNET)), library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
+    for text in [*NASTY, *TEXT[:3], 'a.b (c)d -£5.00€-- "x".']:
+        assert ours.encode([text])[0] == theirs.encode(preprocessed(text)), text
+    assert dataclasses.replace(ours.vocabulary, fingerprint="", size=0) == dataclasses.replace(tool.vocabulary, fingerprint="", size=0)
+
+
+def test_specials_in_a_text_are_letters_and_in_a_prompt_themselves(tool):
+    text = " ".join(SPECIALS)
+    literal = tool.encode([text, text.replace(" ", "")])
+    assert not {1, 2, *range(3, 9)} & {*literal[0], *literal[1]}
+    assert tool.encode_prompt(text) == [*range(9), 4, 3]
+    the = tool.encode(["The"])[0]
+    assert tool.encode_framed("The <mask>") == ([*the, 6, 4, 3], [0] * (len(the) + 2) + [2])
+    assert tool.decode(tool.encode_prompt("the fox")).startswith("the fox<sep>")
+
+
+def test_the_same_texts_give_the_same_bytes(tool, folder, tmp_path):
+    again = tmp_path / "again"
+    sentencepiece.train(iter(TEXT), 120).save(again)
+    names = {"tokenizer.json", "spiece.model", "tokenizer_config.json"}
+    assert {path.name for path in again.iterdir()} == names
+    assert all((again / name).read_bytes() == (folder / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize("left", [("tokenizer.json", "tokenizer_config.json"), ("spiece.model", "tokenizer_config.json")])
+def test_a_saved_folder_opens_by_either_file(left, tmp_path):
+    first = sentencepiece.train(TEXT, 120, lowercase=True, strip_accents=False).extended(["vixen"])
+    first.save(tmp_path / "all")
+    (tmp_path / "some").mkdir()
+    for name in left:
+        shutil.copy(tmp_path / "all" / name, tmp_path / "some")
+    back = load(tmp_path / "some")
+    assert back.vocabulary == first.vocabulary and back.encode([*NASTY, "vixen"]) == first.encode([*NASTY, "vixen"])
+
+
+def test_alberts_model_lower_cases_and_frames_its_own_way(tmp_path):
+    tool = load(model_of(tmp_path, **ALBERT))
+    facts = tool.vocabulary
+    assert (facts.pad, facts.unk, facts.cls, facts.sep, facts.mask, facts.eod, facts.eop) == (0, 1, 2, 3, 4, -1, -1)
+    ids, types = tool.encode_framed("The [MASK]")
+    assert ids == [2, *tool.encode(["the"])[0], 4, 3] and set(types) == {0}
+    theirs = library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
+    assert tool.encode([*NASTY, *TEXT[:3]]) == [theirs.encode(preprocessed(text, lowercase=True)) for text in [*NASTY, *TEXT[:3]]]
+
+
+def test_new_pieces_are_words_and_old_ids_stay(tool):
+    more = tool.extended(["vixen", "U.S.", " vix", "▁quagga"])
+    size = tool.vocabulary.size
+    assert more.encode(NASTY + TEXT) == tool.encode(NASTY + TEXT) and more.vocabulary.size == size + 4
+    assert more.vocabulary.fingerprint != tool.vocabulary.fingerprint
+    assert more.encode(["the vixen U.S. vix quagga"])[0][-4:] == [size, size + 1, size + 2, size + 3]
+    assert [more.encode([word])[0] for word in ("vixen", "U.S.", "vix", "quagga")] == [[size], [size + 1], [size + 2], [size + 3]]
+    assert more.encode(["vixens"])[0][0] == size and size not in more.encode(["(vixen)"])[0]
+
+
+@pytest.mark.parametrize(
+    "pieces, said",
+    [
+        (["two words"], "read as 'two words'"),
+        (["Café"], "read as 'Cafe'"),
+        (["vix", " vix"], "' vix' is given twice"),
+        (["<mask>"], "in the vocabulary already"),
+        ([" "], "is blank"),
+        ([], "no piece is given"),
+    ],
+)
+def test_pieces_that_no_text_gives_are_refused(tool, pieces, said):
+    with pytest.raises(UserError, match=said) as raised:
+        tool.extended(pieces)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "texts, size, said",
+    [
+        ([], 120, "the input holds no text"),
+        ([" ", "\t"], 120, "the input holds no text"),
+        (TEXT, 16, "--vocab-size 16 is too small; the specials and punctuation alone take 17 pieces"),
+        (TEXT, 20, r"--vocab-size 20 is too small; .* characters alone take \d+ pieces"),
+        (TEXT, 1 << 23, "too large"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_one_line(texts, size, said):
+    with pytest.raises(UserError, match=said) as raised:
+        sentencepiece.train(texts, size)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_error_of_the_reader_is_not_the_librarys():
+    def texts():
+        yield from TEXT
+        raise UserError("file.txt:7: damaged")
+
+    with pytest.raises(UserError, match="^file.txt:7: damaged$"):
+        sentencepiece.train(texts(), 120)
+
+
+def test_long_texts_are_cut_and_not_left_out():
+    """The library would leave out what is longer than its limit: here all of the text."""
+    tool = sentencepiece.train(["zebra quagga " * 4000, "q" * 20_000], 60)
+    assert 0 not in tool.encode(["zebra quagga"])[0]
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ({}, "lacks <pad> <cls> <sep> <mask>"),
+        ({"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, "lacks <cls> <sep> <mask>"),  # T5's
+        ({**ALBERT, "model_type": "bpe"}, "not a unigram model"),
+        ({**ALBERT, "byte_fallback": True, "vocab_size": 400}, "without byte fallback"),
+        ({**ALBERT, "add_dummy_prefix": False}, "add_dummy_prefix"),
+    ],
+)
+def test_models_of_other_kinds_are_unsupported_in_one_line(settings, said, tmp_path):
+    with pytest.raises(Unsupported, match=said) as raised:
+        load(model_of(tmp_path, **settings))
+    assert "\n" not in str(raised.value) and "spiece.model" in str(raised.value)
+
+
+def test_a_file_of_older_transformers_is_the_same_tokenizer(tool, folder):
+    """As the published XLNets have it: no kind of the model, white space joined by a rule, another spelling of the splitter."""
+    data = json.loads((folder / "tokenizer.json").read_text())
+    del data["model"]["type"], data["model"]["byte_fallback"]
+    data["normalizer"]["normalizers"].append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    data["pre_tokenizer"]["pretokenizers"][1] = {"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": True}
+    (folder / "tokenizer.json").write_text(json.dumps(data))
+    assert load(folder).vocabulary == tool.vocabulary and load(folder).encode(NASTY) == tool.encode(NASTY)
+
+
+def test_a_model_that_was_cut_off_is_one_line(folder, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    content = (folder / "spiece.model").read_bytes()
+    for end in (1, 100, len(content) // 2, len(content) - 1):
+        (bare / "spiece.model").write_bytes(content[:end])
+        with pytest.raises(UserError, match="spiece.model: not a SentencePiece model; make the tokenizer again, or copy it again"):
+            load(bare)
+
+
+def test_damaged_files_are_one_line(folder, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for content in (b"", b"\xff\xff\xff\xff", b"<html>"):
+        (bare / "spiece.model").write_bytes(content)
+        with pytest.raises(UserError, match="spiece.model"):
+            load(bare)
+    (bare / "spiece.model").rename(bare / "tokenizer.model")
+    with pytest.raises(Unsupported, match="only a spiece.model can be opened"):
+        load(bare)
+    data = json.loads((folder / "tokenizer.json").read_text())
+    for edit, said in (
+        (lambda d: d["model"].update(vocab=[["<unk>", 0.0]]), "lacks"),
+        (lambda d: d["model"].update(vocab=7), "damaged"),
+        (lambda d: d.update(pre_tokenizer=None), "white space"),
+        (lambda d: d.update(normalizer={"type": "NFC"}), "reads texts by NFC"),
+        (lambda d: d["normalizer"]["normalizers"][0].update(pattern={"String": "x"}), "reads texts by Replace x"),
+        (lambda d: d["added_tokens"][0].update(special=False), "'<unk>' was added"),
+        (lambda d: d["model"]["vocab"].append(d["model"]["vocab"][20]), "stands twice"),
+    ):
+        changed = json.loads(json.dumps(data))
+        edit(changed)
+        (folder / "tokenizer.json").write_text(json.dumps(changed))
+        with pytest.raises(UserError, match=said):
+            load(folder)
+
+
+@pytest.fixture
+def store(folder, tmp_path):
+    (tmp_path / "text.txt").write_text("\n\n".join(["The fox. The dog!", "Again and again."] * 8))
+    build([str(tmp_path / "text.txt")], folder, tmp_path / "data", 0.0)
+    return tmp_path / "data"
+
+
+def test_a_data_folder_keeps_the_ends_and_streams_show_them(store, tool):
+    assert manifest.read(store).tokenizer == tool.vocabulary
+    streams = open_batches(DataConfig(str(store), 12, "streams", reuse=4), "train", 2, 0, 0)
+    shown = np.concatenate([streams.batch_at(step)["tokens"][0, :4] for step in range(len(streams))])
+    tokens, documents = open_split(store, "train").tokens, 16
+    assert (shown[: len(tokens) + documents] == 7).sum() == documents and shown[len(tokens) + documents - 1] == 7
+
+
+def test_a_manifest_from_before_the_ends_still_opens(data, tmp_path):
+    old = tmp_path / "old"
+    shutil.copytree(data, old)
+    facts = json.loads((old / "manifest.json").read_text())
+    assert facts["tokenizer"].pop("eod") == facts["tokenizer"].pop("eop") == -1
+    (old / "manifest.json").write_text(json.dumps(facts))
+    assert open_split(old, "train").manifest == open_split(data, "train").manifest
