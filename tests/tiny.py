@@ -136,6 +136,9 @@ class Probe(Objective):
     def init(self, key: Array) -> Any:
         return self.inner.init(key)
 
+    def carry(self, batch: int) -> Any:
+        return self.inner.carry(batch)
+
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return self.inner.corrupt(key, one, step)
 

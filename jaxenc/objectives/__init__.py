@@ -3,7 +3,8 @@
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
+from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 
-OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, HeadsConfig)}
+OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, PlmConfig, HeadsConfig)}

@@ -4,8 +4,11 @@ import re
 
 import pytest
 
+from jaxenc import tree
 from jaxenc.cli import config as cli_config
 from jaxenc.cli.main import main
+from jaxenc.optim.masks import decay_mask
+from jaxenc.train.state import parameters
 
 # Of a pair: what transformers' ElectraForPreTraining has.
 KEPT = {"electra/small": 13_549_057, "electra/base": 109_483_009, "electra/large": 335_142_913}
@@ -27,6 +30,8 @@ def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         ("electra/small", 14_196_219 - 39_098 - 66_049, 14_196_219),
         ("electra/base", 119_386_427 - 229_434 - 591_361, 119_386_427),
         ("electra/large", 354_655_291 - 295_738 - 1_050_625, 354_655_291),
+        ("xlnet/base", 116_718_336, 116_750_336),
+        ("xlnet/large", 360_268_800, 360_300_800),
     ],
 )
 def test_counts_are_the_published_ones(capsys: pytest.CaptureFixture[str], recipe: str, without_heads: int, total: int) -> None:
@@ -48,6 +53,7 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     assert {"bert/tiny", "bert/small", "bert/base", "bert/large", "bert/large_lamb"} <= set(recipes)
     assert {"roberta/tiny", "roberta/base", "roberta/large"} <= set(recipes)
     assert {"electra/tiny", "electra/small", "electra/small_owt", "electra/base", "electra/large"} <= set(recipes)
+    assert {"xlnet/tiny", "xlnet/small", "xlnet/base", "xlnet/large"} <= set(recipes)
     for name in recipes:
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
@@ -69,3 +75,20 @@ def test_electra_predicts_as_many_as_published() -> None:
     runs = [cli_config.resolve(f"electra/{name}", []) for name in ("small", "base", "large")]
     assert [run.objective.max_predictions for run in runs] == [19, 79, 130]
     assert [(run.train.batch, run.data.length, run.optim.lr) for run in runs] == [(128, 128, 5e-4), (256, 512, 2e-4), (2048, 512, 2e-4)]
+
+
+@pytest.mark.parametrize(("recipe", "batch"), [("xlnet/base", 2048), ("xlnet/large", 8192)])
+def test_xlnet_recipes_are_as_published(recipe: str, batch: int) -> None:
+    """zihangdai/xlnet README.md and the paper's table 8; the choice of predictions as data_utils.py makes it, and which parameters decay
+    as model_utils.py says: layer norms and biases do not, the three biases of attention do."""
+    run = cli_config.resolve(recipe, [])
+    phase, optim, objective = run.plan[0], run.optim, run.objective
+    assert (phase.steps, phase.batch, phase.length, run.data.reuse, phase.lr, phase.warmup) == (500_000, batch, 512, 256, 4e-4, 40_000)
+    assert (objective.memory, objective.permutation, objective.predictions, objective.alpha, objective.beta) == (384, 256, 85, 6, 1)
+    assert (objective.unit, objective.candidates, objective.shuffle) == ("tokens", "all", "shared")
+    assert (optim.epsilon, optim.weight_decay, optim.clip, optim.bias_correction, optim.origin) == (1e-6, 0.01, 1.0, False, "warmup_end")
+    shapes, _ = parameters(run.build(run.model.published_vocabulary, phase, "cpu"))
+    kept = {path for path, decays in tree.leaves(decay_mask(optim, shapes)) if not decays and ("layer_00" in path or path == "lm/bias")}
+    layer = "encoder/layer_00/"
+    norms = {f"{layer}{part}/norm/{leaf}" for part in ("attention", "feed_forward") for leaf in ("scale", "bias")}
+    assert kept == {*norms, f"{layer}feed_forward/up/bias", f"{layer}feed_forward/down/bias", "lm/bias"}

@@ -1,0 +1,186 @@
+"""Permutation language modelling (Yang et al. 2019, XLNet, section 2)."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc.config import at_least
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers.heads import LmHead
+from jaxenc.models.xlnet import Memory, Query, Streams, XlnetConfig, XlnetEncoder
+from jaxenc.objectives import encoder as encoders
+from jaxenc.objectives import losses
+from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.corrupt import masking, permute, spans
+from jaxenc.objectives.corrupt.permute import Permutation
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+CHOICES = {"unit": ("words", "tokens"), "candidates": ("text", "all"), "shuffle": ("own", "shared")}
+# SEP, SEP and CLS of a row, all in its second half.
+SPECIALS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class PlmConfig(ObjectiveConfig[XlnetConfig]):
+    """What a recipe chooses; the numbers are those of zihangdai/xlnet README.md, for rows of 512 tokens (`data.rows = streams`).
+
+    Four lengths make one picture. A row of `data.length` tokens has two halves. The first, `data.reuse` tokens, is what the next row of its
+    slot no longer holds and finds in its memory, as the next row starts behind it; the second is the rest. The first never sees the
+    second: it will stand in a memory that must not tell what comes. Each half is cut into blocks of `permutation` tokens, whose order is
+    shuffled; so `permutation` divides both halves. `memory` is how many tokens before the row every layer still reads: 0 for none, more
+    than `data.reuse` to reach back over several rows. What a slot holds in memory has the size batch · layers · memory · width.
+
+    predictions: of a row, the first half having the odd one. alpha, beta: a chosen n-gram of t tokens has t · alpha / beta around it that
+    are not chosen, so about beta in alpha + beta tokens are predicted; single ones at random places fill up what is left of `predictions`.
+    longest: the largest n, p(n) being proportional to 1/n. unit: an n-gram is n whole `words`, or n `tokens`, as the loop of data_utils.py
+    makes it by a fault. candidates: `text` predicts no SEP and no CLS; `all` lets the choice fall on them, whereupon these predictions are
+    lost, as published. shuffle: each block has its `own`, or the blocks of a half have a `shared` one, as published.
+    """
+
+    kind: ClassVar[str] = "plm"
+    predictions: int = 85
+    alpha: int = 6
+    beta: int = 1
+    longest: int = 5
+    unit: str = "words"
+    candidates: str = "text"
+    permutation: int = 256
+    shuffle: str = "own"
+    memory: int = 384
+
+    def __post_init__(self) -> None:
+        at_least(2, "objective", self, "predictions")
+        at_least(1, "objective", self, "beta", "longest", "permutation")
+        at_least(0, "objective", self, "memory")
+        if not self.beta <= self.alpha <= 1000 * self.beta:
+            raise UserError(f"objective.alpha is {self.alpha} and objective.beta {self.beta}: alpha is from beta to 1000 times it")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
+
+    def rule(self, vocabulary: Vocabulary, data: DataConfig, max_predictions: int) -> Permutation:
+        """The rule for the rows of `data`; `max_predictions` 0 takes the config's own number.
+
+        Raises UserError where row length, reused part, permutation and predictions do not fit together.
+        """
+        first, second = data.reuse, data.length - data.reuse
+        if not 0 < first < data.length:
+            raise UserError(f"data.reuse is {first} and data.length {data.length}: a row is a reused part and a rest, such as 256 of 512")
+        if first % self.permutation or second % self.permutation:
+            halves = f"the halves of a row, data.reuse {first} and the other {second} of data.length {data.length}"
+            raise UserError(f"objective.permutation is {self.permutation}, which does not divide {halves}: use a divisor of both")
+        rule = Permutation(
+            reuse=data.reuse,
+            predictions=max_predictions or self.predictions,
+            lengths=spans.ngrams(self.longest),
+            alpha=self.alpha,
+            beta=self.beta,
+            unit=self.unit,
+            candidates=self.candidates,
+            size=self.permutation,
+            shuffle=self.shuffle,
+            specials=(vocabulary.sep, vocabulary.cls),
+        )
+        for budget, room in zip(rule.budgets(), (first, second - SPECIALS), strict=True):
+            if budget > room:
+                held = f"a half of a row has {room} tokens beside its specials"
+                raise UserError(f"{rule.predictions} predictions a row, and {held}: lower objective.predictions or lengthen data.length")
+        return rule
+
+    def build(self, model: XlnetConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Plm":
+        """The objective of one phase. Raises UserError as `rule` does, and for a model without a query stream."""
+        if not isinstance(model, XlnetConfig):
+            raise UserError(f"objective.kind plm takes a model with two streams: set model.kind to xlnet, not {model.kind}")
+        encoder = model.encoder(("lm",), execution)
+        head = encoders.made(("lm",), encoder)["lm"]
+        return Plm(encoder, head, self.rule(vocabulary, data, max_predictions), self.memory)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plm(Objective):
+    """Predicts the chosen tokens of a row, each from what comes before it in a random order. Parameters: the model's own, and `lm`.
+
+    memory: tokens before a row that it reads, the states of which the carry holds: `states` [batch, layers, memory, width] in the compute
+    dtype, what each layer read, and `filled` i32 [batch], how many at the end are real. No gradient flows into them.
+    """
+
+    encoder: XlnetEncoder
+    head: LmHead
+    permutation: Permutation
+    memory: int
+    coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"plm": 1.0})
+
+    @property
+    def heads(self) -> encoders.Heads:
+        """The head by its name in the parameter tree."""
+        return {"lm": self.head}
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        flags = {"word_starts": 2, "direction": 2, "fresh": 2}
+        return {"tokens": self.encoder.config.vocab_size, "types": 0, "segments": 0, "index": 0, **flags}
+
+    def init(self, key: Array) -> Tree:
+        return encoders.init(self.encoder, self.heads, key)
+
+    def carry(self, batch: int) -> Tree:
+        if not self.memory:
+            return {}
+        shape = (batch, self.encoder.config.layers, self.memory, self.encoder.width)
+        return {"states": jnp.zeros(shape, self.encoder.execution.policy.compute), "filled": jnp.zeros(batch, jnp.int32)}
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        drawn = permute.draws(self.permutation, key, one["tokens"].shape[0])
+        return {**one, **permute.apply(self.permutation, drawn, one)}
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {"plm": jnp.sum(example["masked"])}
+
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
+        memory = self.remembered(carry, example["fresh"])
+        streams = self.read(params, memory, example, keys if train else None)
+        logits = encoders.tied_logits("lm", self.head, params, streams.query)
+        labels = jnp.take_along_axis(example["tokens"], example["predicted_at"], axis=1)
+        loss, correct = losses.cross_entropy(logits, labels, example["masked"])
+        count = jnp.sum(example["masked"]).astype(jnp.float32)
+        metrics = {"plm_loss": (loss, count), "plm_accuracy": (correct, count), **masking.statistics(example)}
+        return {"plm": loss}, metrics, self.kept(memory, streams)
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        return encoders.outputs(self.encoder, self.heads, params, example)
+
+    def flops(self, length: int) -> float:
+        predictions = self.permutation.predictions
+        head = 2.0 * predictions * self.encoder.width * self.encoder.config.vocab_size
+        return 3 * (self.encoder.module.forward_flops(length, self.memory, predictions) + head)
+
+    def remembered(self, carry: Tree, fresh: Array) -> Memory | None:
+        """What rows find before them: the carry, of which a row that starts a stream, `fresh` i32 [batch] 1, sees nothing."""
+        return Memory(carry["states"], jnp.where(fresh > 0, 0, carry["filled"])) if self.memory else None
+
+    def read(self, params: Tree, memory: Memory | None, example: Mapping[str, Array], noise: Keys | None) -> Streams:
+        """Both streams of permuted rows; all that is before a row is seen from every place of it, as far as it is real."""
+        content, query = permute.visible(example["rank"], example["predicted_at"])
+        before = lambda sees: jnp.pad(sees, ((0, 0), (0, 0), (self.memory, 0)), constant_values=True)
+        asked = Query(example["predicted_at"], before(query))
+        inputs = (example["tokens"], example["types"], example["direction"], memory, before(content), asked, noise)
+        return self.encoder.module.apply({"params": params}, *inputs)
+
+    def kept(self, memory: Memory | None, streams: Streams) -> Tree:
+        """The next carry: the old states and those of the reused part, the last `memory` of them (zihangdai/xlnet modeling.py,
+        _cache_mem)."""
+        if memory is None:
+            return {}
+        reuse = self.permutation.reuse
+        states = jnp.concatenate([memory.states, streams.inputs[:, :, :reuse]], axis=2)[:, :, -self.memory :]
+        return {"states": jax.lax.stop_gradient(states), "filled": jnp.minimum(memory.filled + reuse, self.memory)}

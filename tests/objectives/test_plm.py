@@ -1,0 +1,203 @@
+"""Permutation language modelling: what an order hides is hidden, the likelihood factorises, and what memory is."""
+
+import dataclasses
+import functools
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxenc.data.sources import DataConfig
+from jaxenc.errors import UserError
+from jaxenc.objectives import plm
+from jaxenc.objectives.plm import Plm, PlmConfig
+from tests import tiny
+from tests.objectives import streams
+
+PUBLISHED = dataclasses.replace(streams.CONFIG, unit="tokens", candidates="all", shuffle="shared")
+FULL = dataclasses.replace(streams.CONFIG, predictions=16)
+
+
+@functools.cache
+def scored(config: PlmConfig = streams.CONFIG, model: Any = streams.MODEL) -> Any:
+    """Compiled: (log p, logits, content) of (params, carry, example)."""
+    chosen = streams.objective(config, model)
+    return jax.jit(lambda params, carry, example: streams.log_likelihoods(chosen, params, carry, example))
+
+
+def remembered(chosen: Plm, rows: int, seed: int = 0) -> dict[str, jax.Array]:
+    """A carry of random states, of which 24, 23, ... are real."""
+    zeros = chosen.carry(rows)
+    states = np.random.default_rng(seed).normal(size=zeros["states"].shape).astype(np.float32)
+    return {"states": jnp.asarray(states), "filled": jnp.asarray((24 - np.arange(rows)) % 25, jnp.int32)}
+
+
+@pytest.mark.parametrize("config", [FULL, PUBLISHED], ids=["clean", "published"])
+def test_a_token_that_the_order_hides_changes_nothing(config: PlmConfig) -> None:
+    """Exactly zero: 32 copies of a forward and of a backward row, with memory, of which copy j has another token at place j.
+
+    No logit of a prediction that does not see j and no content vector of a place that does not see j moves by a bit; the others do.
+    """
+    chosen, params = streams.objective(config), streams.drawn(config)
+    example, _ = streams.corrupted(chosen, streams.batch_at(1))
+    carry = remembered(chosen, 32)
+    for row in (1, 2):
+        copies = {name: jnp.repeat(leaf[row : row + 1], 32, axis=0) for name, leaf in example.items()}
+        kept = jax.tree.map(lambda leaf, row=row: jnp.repeat(leaf[row : row + 1], 32, axis=0), carry)
+        tokens = copies["tokens"] + jnp.eye(32, dtype=jnp.int32) * 7
+        plain = jax.device_get(scored(config)(params, kept, copies))
+        moved = jax.device_get(scored(config)(params, kept, {**copies, "tokens": tokens % 200}))
+        rank, at, n = np.asarray(example["rank"][row]), np.asarray(example["predicted_at"][row]), int(example["masked"][row].sum())
+        for j in range(32):
+            changed = (plain[1][j] != moved[1][j]).any(-1)[:n]
+            assert (changed == (rank[j] < rank[at[:n]])).all(), f"row {row}, place {j}"
+            assert ((plain[2][j] != moved[2][j]).any(-1) == (rank[j] <= rank)).all(), f"row {row}, place {j}"
+
+
+def test_the_likelihood_is_that_of_one_token_at_a_time() -> None:
+    """Every conditional computed alone, in a row that holds no token of that rank or after but random ones: the sum over predictions is
+    the query stream's loss to 1e-5, in every row."""
+    chosen, params = streams.objective(FULL), streams.drawn(FULL)
+    example, keys = streams.corrupted(chosen, streams.batch_at(1))
+    carry = remembered(chosen, 32)
+    whole = scored(FULL)(params, carry, example)[0] * example["masked"]
+    total = np.zeros(32)
+    for p in range(16):
+        at = example["predicted_at"][:, p : p + 1]
+        own = jnp.take_along_axis(example["rank"], at, axis=1)
+        garbage = jax.random.randint(jax.random.key(p), example["tokens"].shape, 5, 200)
+        alone = jnp.where((example["rank"] >= own) & (jnp.arange(32) != at), garbage, example["tokens"])
+        # The token itself is only the label; what is fed at its place is garbage too.
+        fed = jnp.where(jnp.arange(32) == at, garbage, alone)
+        logits = scored(FULL)(params, carry, {**example, "tokens": fed, "predicted_at": jnp.repeat(at, 16, axis=1)})[1][:, 0]
+        label = jnp.take_along_axis(example["tokens"], at, axis=1)
+        given = jnp.take_along_axis(jax.nn.log_softmax(logits), label, axis=1)[:, 0]
+        total += np.asarray(given * example["masked"][:, p])
+    assert (np.asarray(example["masked"]).sum(1) == 16).all()
+    np.testing.assert_allclose(total, np.asarray(whole.sum(1)), rtol=1e-5)
+    terms, metrics, _ = chosen.terms(params, carry, example, keys, False)
+    assert terms["plm"] == pytest.approx(-total.sum(), rel=1e-5) and metrics["plm_loss"][1] == 16 * 32
+
+
+def test_the_probabilities_of_all_texts_add_up_to_one() -> None:
+    """Over the 9³ values of three predicted tokens, the others being given: a prediction that saw itself would make the sum larger."""
+    model = dataclasses.replace(streams.MODEL, vocab_size=9)
+    chosen, params = streams.objective(dataclasses.replace(FULL, predictions=3), model), streams.drawn(FULL, model)
+    rows = {name: leaf[:1] for name, leaf in streams.batch_at(0).items()} | {"direction": np.array([1], np.int32)}
+    rows["tokens"] = np.where(rows["tokens"] >= 5, 5 + rows["tokens"] % 4, rows["tokens"])
+    example, _ = streams.corrupted(chosen, rows)
+    values = np.array(list(itertools.product(range(9), repeat=3)), np.int32)
+    many = {name: jnp.repeat(leaf, len(values), axis=0) for name, leaf in example.items()}
+    many["tokens"] = many["tokens"].at[:, many["predicted_at"][0]].set(values)
+    scores = jax.jit(lambda rows: streams.log_likelihoods(chosen, params, chosen.carry(len(values)), rows)[0])(many)
+    assert (many["masked"] == 1).all() and len(set(np.asarray(many["rank"][0][many["predicted_at"][0]]).tolist())) == 3
+    assert np.exp(np.float64(scores).sum(1)).sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_two_segments_with_memory_are_one_long_segment() -> None:
+    """To 1e-5, both streams: the reused part of the first row, then the second row, in one row of 48 without memory whose order lets the
+    second see all of the first. Types are 0: those of a memory count as such."""
+    config = dataclasses.replace(streams.CONFIG, memory=16)
+    chosen, params = streams.objective(config), streams.drawn()
+    first, second = (streams.corrupted(chosen, streams.batch_at(step) | {"types": np.zeros((32, 32), np.int32)})[0] for step in (0, 1))
+    second["fresh"] *= 0
+    empty = chosen.remembered(chosen.carry(32), first["fresh"])
+    carry = chosen.kept(empty, jax.jit(lambda params, rows: chosen.read(params, empty, rows, None))(params, first))
+    _, logits, content = scored(config)(params, carry, second)
+
+    long = {name: jnp.concatenate([first[name][:, :16], second[name]], axis=1) for name in ("tokens", "types")}
+    long["rank"] = jnp.concatenate([first["rank"][:, :16], 17 + second["rank"]], axis=1)
+    long |= {"predicted_at": 16 + second["predicted_at"], "direction": second["direction"], "fresh": first["fresh"]}
+    apart = streams.objective(dataclasses.replace(config, memory=0))
+    _, whole_logits, whole = jax.jit(lambda params, rows: streams.log_likelihoods(apart, params, {}, rows))(params, long)
+    np.testing.assert_allclose(content, whole[:, 16:], atol=1e-5)
+    np.testing.assert_allclose(logits, whole_logits, atol=1e-5)
+    without = scored(config)(params, chosen.carry(32), second)[2]
+    assert np.abs(np.asarray(without - content)).max() > 1e-2
+
+
+@functools.cache
+def slopes() -> Any:
+    """Compiled: ((loss, carry), gradient by params and by states) of (params, carry, example, keys) in training."""
+    chosen = streams.objective()
+
+    def loss(params: Any, states: Any, filled: Any, example: Any, keys: Any) -> tuple[jax.Array, Any]:
+        terms, _, carry = chosen.terms(params, {"states": states, "filled": filled}, example, keys, True)
+        return terms["plm"], carry
+
+    return jax.jit(jax.value_and_grad(loss, argnums=(0, 1), has_aux=True))
+
+
+def test_a_fresh_row_sees_no_memory_and_an_unfilled_place_is_not_seen() -> None:
+    """The loss has the gradient zero, exactly, by what is before a stream, and not zero by what is before the other rows."""
+    chosen, params = streams.objective(), streams.drawn()
+    example, keys = streams.corrupted(chosen, streams.batch_at(1))
+    carry = remembered(chosen, 32)
+    (_, after), (_, slope) = slopes()(params, carry["states"], carry["filled"], example, keys)
+    fresh, real = np.asarray(example["fresh"]) > 0, np.arange(24) >= 24 - np.asarray(carry["filled"])[:, None]
+    seen = np.asarray(slope).any((1, 3))
+    assert fresh.any() and not fresh.all()
+    assert (seen == (real & ~fresh[:, None])).all()
+    assert (np.asarray(after["filled"]) == np.where(fresh, 16, np.minimum(24, np.asarray(carry["filled"]) + 16))).all()
+    assert not np.asarray(after["states"][:, :, :8] != carry["states"][:, :, 16:]).any()
+
+
+def test_a_batch_of_padding_has_no_loss_and_a_finite_gradient() -> None:
+    """Of zeros, as a batch is filled up with, beside memory that is full or not there: the loss and every gradient are zero."""
+    chosen, params = streams.objective(), streams.drawn()
+    rows = {name: np.zeros_like(leaf) for name, leaf in streams.batch_at(0).items()}
+    example, keys = streams.corrupted(chosen, rows)
+    carry = remembered(chosen, 32)
+    (loss, after), gradients = slopes()(params, carry["states"], carry["filled"], example, keys)
+    assert loss == 0 and int(chosen.weights(example)["plm"]) == 0
+    assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(gradients)) and np.isfinite(after["states"]).all()
+
+
+def test_outputs_are_those_of_the_content_stream_that_sees_everything() -> None:
+    """An order in which nothing is predicted gives the same last layer, and the logits of the head on it."""
+    config = dataclasses.replace(streams.CONFIG, memory=0)
+    chosen, params = streams.objective(config), streams.drawn(config)
+    rows = streams.batch_at(0) | {"direction": np.ones(32, np.int32)}
+    given = chosen.outputs(params, {name: jnp.asarray(rows[name]) for name in ("tokens", "types", "positions", "segments")})
+    example = {**streams.corrupted(chosen, rows)[0], "rank": jnp.zeros((32, 32), jnp.int32)}
+    content = scored(config)(params, {}, example)[2]
+    np.testing.assert_allclose(given["hidden"][-1], content, atol=1e-5)
+    assert given["lm"].shape == (32, 32, 200) and given["hidden"].shape == (3, 32, 32, 16)
+
+
+def test_flops_are_those_of_the_published_row() -> None:
+    """3 · (each layer's products over 512 + 85 queries and 384 + 512 keys, and the vocabulary of 85 predictions)."""
+    chosen = PlmConfig().build(plm.XlnetConfig(), tiny.VOCABULARY, tiny.execution(), DataConfig(length=512, reuse=256), 0)
+    w, queries, keys = 768, 597, 896
+    layer = 2 * (queries * 2 * w * w + keys * 2 * w * w + queries * 8 * w * w + 3 * queries * keys * w)
+    assert chosen.flops(512) == 3 * (12 * layer + 2 * 85 * w * 32000)
+
+
+@pytest.mark.parametrize(
+    "fields, data, words",
+    [
+        ({"permutation": 32}, {}, "objective.permutation is 32, which does not divide .* data.reuse 16 and the other 16 of data.length 32"),
+        ({"permutation": 16}, {"length": 40}, "objective.permutation is 16, which does not divide"),
+        ({"predictions": 28}, {}, "28 predictions a row, and a half of a row has 13 tokens .* lower objective.predictions"),
+        ({"predictions": 85}, {}, "85 predictions a row, and a half of a row has 16 tokens"),
+        ({}, {"reuse": 0}, "data.reuse is 0 and data.length 32"),
+        ({}, {"reuse": 32}, "data.reuse is 32 and data.length 32"),
+        ({"predictions": 1}, {}, "objective.predictions is 1: it is at least 2"),
+        ({"memory": -1}, {}, "objective.memory is -1"),
+        ({"alpha": 1, "beta": 2}, {}, "objective.alpha is 1 and objective.beta 2"),
+        ({"unit": "spans"}, {}, "objective.unit is 'spans': use words or tokens"),
+        ({"shuffle": "none"}, {}, "objective.shuffle is 'none': use own or shared"),
+    ],
+)
+def test_lengths_that_do_not_fit_are_one_line(fields: dict, data: dict, words: str) -> None:
+    with pytest.raises(UserError, match=words) as error:
+        streams.objective(dataclasses.replace(streams.CONFIG, **fields), data=dataclasses.replace(streams.DATA, **data))
+    assert "\n" not in str(error.value)
+
+
+def test_a_model_without_a_query_stream_is_refused() -> None:
+    with pytest.raises(UserError, match="objective.kind plm .* set model.kind to xlnet, not bert"):
+        streams.CONFIG.build(tiny.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 0)

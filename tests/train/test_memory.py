@@ -1,0 +1,53 @@
+"""A whole run whose slots remember: it goes on from a checkpoint bit for bit, and not with another memory."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxenc.cli.pretrain import pretrain
+from jaxenc.data.sources import DataConfig
+from jaxenc.errors import UserError
+from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.objectives.plm import PlmConfig
+from jaxenc.pretrained import load
+from jaxenc.run import Run
+from tests.train import test_loop
+
+compile_once = test_loop.compile_once
+OBJECTIVE = PlmConfig(predictions=6, permutation=8, memory=12)
+
+
+def recipe(data: Path) -> Run:
+    """A nano XLNet on eight streams, float32 and dropout 0.1; a checkpoint every three of six steps, an evaluation at the end."""
+    run = test_loop.recipe(data, objective=OBJECTIVE, model=XlnetConfig(width=16, layers=1, heads=2, feed_forward=32))
+    return dataclasses.replace(
+        run,
+        data=DataConfig(path=str(data), rows="streams", length=24, reuse=8),
+        train=dataclasses.replace(run.train, steps=6),
+        checkpoint=dataclasses.replace(run.checkpoint, every=3),
+        eval=dataclasses.replace(run.eval, every=6),
+    )
+
+
+@pytest.mark.slow
+def test_a_resume_remembers(data: Path, tmp_path: Path) -> None:
+    """Six steps, and three more from the checkpoint of step 3: parameters, moments, memory, numbers and rows bitwise. The memory of step 3
+    is in its checkpoint and is not empty; held-out numbers are there, and the model opens; another memory is refused by name."""
+    run, whole, half = recipe(data), tmp_path / "whole", tmp_path / "half"
+    assert pretrain(run, whole).step == 6
+    shutil.copytree(whole, half)
+    shutil.rmtree(half / "checkpoints" / "6")
+    kept = test_loop.saved(run, half, 3).carry
+    assert kept["states"].shape == (8, 1, 12, 16) and kept["filled"].tolist() == [12] * 8 and np.abs(kept["states"]).min(-1).max() > 0
+
+    other = dataclasses.replace(run, objective=dataclasses.replace(OBJECTIVE, memory=8))
+    with pytest.raises(UserError, match="objective.memory"):
+        pretrain(other, half)
+    assert pretrain(run, half).step == 6
+    test_loop.assert_same_run(run, half, whole, 6)
+    assert load(whole).encode(tokens=[[5, 6, 7]]).hidden.shape == (2, 1, 3, 16)
+    last = test_loop.rows(whole)[-1]
+    assert last["step"] == 6 and any(name.endswith("plm_loss") and np.isfinite(value) for name, value in last.items())
