@@ -5,6 +5,8 @@ import shlex
 from pathlib import Path
 
 from jaxenc import tree
+from jaxenc.errors import UserError
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.pretrained import Model, objective_of
 from jaxenc.train.state import parameters
@@ -18,7 +20,7 @@ def commands(out: Path, model: Model) -> str:
     if model.tokenizer is None:
         return f"next, in Python: jaxenc.load({str(out)!r}).encode(tokens=...); training on needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
-    kind = "" if "mlm" in model.objective.coef else " --config.objective.kind=mlm"
+    kind = " --config.objective.kind=mlm" if isinstance(model.config.objective, HeadsConfig) else ""
     if kind and not _learns_from_text(model):
         return f"next, in Python: jaxenc.load({str(out)!r}).encode([...])"
     return (
@@ -28,7 +30,11 @@ def commands(out: Path, model: Model) -> str:
 
 
 def _learns_from_text(model: Model) -> bool:
-    """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that."""
-    objective = objective_of(dataclasses.replace(model.config, objective=MlmConfig()), model.tokenizer)
+    """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that, nor a
+    model that predicts them otherwise."""
+    try:
+        objective = objective_of(dataclasses.replace(model.config, objective=MlmConfig()), model.tokenizer)
+    except UserError:
+        return False
     needed = {path for path, _ in tree.leaves(parameters(objective)[0]) if path.split("/")[0] not in objective.heads}
     return needed <= {path for path, _ in tree.leaves(model.params)}

@@ -11,7 +11,7 @@ from jaxenc import tree
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
-from jaxenc.convert.family import Export, Family, Google, Import, class_of
+from jaxenc.convert.family import Export, Family, Google, Import, check_layers, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
@@ -60,8 +60,7 @@ def write(ours: Model) -> Export:
 def _import(
     model: BertConfig, heads: Collection[str], labels: tuple[str, ...], layout: Layout, tensors: Mapping[str, Tensor], where: Path
 ) -> Import:
-    if model.layers > len(tensors):
-        raise UserError(f"{where}: its config has {model.layers} layers and there are {len(tensors)} tensors: both must belong together")
+    check_layers(model.layers, tensors, where)
     return Import(configs.run_of(model, heads, labels), names.entries(model, heads, layout), names.skipped(layout, heads))
 
 

@@ -89,14 +89,16 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
     return built(BertConfig, {**values, "positions": rows - pad - 1, "first_position": pad + 1}, where)
 
 
-def sizes(data: Mapping[str, Any], fields: Mapping[str, str], activations: Mapping[str, str], where: Path) -> dict[str, Any]:
+def sizes(
+    data: Mapping[str, Any], fields: Mapping[str, str], activations: Mapping[str, str], where: Path, named: str = "hidden_act"
+) -> dict[str, Any]:
     """{our field: value} of what `data` has of `fields`, {ours: theirs}, and the activation.
 
-    activations: {their name: ours}. Raises UserError for another activation and for a number that is no array's.
+    activations: {their name: ours}; named: the field that holds it. Raises UserError for another activation and for a number that is no array's.
     """
-    activation = data.get("hidden_act", "gelu")
+    activation = data.get(named, "gelu")
     if not isinstance(activation, str) or activation not in activations:
-        raise UserError(f"{where}: hidden_act is {activation!r}: {', '.join(activations)} can be converted")
+        raise UserError(f"{where}: {named} is {activation!r}: {', '.join(activations)} can be converted")
     for name in (*fields.values(), "max_position_embeddings"):
         if isinstance(data.get(name), int | float) and data[name] > LARGEST_NUMBER:
             raise UserError(f"{where}: {name} is {data[name]}: no array is that large, mend it")
