@@ -118,9 +118,7 @@ def xlnet(kind: str) -> dict[str, tuple[int, ...]]:
 KINDS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 BERTS = ("BertForPreTraining", "BertForNextSentencePrediction")
 ELECTRAS = tuple(f"Electra{kind}" for kind in (*KINDS, "ForPreTraining"))
-XLNETS = tuple(
-    f"XLNet{kind}" for kind in ("Model", "LMHeadModel", *KINDS[2:4], "ForQuestionAnsweringSimple")
-)
+XLNETS = tuple(f"XLNet{kind}" for kind in ("Model", "LMHeadModel", *KINDS[2:4], "ForQuestionAnsweringSimple"))
 ARCHITECTURES = (*(family + kind for family in ("Bert", "Roberta") for kind in KINDS), *BERTS)
 
 

@@ -15,7 +15,8 @@ STACKED = ("r_w_bias", "r_r_bias", "r_s_bias", "seg_embed")
 
 def google_names(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The weights of transformers' XLNet by the names of zihangdai/xlnet, with Adam's slots beside each and the step."""
-    out, heads = {}, {"sequence_summary.summary": "sequnece_summary/summary", "logits_proj": "classification_mnli/logit", "lm_loss": "lm_loss"}
+    heads = {"sequence_summary.summary": "sequnece_summary/summary", "logits_proj": "classification_mnli/logit", "lm_loss": "lm_loss"}
+    out = {}
     for name, value in theirs.items():
         module, _, leaf = name.rpartition(".")
         if module in heads:

@@ -16,7 +16,8 @@ from tests.parity.cases import CASES, PAIRS, Case, example, golden
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, Model, dict, dict]:
     """(case, the imported model, its inputs, the expected numbers) of one architecture with one form of GELU."""
     architecture, activation = request.param
-    config = {**json.loads(str(golden(architecture)["config"])), CASES[architecture].activation_field: activation, "architectures": [architecture]}
+    config = {**json.loads(str(golden(architecture)["config"])), "architectures": [architecture]}
+    config[CASES[architecture].activation_field] = activation
     folder = ours.write_folder(tmp_path_factory.mktemp("hf"), config, golden(architecture, "weights/"))
     return CASES[architecture], hf.load(folder), golden(architecture, "inputs/"), golden(architecture, f"{activation}/")
 

@@ -94,7 +94,8 @@ def sizes(
 ) -> dict[str, Any]:
     """{our field: value} of what `data` has of `fields`, {ours: theirs}, and the activation.
 
-    activations: {their name: ours}; named: the field that holds it. Raises UserError for another activation and for a number that is no array's.
+    activations: {their name: ours}; named: the field that holds it. Raises UserError for another activation and for a number
+    that is no array's.
     """
     activation = data.get(named, "gelu")
     if not isinstance(activation, str) or activation not in activations:
@@ -157,8 +158,15 @@ def refuse(model: BertConfig, heads: Collection[str], column: str, where: str | 
         raise UserError(f"{where}: transformers' RoBERTa has no next-sentence head: train one with model.first_position 0 for that")
     if "rtd" in heads:
         raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
+    no_head_of_xlnet(heads, where)
     if {"classifier", "tags"} <= set(heads):
         raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+
+
+def no_head_of_xlnet(heads: Collection[str], where: str | Path) -> None:
+    """Raises UserError for heads that transformers has on an XLNet only."""
+    if others := {"lm", "summary"} & set(heads):
+        raise UserError(f"{where}: transformers has the head {min(others)} on an XLNet only: mlm and pooler take their place elsewhere")
 
 
 def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.convert.bert.config import labels_of
-from jaxenc.convert.family import Export, Family, Google, Import, check_layers, class_of
+from jaxenc.convert.family import Export, Family, Google, Import, check_layers
 from jaxenc.convert.tensor import Tensor
 from jaxenc.convert.xlnet import config as configs
 from jaxenc.convert.xlnet import names

@@ -80,7 +80,10 @@ def test_types_that_a_person_gives_are_compared_and_bounded(tmp_path: Path) -> N
 
 def test_what_a_classifier_says_does_not_depend_on_the_side_of_the_padding(tmp_path: Path) -> None:
     model = hf.load(make(tmp_path, "XLNetForSequenceClassification"))
-    rows = {"tokens": np.array([[20, 21, 4, 3, 5, 5], [5, 5, 20, 21, 4, 3]]), "segments": np.array([[1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1]])}
+    rows = {
+        "tokens": np.array([[20, 21, 4, 3, 5, 5], [5, 5, 20, 21, 4, 3]]),
+        "segments": np.array([[1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1]]),
+    }
     right, left = np.asarray(model.apply(model.params, rows)["classifier"])
     np.testing.assert_allclose(right, left, rtol=0, atol=1e-6)
 

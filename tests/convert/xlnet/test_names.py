@@ -1,6 +1,5 @@
 """The table of XLNet's names against lists written by hand, and where each number of a kernel goes."""
 
-
 from pathlib import Path
 
 import numpy as np
@@ -125,5 +124,3 @@ def test_classes_are_as_many_as_the_tensors_have() -> None:
     assert names.classes_of(headers(folders.shapes("XLNetForTokenClassification")), "tags", Layout("transformer.")) == folders.LABELS
     assert names.classes_of(headers(TUNED), "classifier", names.google_layout(TUNED)) == 3
     assert names.classes_of({}, "classifier", Layout("")) == 2
-
-
