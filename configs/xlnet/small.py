@@ -2,7 +2,7 @@
 
     jaxenc pretrain --config xlnet/small --config.data.path=DATA --workdir RUN
 
-Whole words are predicted and every block has its own shuffle. Minutes on one H100; the README has the numbers it reaches.
+Whole words are predicted. Minutes on one H100; the README has the numbers it reaches.
 """
 
 import dataclasses

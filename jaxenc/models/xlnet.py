@@ -20,8 +20,9 @@ from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed, padded
 from jaxenc.layers.initializers import Initializer, glorot_uniform, leading_rows
-from jaxenc.layers.relative import Context, Pair, Sight, TwoStreamBlock, of_query, sinusoids
+from jaxenc.layers.relative import Context, Sight, sinusoids
 from jaxenc.layers.stack import Stack
+from jaxenc.layers.two_streams import Pair, TwoStreamBlock, of_query
 from jaxenc.models.base import EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree

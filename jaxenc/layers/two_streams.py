@@ -1,0 +1,117 @@
+"""A layer of two streams that share their weights (XLNet, Yang et al. 2019, section 2.3)."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.execution import Execution
+from jaxenc.layers.block import BlockSpec
+from jaxenc.layers.dense import Kernel
+from jaxenc.layers.dropout import dropout
+from jaxenc.layers.embed import Embed
+from jaxenc.layers.feed_forward import FeedForward
+from jaxenc.layers.norm import LayerNorm
+from jaxenc.layers.relative import Context, Sight, Terms, attend
+from jaxenc.rng import Keys
+
+# (content, query): hidden states [batch, length, width] and [batch, predictions, width], the second None where nothing is predicted.
+Pair = tuple[Array, Array | None]
+
+
+class RelativeAttention(nn.Module):
+    """norm(x + dropout(output(attend(x, ...)))) of both streams, whose keys and values are the content's and the memory's.
+
+    No kernel has a bias.
+    """
+
+    spec: BlockSpec
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, pair: Pair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None) -> Pair:
+        """Both streams, in the compute dtype. memory: what this layer read of the places before, [batch, memory, width], or None."""
+        spec, (content, query) = self.spec, pair
+        q, k, v, query_q = self._project(content, query, memory)
+        r, terms = self._distances(context), self._terms()
+        output, norm = self._kernel("output", ("heads", "embed")), LayerNorm(spec.norm_epsilon, self.execution, name="norm")
+
+        def one(x: Array, q: Array, k: Array, v: Array, sight: Sight, noise: Keys | None) -> Array:
+            rule = functools.partial(attend, rate=spec.attention_dropout)
+            if self.execution.remat == "attention":
+                # The scores grow with length squared and are cheap to compute again.
+                rule = jax.checkpoint(rule, prevent_cse=not self.execution.scan)
+            mixed = rule(q, k, v, r, terms, sight, noise=noise, layer=layer).reshape(x.shape)
+            return norm(x + dropout(mixed @ output, spec.dropout, noise, "attention_output", layer))
+
+        content = one(content, q, k, v, context.content, noise)
+        if query is None:
+            return content, None
+        # Apart to the compiler: else it makes one product of both streams' scores, and copies them apart again.
+        k, v = jax.lax.optimization_barrier((k, v))
+        return content, one(query, query_q, k, v, context.query, of_query(noise))
+
+    def _project(self, content: Array, query: Array | None, memory: Array | None) -> tuple[Array, Array, Array, Array | None]:
+        """q, k and v of the content, k and v of the memory before them, and q of the query stream."""
+        kernels = [self._kernel(name, ("embed", "heads")) for name in ("query", "key", "value")]
+        if memory is None:
+            q, k, v = self._together(content, *kernels)
+        else:
+            (q,) = self._together(content, kernels[0])
+            k, v = self._together(jnp.concatenate([memory, content], axis=1), *kernels[1:])
+        return q, k, v, None if query is None else self._together(query, kernels[0])[0]
+
+    def _together(self, x: Array, *kernels: Array) -> list[Array]:
+        """x · each kernel, [batch, length, heads, d]: one product, as in `SelfAttention`."""
+        product = jnp.einsum("blw,wco->blco", x, jnp.stack(kernels, axis=1))
+        return [self._split(product[:, :, part]) for part in range(len(kernels))]
+
+    def _split(self, x: Array) -> Array:
+        return x.reshape(*x.shape[:-1], self.spec.heads, self.spec.width // self.spec.heads)
+
+    def _distances(self, context: Context) -> Array:
+        """The keys of the distances, [batch, keys + length, heads, d], computed once for all rows.
+
+        They are laid out for every row even where all are the same: one product for all rows would have their scores in another order
+        than those of the content, and these are the largest arrays of a step.
+        """
+        r = self._split(context.distances @ self._kernel("relative", ("embed", "heads")))
+        if context.backward is None:
+            return jnp.broadcast_to(r, (len(context.content.other), *r.shape[1:]))
+        return jnp.where(context.backward[:, None, None, None], r[1], r[0])
+
+    def _terms(self) -> Terms:
+        spec, policy = self.spec, self.execution.policy
+        start = nn.with_logical_partitioning(spec.initializer, ("heads",))
+        biases = [self.param(f"{name}_bias", start, (spec.width,), policy.params) for name in ("content", "position", "segment")]
+        labels = Embed(2, spec.width, (None, "heads"), spec.initializer, self.execution, name="segment")(jnp.arange(2))
+        return Terms(*(self._split(leaf.astype(policy.compute)) for leaf in (*biases, labels)))
+
+    def _kernel(self, name: str, axes: tuple[str, str]) -> Array:
+        width = self.spec.width
+        return Kernel(width, axes, self.spec.initializer, self.execution, name=name)(width)
+
+
+class TwoStreamBlock(nn.Module):
+    """Relative attention, then the feed-forward layer, of both streams with the same weights (zihangdai/xlnet modeling.py,
+    transformer_xl); a layer of `layers.stack.Stack`."""
+
+    spec: BlockSpec
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, pair: Pair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None = None) -> Pair:
+        """(content [batch, length, width], query [batch, predictions, width] or None) to the same in the compute dtype."""
+        spec = self.spec
+        attention = RelativeAttention(spec, self.execution, name="attention")
+        shape = (spec.width, spec.feed_forward, spec.activation, spec.dropout, spec.norm_epsilon, spec.initializer)
+        feed_forward = FeedForward(*shape, self.execution, inner_dropout=spec.dropout, name="feed_forward")
+        content, query = attention(pair, context, noise, layer, memory)
+        return feed_forward(content, noise, layer), None if query is None else feed_forward(query, of_query(noise), layer)
+
+
+def of_query(noise: Keys | None) -> Keys | None:
+    """The query stream's own noise: it drops out what it likes, whatever the content stream does."""
+    return noise and noise.apart("query")
