@@ -18,7 +18,7 @@ SOURCES = {"hf": hf.load, "tf": tf.load}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = "a folder that transformers wrote, or the prefix of a checkpoint of google-research (BERT, ELECTRA)"
+    what = "a folder that transformers wrote, or the prefix of a published TensorFlow checkpoint (BERT, ELECTRA, XLNet)"
     parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX", help=what)
     parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")
     parser.add_argument("--tokenizer", default="", metavar="DIR|none", help="another tokenizer, or none (default: that of the source)")

@@ -21,7 +21,7 @@ COMMANDS = {
     "pretrain": "train a model, or go on with a run",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "what a model puts in the place of its mask, [MASK] or <mask>",
-    "convert": "a checkpoint of transformers or google-research to a run directory",
+    "convert": "a checkpoint of transformers or of a paper's authors to a run directory",
     "export": "a model to a folder that transformers opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",

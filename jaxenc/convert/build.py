@@ -8,7 +8,7 @@ from jaxenc import tree
 from jaxenc.config import to_dict
 from jaxenc.convert import key_map
 from jaxenc.convert.family import Import
-from jaxenc.convert.tensor import Tensor
+from jaxenc.convert.tensor import Tensor, unstacked
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import Unsupported, UserError
@@ -29,7 +29,7 @@ def model(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | N
     _check_tokenizer(tokenizer, found.run, where)
     abstract, _ = parameters(objective_of(found.run, tokenizer))
     shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
-    return Model(found.run, key_map.to_ours(found.entries, tensors, shapes, str(where), found.skipped), tokenizer)
+    return Model(found.run, key_map.to_ours(found.entries, unstacked(tensors, found.stacked), shapes, str(where), found.skipped), tokenizer)
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from jaxenc.convert.key_map import Entry
 from jaxenc.convert.tensor import Tensor
+from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 from jaxenc.run import Run
 from jaxenc.tree import Tree
@@ -14,25 +15,28 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """How files of theirs become a model of ours. entries: the key map; skipped: patterns of their names that hold no parameter."""
+    """How files of theirs become a model of ours. entries: the key map; skipped: patterns of their names that hold no parameter; stacked:
+    names of tensors that hold what several leaves are, of which `entries` name the slices as `tensor.unstacked` does."""
 
     run: Run
     entries: tuple[Entry, ...]
     skipped: tuple[str, ...] = ()
+    stacked: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Export:
     """A model of ours as transformers has it. config: its config.json; params: those that `entries` name.
 
-    For the check: the first of the config's `architectures` opens it, `pad_token_id` pads its rows, and outputs are {our output:
-    attributes of what that class returns}, hidden states apart.
+    For the check: the first of the config's `architectures` opens it, `pad_token_id` pads its rows on the side `padding`, and outputs are
+    {our output: attributes of what that class returns}, hidden states apart.
     """
 
     config: dict[str, Any]
     entries: tuple[Entry, ...]
     params: Tree
     outputs: Mapping[str, tuple[str, ...]]
+    padding: str = "right"
 
 
 # The content of a config file, the tensors beside it by name, and the config's path, with which every message begins.
@@ -76,3 +80,9 @@ def class_of(config: Mapping[str, Any]) -> str:
     """The class of transformers that a config.json names, such as BertForMaskedLM, or ''."""
     names = config.get("architectures")
     return str(names[0]) if isinstance(names, list) and names else ""
+
+
+def check_layers(layers: int, tensors: Mapping[str, Tensor], where: Path) -> None:
+    """Raises UserError for more layers than tensors: to be called before a table is made with a row for each."""
+    if layers > len(tensors):
+        raise UserError(f"{where}: its config has {layers} layers and there are {len(tensors)} tensors: both must belong together")

@@ -49,24 +49,26 @@ def must_be_installed() -> None:
 def compare(model: Model, folder: Path) -> list[Difference]:
     """The differences of every hidden state and of each head's outputs from those of the model that transformers opens in `folder`.
 
-    On fixed pseudo-random rows, padded at the end, of two types where there are two; at padded places too. Both in float32.
+    On fixed pseudo-random rows, padded where the family pads them, of two types where there are two; at padded places too. Both in
+    float32.
     """
     out = []
     for place, part in hf.models(model).items():
         export = hf.export(part)
-        rows = probe(part.config, export.config["pad_token_id"])
+        rows = probe(part.config, export.config["pad_token_id"], export.padding)
         ours = part.apply(part.params, rows)
         found = {name: (np.asarray(ours[name]), value) for name, value in _theirs(folder / place, export, rows).items()}
         out += [_difference(f"{place} {name}".lstrip(), *pair) for name, pair in found.items()]
     return out
 
 
-def probe(run: Run, pad: int) -> Batch:
-    """The rows that are compared: a batch of `Model.apply`. Padding, and nothing else, has the id `pad`."""
+def probe(run: Run, pad: int, padding: str) -> Batch:
+    """The rows that are compared: a batch of `Model.apply`. Padding, on the side `padding`, and nothing else, has the id `pad`."""
     random, length = np.random.Generator(np.random.Philox(3)), min(LONGEST, run.model.positions or LONGEST)
-    lengths, places = np.array([length, length, 2 * length // 3 or 1, 1])[:, None], np.arange(length)
+    lengths = np.array([length, length, 2 * length // 3 or 1, 1])[:, None]
+    places = np.arange(length) - (length - lengths if padding == "left" else 0)
     words = np.setdiff1d(np.arange(run.model.vocab_size), [pad])
-    real = places < lengths
+    real = (places >= 0) & (places < lengths)
     tokens = np.where(real, random.choice(words, (len(lengths), length)), pad)
     types = real & (places >= (lengths + 1) // 2) & (run.model.types > 1)
     batch = {"tokens": tokens, "types": types, "segments": real}

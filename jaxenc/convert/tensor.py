@@ -1,7 +1,7 @@
 """Tensors that are still in their file, whatever its format."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +22,17 @@ class Tensor:
     shape: tuple[int, ...]
     dtype: np.dtype
     read: Callable[[], np.ndarray]
+
+
+def unstacked(tensors: Mapping[str, Tensor], names: Collection[str]) -> dict[str, Tensor]:
+    """`tensors` with the slices of those in `names` along their first axis in their place, called `name[0]`, `name[1]` ..."""
+
+    def slices(one: Tensor) -> list[Tensor]:
+        count = one.shape[0] if one.shape else 0
+        return [Tensor(f"{one.name}[{i}]", one.shape[1:], one.dtype, lambda i=i: one.read()[i].copy()) for i in range(count)]
+
+    parts = [slices(one) if name in names else [one] for name, one in tensors.items()]
+    return {one.name: one for some in parts for one in some}
 
 
 def as_dtype(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:

@@ -31,10 +31,10 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
 
 
 def load(prefix: str | Path, tokenizer: str = "") -> Model:
-    """The model of a checkpoint, in float32: its weights, and what google's archives hold beside them: its vocabulary and, but for
+    """The model of a checkpoint, in float32: its weights, and what the authors' archives hold beside them: its vocabulary and, but for
     ELECTRA's, its config.
 
-    tokenizer: as in `hf.load`. Whether texts are lower-cased is written nowhere, so the vocabulary tells: one with capital letters is
+    tokenizer: as in `hf.load`. Whether texts of a vocab.txt are lower-cased is written nowhere, so it tells: one with capital letters is
     for texts as they are, one without could not spell them. tokenizer_config.json or tokenizer.json beside it wins.
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """

@@ -33,7 +33,8 @@ HEADS = ("lm", "summary", "classifier", "tags", "spans")
 class XlnetConfig(EncoderConfig):
     """The numbers of an XLNet; the defaults are XLNet-base. What BertConfig has too means the same.
 
-    positions 0: a text may be as long as memory allows. types 0: segment labels have no table, they are only compared.
+    positions 0: a text may be as long as memory allows. types 5: first segment, second segment, CLS, SEP and padding
+    (zihangdai/xlnet classifier_utils.py); they have no table and are only compared.
     clamp: distances beyond it count as this one; 0 is off, as published (their -1).
     activation: `gelu_tanh` is what zihangdai/xlnet was trained with; transformers runs `gelu_erf`.
     dropout: on what the layers read, on the sinusoids of distances, on what each sublayer adds, inside the feed-forward layer and on
@@ -43,7 +44,7 @@ class XlnetConfig(EncoderConfig):
 
     kind: ClassVar[str] = "xlnet"
     positions: ClassVar[int] = 0
-    types: ClassVar[int] = 0
+    types: ClassVar[int] = 5
     # The last layer is dropped out already; the summary that the classifier reads is not.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
 

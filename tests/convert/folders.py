@@ -43,6 +43,8 @@ def shapes(architecture: str) -> dict[str, tuple[int, ...]]:
     """{name: shape} of the tensors that a class of transformers saves."""
     if architecture.startswith("Electra"):
         return electra(architecture.removeprefix("Electra"))
+    if architecture.startswith("XLNet"):
+        return xlnet(architecture.removeprefix("XLNet"))
     family = "roberta" if architecture.startswith("Roberta") else "bert"
     kind = architecture.removeprefix("Roberta").removeprefix("Bert")
     base, types = "" if kind == "Model" else f"{family}.", 1 if family == "roberta" else 2
@@ -91,9 +93,32 @@ def electra(kind: str, embedding: int = EMBEDDING) -> dict[str, tuple[int, ...]]
     return {**encoder(base, 2, embedding), **project, **heads[kind]}
 
 
+def xlnet(kind: str) -> dict[str, tuple[int, ...]]:
+    """{name: shape} of the tensors that the class XLNet + `kind` saves; heads of attention are an axis of their own."""
+    base, split = "" if kind == "Model" else "transformer.", (2, WIDTH // 2)
+    out: dict[str, tuple[int, ...]] = {f"{base}word_embedding.weight": (VOCAB, WIDTH), f"{base}mask_emb": (1, 1, WIDTH)}
+    for n in range(LAYERS):
+        attention, inner = f"{base}layer.{n}.rel_attn", f"{base}layer.{n}.ff"
+        out |= {f"{attention}.{letter}": (WIDTH, *split) for letter in "qkvor"}
+        out |= {f"{attention}.{name}": split for name in ("r_r_bias", "r_s_bias", "r_w_bias")}
+        out |= {f"{attention}.seg_embed": (2, *split), **_norm(f"{attention}.layer_norm")}
+        out |= {**_dense(f"{inner}.layer_1", WIDTH, INNER), **_dense(f"{inner}.layer_2", INNER, WIDTH), **_norm(f"{inner}.layer_norm")}
+    summary = _dense("sequence_summary.summary", WIDTH, WIDTH)
+    heads = {
+        "Model": {},
+        "LMHeadModel": {"lm_loss.bias": (VOCAB,)},
+        "ForSequenceClassification": {**summary, **_dense("logits_proj", WIDTH, LABELS)},
+        "ForMultipleChoice": {**summary, **_dense("logits_proj", WIDTH, 1)},
+        "ForTokenClassification": _dense("classifier", WIDTH, LABELS),
+        "ForQuestionAnsweringSimple": _dense("qa_outputs", WIDTH, 2),
+    }
+    return {**out, **heads[kind]}
+
+
 KINDS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 BERTS = ("BertForPreTraining", "BertForNextSentencePrediction")
 ELECTRAS = tuple(f"Electra{kind}" for kind in (*KINDS, "ForPreTraining"))
+XLNETS = tuple(f"XLNet{kind}" for kind in ("Model", "LMHeadModel", *KINDS[2:4], "ForQuestionAnsweringSimple"))
 ARCHITECTURES = (*(family + kind for family in ("Bert", "Roberta") for kind in KINDS), *BERTS)
 
 
@@ -105,6 +130,8 @@ def tensors(architecture: str, seed: int = 0) -> dict[str, np.ndarray]:
 
 def config(architecture: str) -> dict[str, Any]:
     """config.json as save_pretrained writes it, the fields that matter and some that do not."""
+    if architecture.startswith("XLNet"):
+        return _xlnet_config(architecture)
     family = next(family for family in ("bert", "roberta", "electra") if architecture.lower().startswith(family))
     special = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2} if family == "roberta" else {"pad_token_id": 0}
     return {
@@ -130,6 +157,44 @@ def config(architecture: str) -> dict[str, Any]:
         "vocab_size": VOCAB,
         **special,
         **({"embedding_size": EMBEDDING} if family == "electra" else {}),
+    }
+
+
+def _xlnet_config(architecture: str) -> dict[str, Any]:
+    return {
+        "architectures": [architecture],
+        "attn_type": "bi",
+        "bi_data": False,
+        "bos_token_id": 1,
+        "clamp_len": -1,
+        "d_head": WIDTH // 2,
+        "d_inner": INNER,
+        "d_model": WIDTH,
+        "dropout": 0.2,
+        "dtype": "float32",
+        "end_n_top": 5,
+        "eos_token_id": 2,
+        "ff_activation": "gelu",
+        "id2label": {"0": "no", "1": "maybe", "2": "yes"},
+        "initializer_range": 0.02,
+        "layer_norm_eps": 1e-12,
+        "mem_len": None,
+        "model_type": "xlnet",
+        "n_head": 2,
+        "n_layer": LAYERS,
+        "pad_token_id": 5,
+        "reuse_len": None,
+        "same_length": False,
+        "start_n_top": 5,
+        "summary_activation": "tanh",
+        "summary_last_dropout": 0.2,
+        "summary_type": "last",
+        "summary_use_proj": True,
+        "transformers_version": "5.24.0",
+        "untie_r": True,
+        "use_mems_eval": True,
+        "use_mems_train": False,
+        "vocab_size": VOCAB,
     }
 
 

@@ -10,23 +10,26 @@ from jaxenc.cli.main import main
 from jaxenc.convert import parity
 from jaxenc.convert.parity import Difference
 from jaxenc.models.bert import BertConfig
+from jaxenc.models.xlnet import XlnetConfig
 from jaxenc.run import Run
 
 
 def test_rows_are_fixed_and_padded_and_of_both_types() -> None:
-    """Padding is the pad id and nothing else is, since RoBERTa's positions follow from it."""
-    for config in (
-        BertConfig(vocab_size=131),
-        BertConfig(vocab_size=131, first_position=2, types=1),
-        BertConfig(vocab_size=9, positions=1),
+    """Padding is the pad id and nothing else is, since RoBERTa's positions follow from it; XLNet's is on the left, where its rows end."""
+    for config, pad, padding in (
+        (BertConfig(vocab_size=131), 0, "right"),
+        (BertConfig(vocab_size=131, first_position=2, types=1), 1, "right"),
+        (BertConfig(vocab_size=9, positions=1), 0, "right"),
+        (XlnetConfig(vocab_size=131), 5, "left"),
     ):
-        run, pad = Run(model=config), max(config.first_position - 1, 0)
-        rows = parity.probe(run, pad)
-        assert all(np.array_equal(rows[name], again) for name, again in parity.probe(run, pad).items())
+        run = Run(model=config)
+        rows = parity.probe(run, pad, padding)
+        assert all(np.array_equal(rows[name], again) for name, again in parity.probe(run, pad, padding).items())
         assert rows["tokens"].min() >= 0 and rows["tokens"].max() < config.vocab_size
-        assert set(np.unique(rows["types"])) == set(range(min(config.types, 2, 1 + (config.positions > 1))))
+        assert set(np.unique(rows["types"])) == set(range(min(config.types, 2, 1 + (config.positions != 1))))
         lengths = rows["segments"].sum(axis=1)
-        assert lengths.min() == 1 and lengths.max() == min(33, config.positions)
+        assert lengths.min() == 1 and lengths.max() == min(33, config.positions or 33)
+        assert rows["segments"][:, 0 if padding == "right" else -1].all()
         assert np.array_equal(rows["tokens"] != pad, rows["segments"] == 1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxenc.data.batch import Batch
 
-VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0}
+VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0, "xlnet": 5}
 LENGTHS = (11, 7, 2)
 GOLDEN = Path(__file__).parents[1] / "golden" / "hf"
 
@@ -26,18 +26,23 @@ class Case:
         return next(family for family in PAD if self.architecture.lower().startswith(family))
 
     @property
+    def activation_field(self) -> str:
+        """Of the config that names the form of GELU."""
+        return "ff_activation" if self.family == "xlnet" else "hidden_act"
+
+    @property
     def activations(self) -> tuple[str, ...]:
         """transformers' names; its RoBERTa and ELECTRA have the erf form in the masked-token head whatever is configured."""
         return ("gelu",) if self.architecture in ("RobertaForMaskedLM", "ElectraForMaskedLM") else ("gelu", "gelu_new")
 
 
-def _heads(family: str) -> tuple[Case, ...]:
-    """The architectures that every family has."""
+def _heads(family: str, kind: str = "") -> tuple[Case, ...]:
+    """The architectures that every family has. kind: of the head for answers, where there are several."""
     return (
         Case(f"{family}ForMaskedLM", ("labels",), {"mlm": "logits"}),
         Case(f"{family}ForSequenceClassification", ("labels",), {"classifier": "logits"}),
         Case(f"{family}ForTokenClassification", ("labels",), {"tags": "logits"}),
-        Case(f"{family}ForQuestionAnswering", ("start_positions", "end_positions"), {"spans": "start_logits end_logits"}),
+        Case(f"{family}ForQuestionAnswering{kind}", ("start_positions", "end_positions"), {"spans": "start_logits end_logits"}),
     )
 
 
@@ -57,6 +62,9 @@ CASES = {
         *_heads("Electra"),
         Case("ElectraModel", (), {}),
         Case("ElectraForPreTraining", (), {"rtd": "logits"}),
+        Case("XLNetModel", (), {}),
+        Case("XLNetLMHeadModel", (), {"lm": "logits"}),  # its loss, of permuted rows, is compared by xlnet.py
+        *_heads("XLNet", "Simple")[1:],
     )
 }
 
@@ -68,16 +76,18 @@ def golden(architecture: str, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
-    """transformers' arguments, int64: rows of an odd length padded on the right, types, but for RoBERTa, and the architecture's labels."""
+    """transformers' arguments, int64: rows of an odd length padded on the right, but XLNet's on the left, types, but for RoBERTa, and the
+    architecture's labels."""
     random = np.random.default_rng(seed)
     rows, length = len(LENGTHS), max(LENGTHS)
-    mask = (np.arange(length) < np.array(LENGTHS)[:, None]).astype(np.int64)
+    places = np.arange(length) - (length - np.array(LENGTHS)[:, None] if case.family == "xlnet" else 0)
+    mask = ((places >= 0) & (places < np.array(LENGTHS)[:, None])).astype(np.int64)
     words = random.integers(5, VOCAB, (rows, length))
     out = {"input_ids": np.where(mask == 1, words, PAD[case.family]), "attention_mask": mask}
     if case.family != "roberta":
-        out["token_type_ids"] = mask * (np.arange(length) >= np.array(LENGTHS)[:, None] // 2)
+        out["token_type_ids"] = mask * (places >= np.array(LENGTHS)[:, None] // 2)
     counted = mask * (random.random((rows, length)) < 0.4)
-    counted[:, 0] = 1
+    counted[np.arange(rows), mask.argmax(axis=1)] = 1
     makers = {
         "next_sentence_label": lambda: random.integers(0, 2, rows),
         "start_positions": lambda: random.integers(0, LENGTHS),

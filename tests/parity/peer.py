@@ -1,12 +1,13 @@
 """transformers' side of a comparison: random tiny models, what they compute and what their loss's gradients are."""
 
 import copy
+import types
 from collections.abc import Mapping
 
 import numpy as np
 import torch
 import transformers
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from jaxenc.data.batch import Batch
 from tests.parity.cases import CASES, LABELS, PAD, VOCAB, Case
@@ -23,8 +24,29 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
     torch's tables leave the gradient of their padding row out. A span's softmax runs over padded places too, so that row has one: here
     it is the true gradient, as google-research/bert computes it.
     """
+    model = getattr(transformers, case.architecture)(_config(case, activation, width)).eval()
+    random = np.random.default_rng(seed)
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            scale = 0.01 if name.endswith(("embeddings.weight", "embedding.weight")) else 0.1 if "query" in name or "key" in name else 0.3
+            drawn = random.normal(0, scale, tuple(value.shape))
+            value.copy_(torch.tensor(drawn + 1.0 if "LayerNorm.weight" in name or "layer_norm.weight" in name else drawn))
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
+    if case.family == "xlnet":
+        base = model.base_model
+        base.relative_positional_encoding = types.MethodType(_sinusoids, base)
+    return model
+
+
+def _config(case: Case, activation: str, width: int) -> PreTrainedConfig:
+    labels = {"pad_token_id": PAD[case.family], "num_labels": 2 if "spans" in case.logits else LABELS}
+    if case.family == "xlnet":
+        sizes = {"d_model": width, "n_layer": LAYERS, "n_head": 2, "d_inner": 2 * width, "clamp_len": 6}
+        return transformers.XLNetConfig(vocab_size=VOCAB, ff_activation=activation, **sizes, **labels)
     roberta = case.family == "roberta"
-    config = getattr(transformers, f"{case.family.capitalize()}Config")(
+    return getattr(transformers, f"{case.family.capitalize()}Config")(
         vocab_size=VOCAB,
         hidden_size=width,
         num_hidden_layers=LAYERS,
@@ -34,21 +56,14 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
         max_position_embeddings=POSITIONS + (PAD["roberta"] + 1 if roberta else 0),
         type_vocab_size=1 if roberta else 2,
         layer_norm_eps=1e-5 if roberta else 1e-12,
-        pad_token_id=PAD[case.family],
-        num_labels=2 if "spans" in case.logits else LABELS,
+        **labels,
         **({"embedding_size": EMBEDDING} if case.family == "electra" else {}),
     )
-    model = getattr(transformers, case.architecture)(config).eval()
-    random = np.random.default_rng(seed)
-    with torch.no_grad():
-        for name, value in model.named_parameters():
-            scale = 0.01 if "embeddings.weight" in name else 0.1 if "query" in name or "key" in name else 0.3
-            drawn = random.normal(0, scale, tuple(value.shape))
-            value.copy_(torch.tensor(drawn + 1.0 if "LayerNorm.weight" in name or "layer_norm.weight" in name else drawn))
-    for module in model.modules():
-        if isinstance(module, torch.nn.Embedding):
-            module.padding_idx = None
-    return model
+
+
+def _sinusoids(model: transformers.XLNetModel, *args: object, **kwargs: object) -> torch.Tensor:
+    """Its sinusoids in the dtype of its weights: it makes them in float32 whatever these are."""
+    return type(model).relative_positional_encoding(model, *args, **kwargs).to(model.dtype)
 
 
 def weights(model: PreTrainedModel) -> dict[str, np.ndarray]:

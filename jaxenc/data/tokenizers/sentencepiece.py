@@ -229,7 +229,8 @@ def _library(facts: Facts, reading: Reading, pieces: Sequence[tuple[str, float]]
 
 
 def _config(facts: Facts, reading: Reading, layout: Layout) -> dict[str, object]:
-    """What transformers reads in tokenizer_config.json. Its class for XLNet always drops accents: where they stay it is not named."""
+    """What transformers reads in tokenizer_config.json. Its class for XLNet always drops accents: where they stay it is not named. From
+    transformers 5 on it leaves out the types, without which CLS is of the first segment: they are asked for."""
     ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
     return {
         "tokenizer_class": layout.name if reading.strip_accents else "PreTrainedTokenizerFast",
@@ -237,6 +238,7 @@ def _config(facts: Facts, reading: Reading, layout: Layout) -> dict[str, object]
         "keep_accents": not reading.strip_accents,
         "remove_space": True,
         "padding_side": "left" if layout.name == "XLNetTokenizer" else "right",
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "additional_special_tokens": ends,
         "clean_up_tokenization_spaces": False,
     } | {f"{name}_token": getattr(layout, name) for name in ("unk", "pad", "cls", "sep", "mask")}

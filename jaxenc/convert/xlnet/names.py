@@ -1,0 +1,143 @@
+"""XLNet's parameters in the files of transformers and of zihangdai/xlnet: one table of names for both."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxenc.convert import leaves
+from jaxenc.convert.bert.names import NONE
+from jaxenc.convert.key_map import TRANSPOSE, Entry, Transform
+from jaxenc.convert.tensor import Tensor
+from jaxenc.layers.stack import layer_name
+from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.objectives.heads import NAMES
+
+
+class Part(NamedTuple):
+    """As `bert.names.Part`; google: in zihangdai/xlnet's checkpoints, where what is called `[{n}]` is a slice of a tensor of all layers.
+
+    kind: one of `leaves.LEAVES` or of `transforms`. The encoder stands behind a base.
+    """
+
+    head: str
+    ours: str
+    torch: str
+    google: str
+    kind: str
+
+
+ATTENTION, FEED_FORWARD = "encoder/{layer}/attention", "encoder/{layer}/feed_forward"
+# The heads of attention are an axis of their own in both files, and neither turns the kernels: each is [width, heads, d].
+KERNELS = {"query": ("q", "heads"), "key": ("k", "heads"), "value": ("v", "heads"), "relative": ("r", "heads"), "output": ("o", "to width")}
+BIASES = {"content_bias": "r_w_bias", "position_bias": "r_r_bias", "segment_bias": "r_s_bias"}
+SEGMENTS = "seg_embed"
+TOKENS = "word_embedding"
+PARTS = (
+    Part("", "embeddings/token/table", TOKENS, f"{TOKENS}/lookup_table", "vocabulary"),
+    Part("", "embeddings/mask", "mask_emb", "mask_emb/mask_emb", "vector"),
+    *(
+        Part("", f"{ATTENTION}/{ours}/kernel", f"layer.{{n}}.rel_attn.{letter}", f"layer_{{n}}/rel_attn/{letter}/kernel", kind)
+        for ours, (letter, kind) in KERNELS.items()
+    ),
+    *(Part("", f"{ATTENTION}/{ours}", f"layer.{{n}}.rel_attn.{name}", f"{name}[{{n}}]", "flat") for ours, name in BIASES.items()),
+    Part("", f"{ATTENTION}/segment/table", f"layer.{{n}}.rel_attn.{SEGMENTS}", f"{SEGMENTS}[{{n}}]", "heads"),
+    Part("", f"{ATTENTION}/norm", "layer.{n}.rel_attn.layer_norm", "layer_{n}/rel_attn/LayerNorm", "norm"),
+    Part("", f"{FEED_FORWARD}/up", "layer.{n}.ff.layer_1", "layer_{n}/ff/layer_1", "dense"),
+    Part("", f"{FEED_FORWARD}/down", "layer.{n}.ff.layer_2", "layer_{n}/ff/layer_2", "dense"),
+    Part("", f"{FEED_FORWARD}/norm", "layer.{n}.ff.layer_norm", "layer_{n}/ff/LayerNorm", "norm"),
+    Part("lm", "lm/bias", "lm_loss.bias", "model/lm_loss/bias", "bias"),
+    Part("summary", "summary/dense", "sequence_summary.summary", "model/sequnece_summary/summary", "dense"),
+    Part("classifier", "classifier/dense", "logits_proj", "model/{task}/logit", "dense"),
+    Part("tags", "tags/dense", "classifier", NONE, "dense"),
+    Part("spans", "spans/dense", "qa_outputs", NONE, "dense"),
+)
+# What transformers may hold twice, since its decoder is tied.
+COPIES = {"embeddings/token/table": "lm_loss.weight"}
+BEAM = re.compile(r"(model/)?(start_logits|end_logits|answer_class)[./].*")
+# run_classifier.py names its logits after the task.
+TASK = re.compile(r"model/((classification|regression)_[^/]*)/logit/kernel")
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How one file writes the names. base: what stands before the encoder's names; google: the file is a checkpoint of zihangdai/xlnet;
+    task: in it, the scope of the classes, such as classification_mnli."""
+
+    base: str
+    google: bool = False
+    task: str = ""
+
+
+def layout_of(names: Collection[str]) -> Layout:
+    """The layout of a file of transformers: the base is `transformer.` or, where the encoder was saved alone, mostly nothing."""
+    bases = [name.removesuffix(f"{TOKENS}.weight") for name in names if name.endswith(f"{TOKENS}.weight")]
+    bases += ["transformer." for name in names if name.startswith("transformer.")]
+    return Layout(bases[0] if bases else "")
+
+
+def google_layout(names: Collection[str]) -> Layout:
+    """The layout of a checkpoint of zihangdai/xlnet."""
+    tasks = [found[1] for name in names if (found := TASK.fullmatch(name))]
+    return Layout("model/transformer/", True, tasks[0] if tasks else "")
+
+
+def stacked(layout: Layout) -> tuple[str, ...]:
+    """Names of the tensors of a file that hold a slice for each layer."""
+    return tuple(layout.base + name for name in (*BIASES.values(), SEGMENTS)) if layout.google else ()
+
+
+def transforms(config: XlnetConfig) -> dict[str, Transform]:
+    """By the kinds of Part that only XLNet has: their arrays, with an axis of heads or of length 1, and ours without."""
+    heads, width = (config.heads, config.width // config.heads), config.width
+    split = Transform(lambda a: a.reshape(len(a), width), lambda a: a.reshape(len(a), *heads))
+    return {
+        "heads": split,
+        "to width": split.then(TRANSPOSE),
+        "flat": Transform(np.ravel, lambda a: a.reshape(heads)),
+        "vector": Transform(np.ravel, lambda a: a.reshape(1, 1, width)),
+    }
+
+
+def entries(config: XlnetConfig, heads: Collection[str], layout: Layout) -> tuple[Entry, ...]:
+    """The table of one model: the encoder and `heads`, some of `objectives.heads.NAMES`, in the order of PARTS.
+
+    Raises ValueError for a head that such a file does not have.
+    """
+    if missing := set(heads) - {part.head for part in PARTS if not (layout.google and part.google == NONE)}:
+        raise ValueError(f"files of XLNet have no head {', '.join(sorted(missing))}")
+    turned = transforms(config)
+    return tuple(entry for part in PARTS if part.head in ("", *heads) for entry in _of_part(part, config, layout, turned))
+
+
+def _of_part(part: Part, config: XlnetConfig, layout: Layout, turned: Mapping[str, Transform]) -> Iterator[Entry]:
+    name = ("" if part.head else layout.base) + (part.google if layout.google else part.torch)
+    for n in range(config.layers if "{layer}" in part.ours else 1):
+        ours, theirs = part.ours.format(layer=layer_name(n)), name.format(n=n, task=layout.task)
+        if part.kind in turned:
+            yield Entry(theirs, ours, turned[part.kind])
+        else:
+            yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, layout.google, False, {} if layout.google else COPIES)
+
+
+def _names_of(head: str, layout: Layout) -> list[str]:
+    return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, XlnetConfig(layers=1), layout, {})]
+
+
+def heads_of(names: Collection[str], layout: Layout) -> tuple[str, ...]:
+    """The heads whose tensors are among `names`, in the order of `objectives.heads.NAMES`."""
+    published = {part.head for part in PARTS if part.head and not (layout.google and part.google == NONE)}
+    return tuple(head for head in NAMES if head in published and any(name in names for name in _names_of(head, layout)))
+
+
+def beam_of(names: Collection[str]) -> str:
+    """A name of the head of XLNetForQuestionAnswering or of run_squad.py, '' without one."""
+    return next((name for name in names if BEAM.fullmatch(name)), "")
+
+
+def classes_of(tensors: Mapping[str, Tensor], head: str, layout: Layout) -> int:
+    """The number of classes of `head` as its tensors have it, the length of its bias; 2, as transformers takes, where none tells."""
+    biases = [tensors[name] for name in _names_of(head, layout) if name.endswith("bias") and name in tensors]
+    return next((bias.shape[0] for bias in biases if bias.shape), 2)

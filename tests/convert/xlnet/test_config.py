@@ -1,0 +1,117 @@
+"""XLNet's config.json to a model of ours and back, and what cannot be converted."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from jaxenc.convert.xlnet import config, names
+from jaxenc.convert.xlnet.names import Layout
+from jaxenc.data.vocabulary import published_bert
+from jaxenc.errors import UserError
+from jaxenc.models import sizes
+from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.objectives.plm import PlmConfig
+from jaxenc.pretrained import objective_of
+from jaxenc.run import Run
+from tests.convert import folders
+
+WHERE = Path("config.json")
+
+
+def test_a_config_becomes_a_model_and_comes_back() -> None:
+    for architecture in folders.XLNETS:
+        data, layout = folders.config(architecture), Layout("" if architecture == "XLNetModel" else "transformer.")
+        heads = names.heads_of(folders.shapes(architecture), layout)
+        model = config.model_of(data, False, WHERE)
+        assert (model.vocab_size, model.width, model.layers, model.heads, model.feed_forward, model.clamp) == (131, 8, 2, 2, 12, 0)
+        assert (model.activation, model.norm_epsilon, model.dropout, model.attention_dropout) == ("gelu_erf", 1e-12, 0.2, 0.2)
+        labels = ("no", "maybe", "yes") if {"classifier", "tags"} & set(heads) else ()
+        back, _ = config.config_json(config.run_of(model, heads, labels), heads, None)
+        differs = {key for key in data if back.get(key) != data[key]}
+        unread = {"bos_token_id", "eos_token_id", "start_n_top", "end_n_top", "same_length", "use_mems_eval", "use_mems_train"}
+        allowed = unread | {"transformers_version", "dtype"}
+        assert differs <= (allowed if labels else allowed | {"id2label"})
+
+
+def test_what_is_not_said_is_what_transformers_takes() -> None:
+    """XLNet-large, with the erf form."""
+    large = sizes.xlnet(*sizes.XLNET["large"])
+    assert config.model_of({"model_type": "xlnet"}, False, WHERE) == dataclasses.replace(large, activation="gelu_erf")
+    assert config.model_of({"n_token": 32000}, True, WHERE) == large
+
+
+def test_numbers_that_only_some_configs_have() -> None:
+    model = config.model_of({"n_token": 50, "clamp_len": 7, "d_head": None, "dropout": 0}, False, WHERE)
+    assert (model.vocab_size, model.clamp, model.dropout, model.attention_dropout) == (50, 7, 0, 0)
+    data, _ = config.config_json(Run(model=model), (), published_bert(50))
+    assert (data["clamp_len"], data["pad_token_id"]) == (7, 0)
+    assert config.model_of({"clamp_len": 0}, False, WHERE).clamp == 0
+
+
+def test_the_rate_of_attention_weights_does_not_leave() -> None:
+    """transformers has one for both."""
+    data, _ = config.config_json(Run(model=XlnetConfig(attention_dropout=0.3, activation="gelu_erf")), (), None)
+    assert config.model_of(data, False, WHERE) == XlnetConfig(activation="gelu_erf")
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [("mem_len", 384), ("reuse_len", 256), ("same_length", True), ("untie_r", False), ("use_mems_eval", False), ("end_n_top", 3)],
+)
+def test_what_changes_no_number_is_not_read(field: str, value: object) -> None:
+    data = folders.config("XLNetModel")
+    assert config.model_of(data | {field: value}, False, WHERE) == config.model_of(data, False, WHERE)
+
+
+def test_the_objective_is_the_one_that_trains_the_heads() -> None:
+    """A model that predicts tokens builds as it is, with rows of the published lengths."""
+    kind = lambda *heads: config.run_of(XlnetConfig(), heads, ("a", "b") if {"classifier", "tags"} & set(heads) else ())
+    assert kind("lm").objective == PlmConfig() and (kind("lm").data.rows, kind("lm").data.reuse) == ("streams", 256)
+    assert objective_of(kind("lm"), None).permutation.reuse == 256
+    assert kind().objective == HeadsConfig() and kind("classifier", "summary").objective.labels == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"attn_type": "uni"}, "attn_type is 'uni': only 'bi'"),
+        ({"bi_data": True}, "bi_data is set"),
+        ({"d_head": 8}, "d_head is 8: only d_model / n_head, 4"),
+        ({"clamp_len": "7"}, "clamp_len is '7'"),
+        ({"clamp_len": None}, "clamp_len is None"),
+        ({"ff_activation": "silu"}, "ff_activation is 'silu': gelu"),
+        ({"d_inner": "12"}, "model.feed_forward is '12'"),
+        ({"d_model": 1 << 31}, "d_model is 2147483648"),
+        ({"n_head": 3}, "model.width 8 does not divide into model.heads 3"),
+        ({"n_layer": 0}, "model.layers is 0"),
+    ],
+)
+def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
+    with pytest.raises(UserError) as error:
+        config.model_of(folders.config("XLNetModel") | changed, False, WHERE)
+    assert str(error.value).startswith("config.json: ") and words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_biases_that_layers_share_are_one_line() -> None:
+    with pytest.raises(UserError, match="untie_r is off"):
+        config.model_of({"untie_r": False}, True, WHERE)
+
+
+@pytest.mark.parametrize("field, value", [("summary_type", "first"), ("summary_use_proj", False), ("summary_activation", None)])
+def test_a_classifier_that_reads_something_else_is_one_line(field: str, value: object) -> None:
+    data = folders.config("XLNetForSequenceClassification")
+    config.only_last(data, WHERE)
+    config.only_last({}, WHERE)
+    with pytest.raises(UserError, match=f"config.json: {field} is {value!r}: only"):
+        config.only_last(data | {field: value}, WHERE)
+
+
+@pytest.mark.parametrize(
+    "heads, words",
+    [(("summary",), "no summary without a classifier"), (("classifier", "tags", "summary"), "classifies texts and tokens")],
+)
+def test_what_transformers_does_not_have_is_one_line(heads: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        config.refuse(heads, "this model")
