@@ -57,16 +57,19 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
 
 
 def random_rows(names: Set[str], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
-    """Full rows of one segment: random ids that are text, each a word, everything else zero but positions and row numbers."""
-    batch = empty([name for name in FIELDS if name in names], rows, length)
+    """Full rows of one segment: random ids that are text, each a word, forward and backward in turn; everything else is zero."""
     ids = np.setdiff1d(np.arange(vocabulary.size), vocabulary.reserved)
-    batch["tokens"][:] = np.random.default_rng(0).choice(ids, (rows, length))
-    batch["positions"][:] = np.arange(length)
-    batch["segments"][:] = 1
-    if "word_starts" in batch:
-        batch["word_starts"][:] = 1
-    if "index" in batch:
-        batch["index"][:] = np.arange(rows)
+    values = {
+        "tokens": np.random.default_rng(0).choice(ids, (rows, length)),
+        "segments": 1,
+        "positions": np.arange(length),
+        "word_starts": 1,
+        "index": np.arange(rows),
+        "direction": 1 - np.arange(rows) % 2 * 2,
+    }
+    batch = empty([name for name in FIELDS if name in names], rows, length)
+    for name, array in batch.items():
+        array[:] = values.get(name, 0)
     return batch
 
 
