@@ -89,6 +89,8 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
             shuffle=self.shuffle,
             specials=(vocabulary.sep, vocabulary.cls),
         )
+        if rule.predictions < 2:
+            raise UserError("phases.max_predictions is 1: both halves of a row predict: set 2 or more, or 0 for objective.predictions")
         for budget, room in zip(rule.budgets(), (first, second - SPECIALS), strict=True):
             if budget > room:
                 held = f"a half of a row has {room} tokens beside its specials"
