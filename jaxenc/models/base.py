@@ -56,10 +56,10 @@ class EncoderConfig(ModelConfig):
 
     activation, norm_epsilon, init, init_scale: of its layers, and of the heads. dropout: on the embeddings, on what each sublayer adds and
     on what the heads `dropped_out` read, as BertForSequenceClassification and BertForTokenClassification of transformers.
-    heads_for_it: the heads, of `objectives.heads.NAMES`, that its family has. Raises UserError when a number does not fit.
+    head_names: of the heads that its family has, some of `objectives.heads.NAMES`. Raises UserError when a number does not fit.
     """
 
-    heads_for_it: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier", "tags")
 
     activation: str
@@ -92,8 +92,8 @@ class EncoderConfig(ModelConfig):
     def check_heads(self, heads: Collection[str]) -> None:
         """Raises UserError for a head that the family does not have."""
         for name in heads:
-            if name not in self.heads_for_it:
-                raise UserError(f"{name} is no head for model.kind {self.kind}: use {', '.join(self.heads_for_it)}")
+            if name not in self.head_names:
+                raise UserError(f"{name} is no head for model.kind {self.kind}: use {', '.join(self.head_names)}")
 
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":

@@ -41,7 +41,7 @@ class XlnetConfig(EncoderConfig):
     kind: ClassVar[str] = "xlnet"
     positions: ClassVar[int] = 0
     types: ClassVar[int] = 5
-    heads_for_it: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
+    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
     # The last layer is dropped out already; the summary that the classifier reads is not.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
 
