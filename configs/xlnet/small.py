@@ -2,7 +2,7 @@
 
     jaxenc pretrain --config xlnet/small --config.data.path=DATA --workdir RUN
 
-Whole words are predicted. Minutes on one H100; the README has the numbers it reaches.
+Whole words are predicted. Not yet run here to the end.
 """
 
 import dataclasses

@@ -29,7 +29,6 @@ FIELDS = {
     "epoch": Field((), "uint32"),
     "direction": Field((), "int32", least=-1),  # 1 = the row is text as it is written, -1 = text from its end to its start
     "fresh": Field((), "int32"),  # 1 = the row starts a stream: it has no text before it
-    "reused": Field((), "int32"),  # places at the front whose end is where the stream's next row begins
     "is_random": Field((), "int32"),  # next-sentence label: 1 when the second part is not the text behind the first
     "label": Field((), "int32", least=-1),  # class of the text; -1 = not counted
     "tags": Field(("length",), "int32", least=-1),  # class of each token; -1 = not counted

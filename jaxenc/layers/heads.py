@@ -27,8 +27,8 @@ class Pooler(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, hidden: Array) -> Array:
-        """[batch, length, width] to [batch, width] in the compute dtype."""
+    def __call__(self, hidden: Array, segments: Array) -> Array:
+        """As `Summary`; the first token is never padding, so `segments` is not read."""
         pooled = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden[:, 0])
         return activate(self.activation, pooled)
 

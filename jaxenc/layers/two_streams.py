@@ -1,4 +1,4 @@
-"""A layer of two streams that share their weights (XLNet, Yang et al. 2019, section 2.3)."""
+"""What enters two streams that share their weights, and a layer of both (XLNet, Yang et al. 2019, section 2.3)."""
 
 import functools
 
@@ -11,14 +11,41 @@ from jaxenc.execution import Execution
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dense import Kernel
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import Embed
+from jaxenc.layers.embed import Embed, padded
 from jaxenc.layers.feed_forward import FeedForward
+from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.relative import Context, Sight, Terms, attend
 from jaxenc.rng import Keys
 
 # (content, query): hidden states [batch, length, width] and [batch, predictions, width], the second None where nothing is predicted.
 Pair = tuple[Array, Array | None]
+
+
+class StreamEmbeddings(nn.Module):
+    """What enters both streams: token vectors, and one vector for everything that is to be predicted."""
+
+    vocab_size: int
+    spec: BlockSpec
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> Pair:
+        """tokens i32 [batch, length], at i32 [batch, predictions] to [..., width] in the compute dtype."""
+        spec, policy = self.spec, self.execution.policy
+        rows = leading_rows(spec.initializer, self.vocab_size)
+        table = Embed(padded(self.vocab_size), spec.width, ("vocab", "table_embed"), rows, self.execution, name="token")
+        mask = self.param("mask", nn.with_logical_partitioning(_glorot_row, ("norm",)), (spec.width,), policy.params)
+        content = dropout(table(tokens).astype(policy.compute), spec.dropout, noise, "embeddings")
+        if at is None:
+            return content, None
+        query = jnp.broadcast_to(mask.astype(policy.compute), (*at.shape, spec.width))
+        return content, dropout(query, spec.dropout, of_query(noise), "embeddings")
+
+
+def _glorot_row(key: Array, shape: tuple[int], dtype: jnp.dtype) -> Array:
+    """Glorot's uniform draws of a table of one row: zihangdai/xlnet names no initializer for mask_emb [1, 1, width]."""
+    return glorot_uniform(key, (1, *shape), dtype)[0]
 
 
 class RelativeAttention(nn.Module):

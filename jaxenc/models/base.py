@@ -56,9 +56,10 @@ class EncoderConfig(ModelConfig):
 
     activation, norm_epsilon, init, init_scale: of its layers, and of the heads. dropout: on the embeddings, on what each sublayer adds and
     on what the heads `dropped_out` read, as BertForSequenceClassification and BertForTokenClassification of transformers.
-    Raises UserError when a number does not fit.
+    head_names: of the heads that its family has, some of `objectives.heads.NAMES`. Raises UserError when a number does not fit.
     """
 
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier", "tags")
 
     activation: str
@@ -88,9 +89,15 @@ class EncoderConfig(ModelConfig):
         """What rows of one text each see in training, segments i32 [batch, length], 0 = padding: by lengths, for padding at the end."""
         return Visible.by_lengths(jnp.sum(segments > 0, axis=1))
 
+    def check_heads(self, heads: Collection[str]) -> None:
+        """Raises UserError for a head that the family does not have."""
+        for name in heads:
+            if name not in self.head_names:
+                raise UserError(f"{name} is no head for model.kind {self.kind}: use {', '.join(self.head_names)}")
+
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
-        """The module that has these heads, `objectives.heads.NAMES`. Raises UserError where no one network has them together."""
+        """The module that has these heads. Raises UserError as `check_heads` does, and where no one network has them together."""
 
 
 class Encoder(Protocol):

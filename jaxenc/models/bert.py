@@ -84,7 +84,8 @@ class BertConfig(EncoderConfig):
         return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Bert":
-        """The one network, which takes any heads."""
+        """The one network. Raises UserError for a head that is another family's."""
+        self.check_heads(heads)
         return Bert(self, execution)
 
     @property

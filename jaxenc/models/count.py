@@ -9,7 +9,7 @@ from jaxenc import tree
 from jaxenc.layers.embed import padded
 
 # The leaves whose first axis is the padded vocabulary: the token table and the biases of the heads tied to it.
-VOCABULARY = re.compile(r"(.*/)?(token/table|((replaced_)?m)?lm/bias)")
+VOCABULARY = re.compile(r"(.*/)?(token/table|(lm|mlm|replaced_mlm)/bias)")
 
 
 def true_shape(path: str, shape: tuple[int, ...], vocab_size: int) -> tuple[int, ...]:

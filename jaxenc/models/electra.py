@@ -90,8 +90,10 @@ class ElectraConfig(EncoderConfig):
     def encoder(self, heads: Collection[str], execution: Execution) -> "Electra":
         """The generator for `mlm`, the discriminator for all other heads and for none.
 
-        Raises UserError where heads of both are asked for, and for a generator alone with tables of its own.
+        Raises UserError where heads of both are asked for, for a generator alone with tables of its own, and for a head that is another
+        family's.
         """
+        self.check_heads(heads)
         if "mlm" in heads and len(heads) > 1:
             others = ", ".join(name for name in heads if name != "mlm")
             raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")

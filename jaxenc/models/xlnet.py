@@ -17,16 +17,12 @@ from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import Embed, padded
-from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.relative import Context, Sight, sinusoids
 from jaxenc.layers.stack import Stack
-from jaxenc.layers.two_streams import Pair, TwoStreamBlock, of_query
+from jaxenc.layers.two_streams import StreamEmbeddings, TwoStreamBlock, of_query
 from jaxenc.models.base import EncoderConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
-
-HEADS = ("lm", "summary", "classifier", "tags", "spans")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +41,7 @@ class XlnetConfig(EncoderConfig):
     kind: ClassVar[str] = "xlnet"
     positions: ClassVar[int] = 0
     types: ClassVar[int] = 5
+    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
     # The last layer is dropped out already; the summary that the classifier reads is not.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
 
@@ -89,9 +86,7 @@ class XlnetConfig(EncoderConfig):
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "XlnetEncoder":
         """The content stream alone, without memory. Raises UserError for a head that XLNet does not have."""
-        for name in heads:
-            if name not in HEADS:
-                raise UserError(f"{name} is no head of XLNet: use {', '.join(HEADS)}")
+        self.check_heads(heads)
         return XlnetEncoder(self, execution)
 
     @property
@@ -121,38 +116,13 @@ class Query:
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class Streams:
+class TwoStreams:
     """Both streams' last layers, [batch, length, width] and [batch, predictions, width] or None, or all layers of each,
     [layers + 1, ...]; inputs: [batch, layers, length, width], what each layer read of the content, tomorrow's memory."""
 
     content: Array
     query: Array | None
     inputs: Array
-
-
-class StreamEmbeddings(nn.Module):
-    """What enters both streams: token vectors, and one vector for everything that is to be predicted."""
-
-    config: XlnetConfig
-    execution: Execution
-
-    @nn.compact
-    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> Pair:
-        """tokens i32 [batch, length], at i32 [batch, predictions] to [..., width] in the compute dtype."""
-        config, policy = self.config, self.execution.policy
-        rows = leading_rows(config.initializer, config.vocab_size)
-        table = Embed(padded(config.vocab_size), config.width, ("vocab", "table_embed"), rows, self.execution, name="token")
-        mask = self.param("mask", nn.with_logical_partitioning(_glorot_row, ("norm",)), (config.width,), policy.params)
-        content = dropout(table(tokens).astype(policy.compute), config.dropout, noise, "embeddings")
-        if at is None:
-            return content, None
-        query = jnp.broadcast_to(mask.astype(policy.compute), (*at.shape, config.width))
-        return content, dropout(query, config.dropout, of_query(noise), "embeddings")
-
-
-def _glorot_row(key: Array, shape: tuple[int], dtype: jnp.dtype) -> Array:
-    """Glorot's uniform draws of a table of one row: zihangdai/xlnet names no initializer for mask_emb [1, 1, width]."""
-    return glorot_uniform(key, (1, *shape), dtype)[0]
 
 
 class Xlnet(nn.Module):
@@ -172,7 +142,7 @@ class Xlnet(nn.Module):
         query: Query | None,
         noise: Keys | None,
         all_layers: bool = False,
-    ) -> Streams:
+    ) -> TwoStreams:
         """Both streams of rows whose factorisation order is in what each place sees.
 
         tokens, types: i32 [batch, length]; only whether two types are equal counts, and memory has type 0. direction: i32 [batch], -1
@@ -181,7 +151,8 @@ class Xlnet(nn.Module):
         Nothing stops the gradient of memory: a caller that hands it on differentiates with respect to parameters only.
         """
         config, policy = self.config, self.execution.policy
-        pair = StreamEmbeddings(config, self.execution, name="embeddings")(tokens, None if query is None else query.at, noise)
+        embeddings = StreamEmbeddings(config.vocab_size, config.block, self.execution, name="embeddings")
+        pair = embeddings(tokens, None if query is None else query.at, noise)
         context = _context(config, policy.compute, types, direction, memory, content_sees, query, noise)
         own = None if memory is None else jnp.swapaxes(memory.states, 0, 1)
         stack = Stack(config.block, config.layers, self.execution, TwoStreamBlock, name="encoder")
@@ -190,7 +161,7 @@ class Xlnet(nn.Module):
         last = lambda states, noise: dropout(states[-1], config.dropout, noise, "final")
         if not all_layers:
             content, answers = last(content, noise), None if query is None else last(answers, of_query(noise))
-        return Streams(content, answers, inputs)
+        return TwoStreams(content, answers, inputs)
 
     def forward_flops(self, length: int, memory: int = 0, predictions: int = 0) -> float:
         """FLOPs of its matrix products on one row, forward; the keys of distances, which all rows share, do not count."""
@@ -216,7 +187,7 @@ def _context(
     if memory is not None:
         real = (jnp.arange(before + length) >= before - memory.filled[:, None])[:, None]
     table = sinusoids(before + length, length, config.width, config.clamp, direction is not None).astype(compute)
-    # One mask for all rows, as in Transformer-XL: with one for each row the keys of distances would have to be computed for each.
+    # One mask for all rows, as in Transformer-XL; zihangdai/xlnet draws one for each row and so computes the keys of distances for each.
     shared = noise and dataclasses.replace(noise, rows=np.arange(len(table), dtype=np.uint32))
     table = dropout(table, config.dropout, shared, "distances")
     sight = lambda sees, own, at: Sight(sees & real, own[:, :, None] != labels[:, None], at)

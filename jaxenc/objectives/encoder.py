@@ -61,10 +61,9 @@ def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> T
     hidden = jax.ShapeDtypeStruct((1, 1, encoder.width), encoder.execution.policy.compute)
     table = jax.ShapeDtypeStruct((padded(config.vocab_size), encoder.table_width), jnp.float32)
     segments = jax.ShapeDtypeStruct((1, 1), jnp.int32)
-    beside = {"mlm": (table,), "lm": (table,), "summary": (segments,)}
     for name, head in heads.items():
-        inputs = (hidden, *beside.get(name, ()))
-        params[name] = head.lazy_init(rng.part(key, name), *inputs)["params"]
+        beside = (table,) if isinstance(head, MlmHead | LmHead) else (segments,) if isinstance(head, Pooler | Summary) else ()
+        params[name] = head.lazy_init(rng.part(key, name), hidden, *beside)["params"]
     return params
 
 
@@ -98,8 +97,7 @@ def pool_and_classify(
     given: dict[str, Array] = {}
     for name in POOLED:
         if name in heads:
-            inputs = (hidden, segments) if name == "summary" else (hidden,)
-            given["pooled"] = heads[name].apply({"params": params[name]}, *inputs)
+            given["pooled"] = heads[name].apply({"params": params[name]}, hidden, segments)
     for name, head in heads.items():
         if name not in (*POOLED, *TIED):
             features = given["pooled"] if name in ON_POOLED else hidden

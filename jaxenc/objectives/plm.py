@@ -14,7 +14,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import LmHead
-from jaxenc.models.xlnet import Memory, Query, Streams, XlnetConfig, XlnetEncoder
+from jaxenc.models.xlnet import Memory, Query, TwoStreams, XlnetConfig, XlnetEncoder
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
@@ -89,6 +89,8 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
             shuffle=self.shuffle,
             specials=(vocabulary.sep, vocabulary.cls),
         )
+        if rule.predictions < 2:
+            raise UserError("phases.max_predictions is 1: both halves of a row predict: set 2 or more, or 0 for objective.predictions")
         for budget, room in zip(rule.budgets(), (first, second - SPECIALS), strict=True):
             if budget > room:
                 held = f"a half of a row has {room} tokens beside its specials"
@@ -168,7 +170,7 @@ class Plm(Objective):
         """What rows find before them: the carry, of which a row that starts a stream, `fresh` i32 [batch] 1, sees nothing."""
         return Memory(carry["states"], jnp.where(fresh > 0, 0, carry["filled"])) if self.memory else None
 
-    def read(self, params: Tree, memory: Memory | None, example: Mapping[str, Array], noise: Keys | None) -> Streams:
+    def read(self, params: Tree, memory: Memory | None, example: Mapping[str, Array], noise: Keys | None) -> TwoStreams:
         """Both streams of permuted rows; all that is before a row is seen from every place of it, as far as it is real."""
         content, query = permute.visible(example["rank"], example["predicted_at"])
         before = lambda sees: jnp.pad(sees, ((0, 0), (0, 0), (self.memory, 0)), constant_values=True)
@@ -176,7 +178,7 @@ class Plm(Objective):
         inputs = (example["tokens"], example["types"], example["direction"], memory, before(content), asked, noise)
         return self.encoder.module.apply({"params": params}, *inputs)
 
-    def kept(self, memory: Memory | None, streams: Streams) -> Tree:
+    def kept(self, memory: Memory | None, streams: TwoStreams) -> Tree:
         """The next carry: the old states and those of the reused part, the last `memory` of them (zihangdai/xlnet modeling.py,
         _cache_mem)."""
         if memory is None:

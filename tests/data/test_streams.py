@@ -139,8 +139,8 @@ def test_every_row_is_what_a_loop_over_the_text_makes(folder, eod, split, evalua
             row, types, is_random, spans = expected_row(text if forward else backward, begin, words)
             assert batch["tokens"][slot].tolist() == row and batch["types"][slot].tolist() == types
             assert batch["word_starts"][slot].tolist() == expected_words(text if forward else backward, spans, forward)
-            facts = [int(batch[name][slot]) for name in ("is_random", "direction", "fresh", "reused", "index", "epoch")]
-            assert facts == [is_random, 1 if forward else -1, walked == 0, REUSE, index, epoch]
+            facts = [int(batch[name][slot]) for name in ("is_random", "direction", "fresh", "index", "epoch")]
+            assert facts == [is_random, 1 if forward else -1, walked == 0, index, epoch]
             assert (batch["segments"][slot] == 1).all() and batch["positions"][slot].tolist() == list(range(LENGTH))
 
 

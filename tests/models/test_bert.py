@@ -42,7 +42,7 @@ def init(config, key):
     params = bert.init(key, ids, ids, ids, Visible.by_lengths(jnp.array([3])), None)["params"]
     hidden = jnp.zeros((1, 3, config.width))
     table = nn.meta.unbox(params)["embeddings"]["token"]["table"]
-    params["pooler"] = heads["pooler"].init(key, hidden)["params"]
+    params["pooler"] = heads["pooler"].init(key, hidden, ids)["params"]
     params["mlm"] = heads["mlm"].init(key, hidden, table)["params"]
     params["nsp"] = heads["nsp"].init(key, hidden[:, 0])["params"]
     return params
@@ -79,7 +79,7 @@ def compiled(config):
     def run(params, tokens, types, positions, lengths, noise):
         hidden = bert.apply({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), noise, all_layers=True)
         mlm = heads["mlm"].apply({"params": params["mlm"]}, hidden[-1], params["embeddings"]["token"]["table"])
-        nsp = heads["nsp"].apply({"params": params["nsp"]}, heads["pooler"].apply({"params": params["pooler"]}, hidden[-1]))
+        nsp = heads["nsp"].apply({"params": params["nsp"]}, heads["pooler"].apply({"params": params["pooler"]}, hidden[-1], types))
         return hidden, mlm, nsp
 
     return jax.jit(run)

@@ -24,7 +24,7 @@ def shapes(config):
 
     def init():
         encoder = Bert(config, EXECUTION).init(key, ids, ids, ids, Visible.by_lengths(jnp.array([2])), None)["params"]
-        encoder["pooler"] = Pooler(config.width, "tanh", config.initializer, EXECUTION).init(key, hidden)["params"]
+        encoder["pooler"] = Pooler(config.width, "tanh", config.initializer, EXECUTION).init(key, hidden, ids)["params"]
         pair = Classifier(2, config.initializer, EXECUTION)
         heads = {"mlm": mlm.init(key, hidden, table)["params"], "nsp": pair.init(key, hidden[:, 0])["params"]}
         return nn.meta.unbox((encoder, heads))

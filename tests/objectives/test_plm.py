@@ -198,6 +198,12 @@ def test_lengths_that_do_not_fit_are_one_line(fields: dict, data: dict, words: s
     assert "\n" not in str(error.value)
 
 
+def test_a_phase_with_one_prediction_is_refused() -> None:
+    """The second half would have none to choose."""
+    with pytest.raises(UserError, match="phases.max_predictions is 1"):
+        streams.CONFIG.build(streams.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 1)
+
+
 def test_a_model_without_a_query_stream_is_refused() -> None:
     with pytest.raises(UserError, match="objective.kind plm .* set model.kind to xlnet, not bert"):
         streams.CONFIG.build(tiny.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 0)

@@ -161,15 +161,8 @@ def refuse(run: Run, heads: Collection[str], column: str, where: str | Path) -> 
         raise UserError(f"{where}: objective.pooler_activation is {objective.pooler_activation}: transformers' BERT and RoBERTa have tanh")
     if "rtd" in heads:
         raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
-    no_head_of_xlnet(heads, where)
     if {"classifier", "tags"} <= set(heads):
         raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
-
-
-def no_head_of_xlnet(heads: Collection[str], where: str | Path) -> None:
-    """Raises UserError for heads that transformers has on an XLNet only."""
-    if others := {"lm", "summary"} & set(heads):
-        raise UserError(f"{where}: transformers has the head {min(others)} on an XLNet only: mlm and pooler take their place elsewhere")
 
 
 def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

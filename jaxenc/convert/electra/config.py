@@ -85,7 +85,6 @@ def refuse(run: Run, heads: Collection[str], where: str | Path) -> None:
     model, objective = run.model, run.objective
     if "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' ELECTRA has gelu_erf in the generator's head")
-    berts.no_head_of_xlnet(heads, where)
     if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
         raise UserError(f"{where}: transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head")
     if "pooler" in heads and objective.pooler_activation != "gelu_erf":

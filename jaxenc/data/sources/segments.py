@@ -48,13 +48,13 @@ class Segments:
     @property
     def fields(self) -> tuple[str, ...]:
         """Those of every source, what a row says of its stream, and the label."""
-        return fields(self.line.shards, "direction", "fresh", "reused", "is_random")
+        return fields(self.line.shards, "direction", "fresh", "is_random")
 
     def rows(self, walk: Walk, step: int, streams: np.ndarray, indices: np.ndarray) -> Batch:
         """The rows of `streams` at a step of the run; see Batches. indices: their numbers within the epoch, both int64 [n]. Pure."""
         epoch, step = walk.at(step)
         out = empty(self.fields, len(streams), self.length)
-        out["epoch"][:], out["index"][:], out["fresh"][:], out["reused"][:] = epoch, indices, step == 0, self.reuse
+        out["epoch"][:], out["index"][:], out["fresh"][:] = epoch, indices, step == 0
         out["segments"][:], out["positions"][:], out["direction"][:] = 1, np.arange(self.length), 1 - streams % 2 * 2
         for line, backward, begins in ((self.line, 0, walk.begins), (Reversed(self.line), 1, walk.begins_reversed)):
             here = np.flatnonzero(streams % 2 == backward)

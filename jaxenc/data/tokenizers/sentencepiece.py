@@ -11,33 +11,23 @@ like all specials.
 
 import base64
 import dataclasses
-import io
 import json
-import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import sentencepiece
 import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
 from jaxenc.data.files import read_json, user_errors
-from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers import checks, spm_train
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.lines import cut
 from jaxenc.data.tokenizers.spiece import NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 
 MARK = "▁"
-CONTROLS = ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>")  # ids 3 to 7, behind <unk>, <s> and </s>
-SYMBOLS = ("<eop>", ".", "(", ")", '"', "-", "–", "£", "€")  # ids 8 to 16; but for <eop> they are text, and always pieces of their own
-SENTENCES = 10_000_000  # trained on, drawn from all when there are more
-LONGEST = 4096  # characters trained on in one piece
-THREADS = 16  # the sums of a training are cut in so many: another number gives other last digits, the machine's cores do not
 OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"
 
 
@@ -77,54 +67,12 @@ class Reading:
 def train(texts: Iterable[str], vocab_size: int, lowercase: bool = False, strip_accents: bool = True) -> Tokenizer:
     """A vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids; the same for the same texts.
 
-    texts: read once; the library keeps them, up to SENTENCES, in memory. They are read by the rules that `encode` reads by, and one
-    longer than LONGEST characters is cut before a blank, or inside a word that is longer. A character that makes up less than a
-    20,000th of the text together with rarer ones is <unk>. Raises UserError when no text holds a visible character, and for a
-    vocab_size that is too small or too large.
+    texts: read once, by the rules that `encode` reads by. Raises UserError as `spm_train.trained` does.
     """
-    checks.size(vocab_size, 3 + len(CONTROLS) + len(SYMBOLS), "the specials and punctuation")
-    rules, failed, out = _rules(Reading(lowercase, strip_accents), b""), [], io.BytesIO()
-
-    def sentences() -> Iterator[str]:
-        try:
-            for text in texts:
-                yield from cut(rules.normalize_str(text), LONGEST)
-            print("tokenizer: all is read; the pieces are chosen now", file=sys.stderr)
-        except BaseException as error:  # the library would make a RuntimeError of it
-            failed.append(error)
-            raise
-
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=sentences(),
-            model_writer=out,
-            model_type="unigram",
-            vocab_size=vocab_size,
-            hard_vocab_limit=False,
-            character_coverage=0.99995,
-            control_symbols=list(CONTROLS),
-            user_defined_symbols=list(SYMBOLS),
-            input_sentence_size=SENTENCES,
-            shuffle_input_sentence=True,
-            max_sentence_length=4 * LONGEST,
-            num_threads=THREADS,
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        if failed:
-            raise failed[0] from None
-        raise _refusal(str(error), vocab_size) from error
-    return _build("the trained model", parsed("the trained model", out.getvalue()), Reading(lowercase, strip_accents))
-
-
-def _refusal(said: str, vocab_size: int) -> UserError:
-    """What the trainer's message means to a person."""
-    if small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", said):
-        taken = f"the specials, punctuation and characters alone take {small[1]} pieces"
-        return UserError(f"tokenizer: --vocab-size {vocab_size} is too small; {taken}")
-    if "sentences_.empty()" in said or "all_chars_count" in said:
-        return UserError("tokenizer: the input holds no text; name files with at least one line of text")
-    return UserError(f"tokenizer: the input cannot be trained on ({' '.join(said.split())}); give more text or another --vocab-size")
+    reading = Reading(lowercase, strip_accents)
+    rules = _rules(reading, b"")
+    content = spm_train.trained((rules.normalize_str(text) for text in texts), vocab_size)
+    return _build("the trained model", parsed("the trained model", content), reading)
 
 
 def from_model(path: str | Path) -> Tokenizer:

@@ -102,7 +102,6 @@ def test_labels_without_names_are_numbered() -> None:
         ("roberta", ("pooler", "next_sentence"), "gelu_erf", "has no next-sentence head"),
         ("bert", ("pooler", "classifier", "tags"), "gelu_erf", "keep one of the two heads"),
         ("bert", ("rtd",), "gelu_erf", "no replaced-token head"),
-        ("bert", ("summary", "classifier"), "gelu_erf", "the head summary on an XLNet only"),
     ],
 )
 def test_what_transformers_does_not_have_is_one_line(column: str, heads: tuple[str, ...], activation: str, words: str) -> None:

@@ -16,7 +16,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.execution import Execution
 from jaxenc.models.bert import BertConfig
-from jaxenc.objectives.heads import NAMES, HeadsConfig
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.precision import policy
 from jaxenc.pretrained import objective_of
 from jaxenc.train.state import parameters
@@ -36,7 +36,7 @@ def shapes(model: BertConfig, heads: tuple[str, ...]) -> dict[str, tuple[int, ..
 
 def subsets(left_out: str) -> list[tuple[str, ...]]:
     """Every set of heads that can be built, without both classifiers in one and without those of `left_out`."""
-    some = [name for name in NAMES if name not in ("rtd", "lm", "summary", *left_out.split())]
+    some = [name for name in MODEL.head_names if name not in ("rtd", *left_out.split())]
     every = [chosen for size in range(len(some) + 1) for chosen in itertools.combinations(some, size)]
     needs = lambda chosen: "pooler" in chosen or not {"classifier", "next_sentence"} & set(chosen)
     return [chosen for chosen in every if needs(chosen) and not {"classifier", "tags"} <= set(chosen)]

@@ -70,7 +70,6 @@ def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str
         (MlmConfig(), "gelu_tanh", ("mlm",), "gelu_erf in the generator's head"),
         (HeadsConfig(("pooler",)), "gelu_erf", ("pooler",), "no pooler but that of its classifier"),
         (HeadsConfig(("pooler", "next_sentence")), "gelu_erf", ("pooler", "next_sentence"), "no next-sentence head"),
-        (HeadsConfig(("lm",)), "gelu_erf", ("lm",), "the head lm on an XLNet only"),
         (HeadsConfig(("pooler", "classifier"), ("a", "b")), "gelu_erf", ("pooler", "classifier"), "pooler_activation is tanh"),
     ],
 )
