@@ -46,7 +46,7 @@ class TrainConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EvalConfig:
-    """every: steps between evaluations, 0 = only after the last step. batch: rows at a time; it changes no number.
+    """every: steps between evaluations, 0 = only after the last step. batch: rows at a time; it changes no number, but of `streams`, which begin elsewhere.
 
     rows: how many held-out rows an evaluation takes, 0 = all.
     """
