@@ -92,7 +92,8 @@ class Pass:
 def open_batches(config: DataConfig, split: str, batch: int, seed: int, limit: int, most: int = 0) -> Batches:
     """The batches of a split: those of a run for `train`; one pass for another split, of the first `limit` rows (0 = all).
 
-    batch: rows of the global batch. seed: of the run. most: streams of such a pass, where rows follow each other (0 = batch). Raises UserError as `open_source` and `open_streams` do.
+    batch: rows of the global batch. seed: of the run. most: streams of an evaluation whose rows follow each other (0 = batch). Raises
+    UserError as `open_source` and `open_streams` do.
     """
     evaluation = split != "train"
     if config.rows in STREAMS:
