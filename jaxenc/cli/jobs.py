@@ -36,7 +36,7 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
-        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows)
+        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, run.eval.batch)
 
     files = {
         CONFIG: json.dumps(config.to_dict(run), indent=1).encode(),

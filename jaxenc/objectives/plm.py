@@ -26,6 +26,8 @@ from jaxenc.tree import Tree
 CHOICES = {"unit": ("words", "tokens"), "candidates": ("text", "all"), "shuffle": ("own", "shared")}
 # SEP, SEP and CLS of a row, all in its second half.
 SPECIALS = 3
+# A row's length times alpha is an i32.
+LARGEST_ALPHA = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +62,11 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
         at_least(2, "objective", self, "predictions")
         at_least(1, "objective", self, "beta", "longest", "permutation")
         at_least(0, "objective", self, "memory")
-        if not self.beta <= self.alpha <= 1000 * self.beta:
-            raise UserError(f"objective.alpha is {self.alpha} and objective.beta {self.beta}: alpha is from beta to 1000 times it")
+        if not self.beta <= self.alpha <= LARGEST_ALPHA:
+            told = f"objective.alpha is {self.alpha} and objective.beta {self.beta}"
+            raise UserError(f"{told}: alpha is from beta to {LARGEST_ALPHA:,}")
+        if self.longest > spans.MOST_WORDS:
+            raise UserError(f"objective.longest is {self.longest}: an n-gram has {spans.MOST_WORDS} words or tokens at most")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
@@ -71,7 +76,9 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
 
         Raises UserError where row length, reused part, permutation and predictions do not fit together.
         """
-        first, second = data.reuse, data.length - data.reuse
+        first, second, predictions = data.reuse, data.length - data.reuse, max_predictions or self.predictions
+        if predictions < 2:
+            raise UserError(f"phases.max_predictions is {predictions}: each half of a row has one or more, use 2 or more")
         if not 0 < first < data.length:
             raise UserError(f"data.reuse is {first} and data.length {data.length}: a row is a reused part and a rest, such as 256 of 512")
         if first % self.permutation or second % self.permutation:
@@ -79,7 +86,7 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
             raise UserError(f"objective.permutation is {self.permutation}, which does not divide {halves}: use a divisor of both")
         rule = Permutation(
             reuse=data.reuse,
-            predictions=max_predictions or self.predictions,
+            predictions=predictions,
             lengths=spans.ngrams(self.longest),
             alpha=self.alpha,
             beta=self.beta,
@@ -89,8 +96,6 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
             shuffle=self.shuffle,
             specials=(vocabulary.sep, vocabulary.cls),
         )
-        if rule.predictions < 2:
-            raise UserError("phases.max_predictions is 1: both halves of a row predict: set 2 or more, or 0 for objective.predictions")
         for budget, room in zip(rule.budgets(), (first, second - SPECIALS), strict=True):
             if budget > room:
                 held = f"a half of a row has {room} tokens beside its specials"

@@ -46,7 +46,8 @@ class TrainConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EvalConfig:
-    """every: steps between evaluations, 0 = only after the last step. batch: rows at a time; it changes no number.
+    """every: steps between evaluations, 0 = only after the last step. batch: rows at a time; it changes no number, except where
+    `data.rows` is streams: it says how many there are, and so where they begin.
 
     rows: how many held-out rows an evaluation takes, 0 = all.
     """

@@ -206,6 +206,18 @@ def test_an_evaluation_shows_its_rows_once_and_then_padding(folder, batch, limit
     assert all((b["tokens"][b["segments"] == 0] == 0).all() and (b["direction"][~b["segments"].any(1)] == 0).all() for b in batches)
 
 
+@pytest.mark.parametrize("asked", [2, 5, 6])
+def test_slots_that_fill_up_a_mesh_change_no_row_of_an_evaluation(folder, asked):
+    shards = opened(folder, "held_out")
+    alone, padded = open_segments(shards, CONFIG, asked, SEED, True, 9), open_segments(shards, CONFIG, 8, SEED, True, 9, asked)
+    assert len(padded) == len(alone)
+    for step in range(len(alone)):
+        wide, narrow = padded.batch_at(step), alone.batch_at(step)
+        assert all(np.array_equal(wide[name][:asked], narrow[name]) and not wide[name][asked:].any() for name in narrow)
+    with pytest.raises(UserError, match="eval.batch is 1"):
+        open_segments(shards, CONFIG, 8, SEED, True, 9, 1)
+
+
 def test_borders_of_a_line_and_of_its_reverse(folder):
     """Over three rounds of the text, against the list of all places where the sentence changes."""
     shards = opened(folder)

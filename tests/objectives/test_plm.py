@@ -188,6 +188,8 @@ def test_flops_are_those_of_the_published_row() -> None:
         ({"predictions": 1}, {}, "objective.predictions is 1: it is at least 2"),
         ({"memory": -1}, {}, "objective.memory is -1"),
         ({"alpha": 1, "beta": 2}, {}, "objective.alpha is 1 and objective.beta 2"),
+        ({"alpha": 1001, "beta": 1001}, {}, "objective.alpha is 1001 .* alpha is from beta to 1,000"),
+        ({"longest": 10**9}, {}, "objective.longest is 1000000000: an n-gram has 100 words or tokens at most"),
         ({"unit": "spans"}, {}, "objective.unit is 'spans': use words or tokens"),
         ({"shuffle": "none"}, {}, "objective.shuffle is 'none': use own or shared"),
     ],
@@ -200,7 +202,7 @@ def test_lengths_that_do_not_fit_are_one_line(fields: dict, data: dict, words: s
 
 def test_a_phase_with_one_prediction_is_refused() -> None:
     """The second half would have none to choose."""
-    with pytest.raises(UserError, match="phases.max_predictions is 1"):
+    with pytest.raises(UserError, match="phases.max_predictions is 1: .* use 2 or more"):
         streams.CONFIG.build(streams.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 1)
 
 

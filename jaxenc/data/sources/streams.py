@@ -46,11 +46,11 @@ class Streams:
         return pad_rows(self.layout.rows(self.walk, step, held[real], indices[real]), len(held))
 
 
-def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams:
+def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int, most: int = 0) -> Streams:
     """XLNet's streams over a split; `batch` slots. limit: rows of an evaluation, the first of all streams in turn, 0 for all.
 
-    An evaluation takes as many of its slots as the text has streams for; training takes all. Where the streams begin depends on their
-    number, so the rows of an evaluation do too.
+    An evaluation takes `most` of its slots, 0 for all, and no more than the text has streams for; training takes all. Where the streams
+    begin depends on their number, so the rows of an evaluation do too: slots that only fill up a mesh must not be counted.
     Raises UserError for lengths that leave no room, a batch that is odd, and a text that is too short.
     """
     length, reuse = config.length, config.reuse
@@ -61,13 +61,14 @@ def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, eva
         raise UserError(f"data.reuse is {reuse} and data.length is {length}: make data.length {room}")
     line = Line(shards)
     fits = len(line) // (length - SPECIALS)
-    if batch < 2 or (batch % 2 and not evaluation):
+    asked = min(most or batch, batch) if evaluation else batch
+    if asked < 2 or (asked % 2 and not evaluation):
         owner = "eval" if evaluation else "train"
-        raise UserError(f"{owner}.batch is {batch}: 'streams' come in pairs, one forward and one backward; make it even")
-    parts = min(batch // 2, fits) if evaluation else batch // 2
+        raise UserError(f"{owner}.batch is {asked}: 'streams' come in pairs, one forward and one backward; make it even")
+    parts = min(asked // 2, fits) if evaluation else asked // 2
     if not 0 < parts <= fits:
         held = f"the split {shards.split} has {len(line):,} tokens, enough for {2 * fits} streams with rows of {length}"
-        raise UserError(f"{config.path}: {held}, and the batch is {batch}: lower the batch, shorten the rows or add text")
+        raise UserError(f"{config.path}: {held}, and the batch is {asked}: lower the batch, shorten the rows or add text")
     walk = Walk(len(line), parts, reuse)
     rows = len(walk) * 2 * parts
     return Streams(Segments(line, length, reuse, seed), walk, 2 * parts, batch, min(limit or rows, rows))
