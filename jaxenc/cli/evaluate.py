@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory")
     parser.add_argument("--step", type=int, default=0, help="which checkpoint; the newest that verifies where it is not given")
     parser.add_argument("--data", default="", metavar="DIR", help="other data with the same tokenizer; the run's own where it is not given")
-    parser.add_argument("--batch", type=int, default=0, help="rows at a time; it changes no number, except of data.rows streams")
+    parser.add_argument("--batch", type=int, default=0, help="rows at a time; it changes no number")
 
 
 def run(args: argparse.Namespace) -> int:

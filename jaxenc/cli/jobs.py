@@ -18,7 +18,6 @@ from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
-from jaxenc.train.evaluate import padded_batch
 from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
@@ -36,7 +35,7 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
-        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, run.eval.batch)
+        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows)
 
     files = {
         CONFIG: json.dumps(config.to_dict(run), indent=1).encode(),
@@ -60,8 +59,7 @@ def check(job: Job) -> None:
 
 def check_rows(job: Job, split: str, phase: Phase) -> None:
     """Raises UserError where the rows of a split lack a field that the objective reads."""
-    rows = phase.batch if split == SPLITS[0] else padded_batch(job.run.eval.batch, job.mesh)
-    missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, rows).fields))
+    missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
     if missing == ["word_starts"]:
         raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
     if missing:

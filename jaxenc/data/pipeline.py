@@ -89,15 +89,14 @@ class Pass:
         return pad_rows({name: array[:real] for name, array in read.items()}, len(indices))
 
 
-def open_batches(config: DataConfig, split: str, batch: int, seed: int, limit: int, most: int = 0) -> Batches:
+def open_batches(config: DataConfig, split: str, batch: int, seed: int, limit: int) -> Batches:
     """The batches of a split: those of a run for `train`; one pass for another split, of the first `limit` rows (0 = all).
 
-    batch: rows of the global batch. seed: of the run. most: streams of an evaluation whose rows follow each other (0 = batch). Raises
-    UserError as `open_source` and `open_streams` do.
+    batch: rows of the global batch. seed: of the run. Raises UserError as `open_source` and `open_streams` do.
     """
     evaluation = split != "train"
     if config.rows in STREAMS:
-        return open_streams(config, split, batch, seed, evaluation, limit if evaluation else 0, most)
+        return open_streams(config, split, batch, seed, evaluation, limit)
     source = open_source(config, split, seed, evaluation)
     return Pass(source, batch, limit) if evaluation else Order(source, batch, seed)
 

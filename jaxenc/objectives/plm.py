@@ -34,11 +34,12 @@ LARGEST_ALPHA = 1000
 class PlmConfig(ObjectiveConfig[XlnetConfig]):
     """What a recipe chooses; the numbers are those of zihangdai/xlnet README.md, for rows of 512 tokens (`data.rows = streams`).
 
-    Four lengths make one picture. A row of `data.length` tokens has two halves. The first, `data.reuse` tokens, is what the next row of its
-    slot no longer holds and finds in its memory, as the next row starts behind it; the second is the rest. The first never sees the
-    second: it will stand in a memory that must not tell what comes. Each half is cut into blocks of `permutation` tokens, whose order is
-    shuffled; so `permutation` divides both halves. `memory` is how many tokens before the row every layer still reads: 0 for none, more
-    than `data.reuse` to reach back over several rows. What a slot holds in memory has the size batch · layers · memory · width.
+    Four lengths make one picture. A row of `data.length` tokens has two parts, called halves. The first, `data.reuse` tokens, is what the
+    next row of its slot no longer holds and finds in its memory, as the next row starts behind it; the second is the rest. The first
+    never sees the second: it will stand in a memory that must not tell what comes. Each half is cut into blocks of `permutation` tokens,
+    whose order is shuffled; so `permutation` divides both halves. `memory` is how many tokens before the row every layer still reads: 0
+    for none, more than `data.reuse` to reach back over several rows. What a slot holds in memory has the size batch · layers · memory ·
+    width.
 
     predictions: of a row, the first half having the odd one. alpha, beta: a chosen n-gram of t tokens has t · alpha / beta around it that
     are not chosen, so about beta in alpha + beta tokens are predicted; single ones at random places fill up what is left of `predictions`.
@@ -82,7 +83,7 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
         if not 0 < first < data.length:
             raise UserError(f"data.reuse is {first} and data.length {data.length}: a row is a reused part and a rest, such as 256 of 512")
         if first % self.permutation or second % self.permutation:
-            halves = f"the halves of a row, data.reuse {first} and the other {second} of data.length {data.length}"
+            halves = f"the parts of a row, data.reuse {first} and the other {second} of data.length {data.length}"
             raise UserError(f"objective.permutation is {self.permutation}, which does not divide {halves}: use a divisor of both")
         rule = Permutation(
             reuse=data.reuse,

@@ -46,8 +46,7 @@ class TrainConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EvalConfig:
-    """every: steps between evaluations, 0 = only after the last step. batch: rows at a time; it changes no number, except where
-    `data.rows` is streams: it says how many there are, and so where they begin.
+    """every: steps between evaluations, 0 = only after the last step. batch: rows at a time; it changes no number.
 
     rows: how many held-out rows an evaluation takes, 0 = all.
     """

@@ -54,9 +54,8 @@ def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, batch
     """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing.
 
     step: what `compile_evaluation` returns. The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a
-    batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding; where rows are
-    streams, their places follow from `eval.batch`, so it depends on that too. The sums of a batch are read while the next one is
-    computed.
+    batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The sums of a batch
+    are read while the next one is computed.
     """
     total: dict[str, Any] = {}
     pending: Sums = {}

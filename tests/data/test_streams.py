@@ -14,7 +14,7 @@ from jaxenc.data.build import build
 from jaxenc.data.pipeline import open_batches
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.sources.line import Line, Reversed
-from jaxenc.data.sources.streams import open_segments
+from jaxenc.data.sources.streams import HELD_OUT, open_segments
 from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 
@@ -121,9 +121,10 @@ def expected_words(text, spans, forward):
 @pytest.mark.parametrize("split, evaluation", [("train", False), ("held_out", True)])
 def test_every_row_is_what_a_loop_over_the_text_makes(folder, eod, split, evaluation):
     shards = opened(folder, split, eod)
-    streams = open_segments(shards, CONFIG, BATCH, SEED, evaluation, 0)
     text = written(shards, eod)
-    size, parts = len(text[0]), BATCH // 2
+    count = min(HELD_OUT, 2 * (len(text[0]) // (LENGTH - 3))) if evaluation else BATCH
+    streams = open_segments(shards, CONFIG, count, SEED, evaluation, 0)
+    size, parts = len(text[0]), count // 2
     backward = tuple(part[::-1] for part in text)
     steps = math.ceil(max(size * (k + 1) // parts - size * k // parts for k in range(parts)) / REUSE)
     assert len(streams) == steps
@@ -132,8 +133,8 @@ def test_every_row_is_what_a_loop_over_the_text_makes(folder, eod, split, evalua
         check_fields(batch, streams.fields)
         assert all(batch[name].dtype == FIELDS[name].dtype for name in batch)
         epoch, walked = divmod(step, steps)
-        for slot in range(BATCH):
-            k, index, forward = slot // 2, walked * BATCH + slot, slot % 2 == 0
+        for slot in range(count):
+            k, index, forward = slot // 2, walked * count + slot, slot % 2 == 0
             begin = (size * k // parts if forward else size - size * (k + 1) // parts) + walked * REUSE
             words = random.draws(SEED, epoch, np.array([index]), 3, "streams")[0]
             row, types, is_random, spans = expected_row(text if forward else backward, begin, words)
@@ -189,33 +190,33 @@ def test_b_is_another_place_half_of_the_time_and_every_epoch_draws_again(folder)
     assert np.array_equal(first["tokens"][:, :REUSE], later["tokens"][:, :REUSE]) and not np.array_equal(first["tokens"], later["tokens"])
 
 
-@pytest.mark.parametrize("batch, limit", [(6, 0), (6, 20), (7, 20), (2048, 0), (6, 10**6)])
-def test_an_evaluation_shows_its_rows_once_and_then_padding(folder, batch, limit):
-    """Slots that the text has no stream for are padding: 2,048 are more than it holds."""
-    shards = opened(folder, "held_out")
-    streams = open_segments(shards, CONFIG, batch, SEED, True, limit)
-    used = min(batch // 2, len(Line(shards)) // (LENGTH - 3)) * 2
-    assert (used < batch) == (batch in (7, 2048))
-    batches = rows_of(streams, range(len(streams)))
-    real = [(int(i), slot) for b in batches for slot, (i, s) in enumerate(zip(b["index"], b["segments"], strict=True)) if s.any()]
-    total = used * math.ceil(math.ceil(len(Line(shards)) / (used // 2)) / REUSE)
-    assert [i for i, _ in real] == list(range(min(limit or total, total))) and all(i % used == slot for i, slot in real)
-    assert {len(b["tokens"]) for b in batches} == {batch}
-    padding = streams.batch_at(0, slice(used, None)) if used < batch else {}
-    assert not any(array.any() for array in padding.values())
-    assert all((b["tokens"][b["segments"] == 0] == 0).all() and (b["direction"][~b["segments"].any(1)] == 0).all() for b in batches)
-
-
-@pytest.mark.parametrize("asked", [2, 5, 6])
-def test_slots_that_fill_up_a_mesh_change_no_row_of_an_evaluation(folder, asked):
-    shards = opened(folder, "held_out")
-    alone, padded = open_segments(shards, CONFIG, asked, SEED, True, 9), open_segments(shards, CONFIG, 8, SEED, True, 9, asked)
-    assert len(padded) == len(alone)
-    for step in range(len(alone)):
-        wide, narrow = padded.batch_at(step), alone.batch_at(step)
-        assert all(np.array_equal(wide[name][:asked], narrow[name]) and not wide[name][asked:].any() for name in narrow)
-    with pytest.raises(UserError, match="eval.batch is 1"):
-        open_segments(shards, CONFIG, 8, SEED, True, 9, 1)
+@pytest.mark.parametrize("limit", [0, 20, 100, 10**6])
+def test_an_evaluation_shows_the_same_rows_in_the_same_order_whatever_the_batch(folder, limit):
+    """Once each, one stream after the other within a slot, padding else; a batch of 1, of some, of all and of more than there are."""
+    line = Line(opened(folder, "held_out"))
+    used = min(HELD_OUT, 2 * (len(line) // (LENGTH - 3)))
+    total = used * math.ceil(math.ceil(len(line) / (used // 2)) / REUSE)
+    seen = {}
+    for batch in (1, 6, 7, used, used + 5):
+        streams = open_segments(line.shards, CONFIG, batch, SEED, True, limit)
+        rows, behind = {}, {}
+        for step, found in enumerate(rows_of(streams, range(len(streams)))):
+            assert len(found["tokens"]) == batch and np.array_equal(
+                streams.batch_at(step, slice(batch - 1, None))["tokens"], found["tokens"][-1:]
+            )
+            for slot in range(batch):
+                row = {name: array[slot] for name, array in found.items()}
+                if not row["segments"].any():
+                    assert not any(array.any() for array in row.values())
+                    continue
+                number = int(row["index"])
+                assert (
+                    number not in rows and (row["fresh"] == 1 or behind[slot] == number - used) and (row["fresh"] == 1) == (number < used)
+                )
+                rows[number], behind[slot] = row, number
+        assert set(rows) == set(range(min(limit or total, total)))
+        seen = seen or rows
+        assert all(np.array_equal(rows[number][name], seen[number][name]) for number in seen for name in seen[number])
 
 
 def test_borders_of_a_line_and_of_its_reverse(folder):
@@ -238,7 +239,7 @@ def test_the_kind_of_rows_decides_alone(data):
     streams = open_batches(DataConfig(str(data), 16, "streams", reuse=6), "train", 4, 0, 5)
     assert streams.batch_at(0)["direction"].tolist() == [1, -1, 1, -1] and len(streams) > 5
     held_out = open_batches(DataConfig(str(data), 16, "streams", reuse=6), "held_out", 4, 0, 5)
-    assert len(held_out) == 2 and held_out.batch_at(1)["direction"].tolist() == [1, 0, 0, 0]
+    assert len(held_out) > 1 and held_out.batch_at(0)["direction"].tolist() == [1, -1, 1, -1]
     assert len(open_batches(DataConfig(str(data), 16), "held_out", 4, 0, 5)) == 2
 
 
@@ -249,7 +250,6 @@ def test_the_kind_of_rows_decides_alone(data):
         (32, 32, 6, False, "data.reuse is 32 and data.length is 32: make data.length 37 or more"),
         (32, 28, 6, False, "data.reuse is 28 and data.length is 32: make data.length 33 or more"),
         (32, 14, 5, False, "train.batch is 5: .* make it even"),
-        (32, 14, 1, True, "eval.batch is 1: .* make it even"),
         (32, 14, 4096, False, r"the split train has [\d,]+ tokens, enough for \d+ streams with rows of 32, and the batch is 4096"),
         (1 << 16, 14, 2, True, "the split held_out has .*, enough for 0 streams"),
     ],

@@ -3,7 +3,7 @@
 from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs
 from jaxenc.data.sources.source import DataConfig, Source
-from jaxenc.data.sources.streams import Streams, open_segments
+from jaxenc.data.sources.streams import Streams, StreamsPass, open_segments
 from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
@@ -18,7 +18,7 @@ KINDS = {
     "pairs": (5, lambda shards, config, *choices: Pairs(shards, config.length, config.short_probability, *choices)),
 }
 
-# data.rows -> the streams of (shards, config, batch, seed, evaluation, limit, most): their rows depend on the batch and follow each other
+# data.rows -> the streams of (shards, config, batch, seed, evaluation, limit): their rows follow each other, slot by slot
 STREAMS = {"streams": open_segments}
 
 
@@ -36,12 +36,12 @@ def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> 
     return source(_opened(config, split), config, seed, evaluation)
 
 
-def open_streams(config: DataConfig, split: str, batch: int, seed: int, evaluation: bool, limit: int, most: int = 0) -> Streams:
-    """The streams of `split` as `config` asks, one a slot of `batch`. limit, most: rows and streams of an evaluation, 0 for all.
+def open_streams(config: DataConfig, split: str, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
+    """The streams of `split` as `config` asks, one a slot of `batch`. limit: rows of an evaluation, 0 for all.
 
     Raises UserError as `open_source` does, and for a batch that the text has not enough streams for.
     """
-    return STREAMS[config.rows](_opened(config, split), config, batch, seed, evaluation, limit, most)
+    return STREAMS[config.rows](_opened(config, split), config, batch, seed, evaluation, limit)
 
 
 def _opened(config: DataConfig, split: str) -> Shards:
