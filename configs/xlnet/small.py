@@ -26,7 +26,7 @@ def get_config() -> ConfigDict:
         objective=PlmConfig(predictions=21, permutation=64, memory=96),
         model=model,
         data=DataConfig(rows="streams", length=128, reuse=64),
-        train=TrainConfig(steps=12_000, batch=256),
+        train=TrainConfig(steps=8_000, batch=256),
         optim=OptimConfig(lr=1e-3, warmup=1000),
         checkpoint=CheckpointConfig(every=3_000),
         eval=EvalConfig(every=1_000),
