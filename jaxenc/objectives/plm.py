@@ -104,9 +104,13 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
         return rule
 
     def build(self, model: XlnetConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Plm":
-        """The objective of one phase. Raises UserError as `rule` does, and for a model without a query stream."""
+        """The objective of one phase. Raises UserError as `rule` does, for a model without a query stream and for a tokenizer without the
+        <eod> that closes each document of a stream."""
         if not isinstance(model, XlnetConfig):
             raise UserError(f"objective.kind plm takes a model with two streams: set model.kind to xlnet, not {model.kind}")
+        if vocabulary.fingerprint and vocabulary.eod < 0:
+            mend = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
+            raise UserError(f"objective.kind plm: the tokenizer of data.path {data.path!r} has no <eod>, which ends a document: {mend}")
         encoder = model.encoder(("lm",), execution)
         head = encoders.made(("lm",), encoder)["lm"]
         return Plm(encoder, head, self.rule(vocabulary, data, max_predictions), self.memory)

@@ -206,6 +206,15 @@ def test_a_phase_with_one_prediction_is_refused() -> None:
         streams.CONFIG.build(streams.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 1)
 
 
+def test_a_tokenizer_without_an_end_of_documents_is_refused() -> None:
+    """That of WordPiece, say; a model that has none still opens."""
+    named = dataclasses.replace(tiny.VOCABULARY, fingerprint="wordpiece")
+    build = lambda vocabulary: streams.CONFIG.build(streams.MODEL, vocabulary, tiny.execution(), streams.DATA, 0)
+    with pytest.raises(UserError, match="objective.kind plm: the tokenizer .* has no <eod>.* `jaxenc tokenizer --type unigram`"):
+        build(named)
+    assert build(dataclasses.replace(named, eod=7)) and build(tiny.VOCABULARY)
+
+
 def test_a_model_without_a_query_stream_is_refused() -> None:
     with pytest.raises(UserError, match="objective.kind plm .* set model.kind to xlnet, not bert"):
         streams.CONFIG.build(tiny.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 0)

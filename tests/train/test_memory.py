@@ -17,9 +17,15 @@ from jaxenc.objectives.plm import PlmConfig
 from jaxenc.pretrained import load
 from jaxenc.run import Run
 from tests.train import test_loop
+from tests.train.conftest import make_data
 
 compile_once = test_loop.compile_once
 OBJECTIVE = PlmConfig(predictions=6, permutation=8, memory=12)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("runs") / "streams", 1, unigram=True)
 
 
 def recipe(data: Path) -> Run:
