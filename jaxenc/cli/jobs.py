@@ -58,12 +58,16 @@ def check(job: Job) -> None:
 
 
 def check_rows(job: Job, split: str, phase: Phase) -> None:
-    """Raises UserError where the rows of a split lack a field that the objective reads."""
-    missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
+    """Raises UserError where the rows of a split lack a field that the objective reads, or run in a direction that it does not read."""
+    reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
+    missing = sorted(reads - fields)
     if missing == ["word_starts"]:
         raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
     if missing:
         raise UserError(f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks: set data.rows")
+    if "direction" in fields - reads:
+        backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
+        raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
 
 
 def check_data(job: Job) -> None:
