@@ -18,6 +18,7 @@ from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
+from jaxenc.train import phases
 from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
@@ -104,6 +105,17 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
         raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
+
+
+def refuse_other_carry(job: Job, start: Start) -> None:
+    """Raises UserError, which names the fields, when a run that goes on from the whole state at `start` carries something larger or
+    smaller from step to step than the run that wrote it."""
+    saved, run = from_dict(restore.read_json(start.path, CONFIG)), job.run
+    sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
+    if type(saved.objective) is type(run.objective) and any((*sizes(saved).values(), *sizes(run).values())):
+        batch = lambda run: phases.saved_by(run.plan, start.step).batch
+        shape = lambda run: {"objective": sizes(run), "train": {"batch": batch(run), "precision": run.train.precision}}
+        refusals.refuse(shape(saved), shape(run), ())
 
 
 def _fingerprint(step_dir: pathlib.Path) -> str:

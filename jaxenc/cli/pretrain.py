@@ -68,6 +68,8 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
             jobs.check_data(job)
         if start.kind in ("continue", "init"):
             jobs.refuse_other_tokenizer(job, start.path)
+        if start.kind == "continue":
+            jobs.refuse_other_carry(job, start)
         return _train(job, start, workdir)
 
 

@@ -49,6 +49,7 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
     """
 
     kind: ClassVar[str] = "plm"
+    carried: ClassVar[tuple[str, ...]] = ("memory",)
     predictions: int = 85
     alpha: int = 6
     beta: int = 1

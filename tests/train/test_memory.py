@@ -43,8 +43,8 @@ def recipe(data: Path) -> Run:
 @pytest.mark.slow
 def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Six steps, and three more from the checkpoint of step 3: parameters, moments, memory, numbers and rows bitwise. The memory of step 3
-    is in its checkpoint and is not empty; the model opens; another memory is refused by name. Held-out numbers do not depend on the batch:
-    <= 1e-6, in groups of 2 slots, each with its own memory, against those of the run."""
+    is in its checkpoint and is not empty; the model opens; another memory is refused by name, here and where another directory continues.
+    Held-out numbers do not depend on the batch: <= 1e-6, in groups of 2 slots, each with its own memory, against those of the run."""
     run, whole, half = recipe(data), tmp_path / "whole", tmp_path / "half"
     assert pretrain(run, whole).step == 6
     shutil.copytree(whole, half)
@@ -55,6 +55,10 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     other = dataclasses.replace(run, objective=dataclasses.replace(OBJECTIVE, memory=8))
     with pytest.raises(UserError, match="objective.memory"):
         pretrain(other, half)
+    larger = dataclasses.replace(other, train=dataclasses.replace(run.train, batch=16))
+    told = "checkpoint objective.memory 12, this run's 8; checkpoint train.batch 8, this run's 16: set them back, or start .* --init-from"
+    with pytest.raises(UserError, match=told):
+        pretrain(larger, tmp_path / "next", continue_from=str(half))
     assert pretrain(run, half).step == 6
     test_loop.assert_same_run(run, half, whole, 6)
     assert load(whole).encode(tokens=[[5, 6, 7]]).hidden.shape == (2, 1, 3, 16)
