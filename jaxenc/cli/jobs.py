@@ -2,9 +2,13 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 
-from jaxenc import config
+import jax
+from jax.sharding import Mesh
+
+from jaxenc import config, tree
 from jaxenc.checkpoint import refusals, restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
@@ -55,6 +59,7 @@ def check(job: Job) -> None:
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
         for split in SPLITS if job.evaluates else SPLITS[:1]:
             check_rows(job, split, phase)
+        check_carry(job, phase)
     job.layout(job.run.plan[0])
 
 
@@ -69,6 +74,22 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     if "direction" in fields - reads:
         backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
         raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
+
+
+def check_carry(job: Job, phase: Phase) -> None:
+    """Raises UserError where what the slots carry from step to step is by itself more than the devices hold."""
+    carry = jax.eval_shape(lambda: job.objective(phase).carry(phase.batch))
+    share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    if share > room:
+        fields = " and ".join([f"objective.{name}" for name in job.run.objective.carried] + ["train.batch"])
+        held = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
+        raise UserError(f"{fields}: {held}: lower one of them or use more devices")
+
+
+def _room(mesh: Mesh) -> float:
+    """Bytes of memory of one device; of a CPU's, its share of the machine's."""
+    limit = (mesh.local_devices[0].memory_stats() or {}).get("bytes_limit", 0)
+    return limit or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
 
 
 def check_data(job: Job) -> None:

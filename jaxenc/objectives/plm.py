@@ -26,8 +26,9 @@ from jaxenc.tree import Tree
 CHOICES = {"unit": ("words", "tokens"), "candidates": ("text", "all"), "shuffle": ("own", "shared")}
 # SEP, SEP and CLS of a row, all in its second half.
 SPECIALS = 3
-# A row's length times alpha is an i32.
+# A row's length times alpha is an i32, and so is the number of remembered places.
 LARGEST_ALPHA = 1000
+LARGEST_MEMORY = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +65,8 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
         at_least(2, "objective", self, "predictions")
         at_least(1, "objective", self, "beta", "longest", "permutation")
         at_least(0, "objective", self, "memory")
+        if self.memory > LARGEST_MEMORY:
+            raise UserError(f"objective.memory is {self.memory}: it is at most 2^31 - 1, and a few rows are usual, such as 384")
         if not self.beta <= self.alpha <= LARGEST_ALPHA:
             told = f"objective.alpha is {self.alpha} and objective.beta {self.beta}"
             raise UserError(f"{told}: alpha is from beta to {LARGEST_ALPHA:,}")

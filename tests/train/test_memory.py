@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jaxenc.cli import jobs
 from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.sources import DataConfig
@@ -67,3 +68,14 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["evaluate", "--workdir", str(whole), "--batch", "2"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert run.eval.batch != 2 and last["step"] == 6 and again["plm_loss"] == pytest.approx(last["plm_loss"], rel=1e-6)
+
+
+def test_a_memory_that_no_device_holds_is_one_line(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 slots, one a device, of 12 places of 16 float32 and an i32: 772 bytes fit where there are so many, and not where one is missing."""
+    monkeypatch.setattr(jobs, "_room", lambda mesh: 772)
+    jobs.check(jobs.prepare(recipe(data), tmp_path / "run"))
+    monkeypatch.setattr(jobs, "_room", lambda mesh: 771)
+    told = "^objective.memory and train.batch: the slots carry [0-9.]+ MB .* on each device, which has [0-9.]+ MB: lower one of them"
+    with pytest.raises(UserError, match=told):
+        pretrain(recipe(data), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
