@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxenc import config, precision
 from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.data import sources
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -41,7 +42,7 @@ class Run:
 
     @property
     def plan(self) -> tuple[Phase, ...]:
-        """The phases, resolved: one where `phases` is empty."""
+        """The phases, resolved: one where `phases` is empty. Raises UserError for rows and batches that no data can give."""
         train, optim = self.train, self.optim
         numbers = (train.steps, self.data.length, train.batch, 0, optim.lr, optim.warmup)
         single = Phase(0, *numbers, schedule_start=0, schedule_steps=train.steps)
@@ -49,6 +50,8 @@ class Run:
         longest = max(phase.length for phase in plan)
         if 0 < self.model.positions < longest:
             raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}: shorten the rows")
+        for phase in plan:
+            sources.check(dataclasses.replace(self.data, length=phase.length), phase.batch)
         uneven = [phase.batch for phase in plan if phase.batch % self.train.microbatches]
         if uneven:
             raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")

@@ -1,8 +1,11 @@
 """Parameter trees as nested plain dicts: paths, selection by path, counting."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import jax
 
 from jaxenc.errors import UserError
 
@@ -70,3 +73,8 @@ def assign(tree: Mapping[str, Any], rules: Sequence[tuple[str, Any]], what: str)
 def count(tree: Mapping[str, Any]) -> int:
     """The number of elements of all leaves; a leaf needs only a `size`."""
     return sum(leaf.size for _, leaf in leaves(tree))
+
+
+def nbytes(tree: Any) -> int:
+    """The bytes of all arrays of any pytree; a leaf needs only a shape and a dtype."""
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

@@ -29,3 +29,10 @@ def test_adding_leaves_its_argument_alone() -> None:
     before = metrics.add({}, {"n": (np.float32(1), np.float32(1))})
     metrics.add(before, {"n": (np.float32(1), np.float32(1))})
     assert before["n"] == (1, 1)
+
+
+def test_a_loss_says_how_many_predictions_it_rests_on() -> None:
+    """An int, also above 2^24; nothing else is a loss."""
+    one = {"mlm_loss": (np.float32(4), np.float32(2**24)), "mask_rate": (np.float32(1), np.float32(9))}
+    total = metrics.add(metrics.add({}, one), {"mlm_loss": (np.float32(6), np.int32(1))})
+    assert metrics.predictions(total) == {"mlm_predictions": 2**24 + 1} and metrics.predictions({}) == {}

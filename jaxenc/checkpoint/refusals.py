@@ -22,7 +22,7 @@ def refuse(saved: Mapping[str, Any], config: Mapping[str, Any], may_change: Sequ
     """Raises UserError that names each field of `changed_fields` with both values."""
     parts = [f"checkpoint {path} {_shown(old)}, this run's {_shown(new)}" for path, old, new in _refused(saved, config, may_change)]
     if parts:
-        raise UserError(f"{'; '.join(parts)}: set them back to resume, or start in a new work directory with --init-from")
+        raise UserError(f"{'; '.join(parts)}: set them back, or start in a new work directory with --init-from")
 
 
 def _refused(saved: Mapping[str, Any], config: Mapping[str, Any], may_change: Sequence[str]) -> list[tuple[str, Any, Any]]:

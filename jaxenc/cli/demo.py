@@ -5,9 +5,8 @@ import pathlib
 import sys
 
 from jaxenc.cli import config as cli_config
-from jaxenc.cli import fill_mask
+from jaxenc.cli import fill_mask, pretrain
 from jaxenc.cli.main import main
-from jaxenc.cli.pretrain import PREEMPTED, pretrain
 from jaxenc.cli.report import report
 from jaxenc.pretrained import load
 
@@ -33,14 +32,12 @@ def run(args: argparse.Namespace) -> int:
     ]
     for step in steps[1:] if tokenizer.exists() else steps:
         say("$ jaxenc " + " ".join(step))
-        code = main(step)
-        if code:
-            return code
+        if failed := main(step):
+            return failed
     overrides = [f"--config.data.path={data}", *args.overrides]
     say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
-    outcome = pretrain(cli_config.resolve(args.config, overrides), workdir)
-    if outcome.preempted:
-        return PREEMPTED
+    if stopped := pretrain.code(pretrain.pretrain(cli_config.resolve(args.config, overrides), workdir), workdir):
+        return stopped
     say(f"$ jaxenc report --workdir {workdir}")
     report(workdir, with_baselines=True)
     model = load(workdir)

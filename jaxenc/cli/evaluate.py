@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints one JSON line: the step and every held-out number."""
+    """Prints one JSON line: the step, every held-out number and how many predictions the losses rest on."""
     directory = args.workdir / "checkpoints"
     if args.step and args.step not in (there := steps(directory)):
         raise UserError(f"--step {args.step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")

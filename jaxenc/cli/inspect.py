@@ -82,11 +82,11 @@ def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, 
     """Bytes of parameters, moments and carry in all (what a checkpoint holds) and on each of `devices` devices."""
     one = meshes.make(meshes.MeshConfig(), jax.devices()[:1])
     state = layout(objective, recipe.optim, recipe.plan[0].batch, one, "dp").shapes
-    total = {part: _bytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
+    total = {part: tree.nbytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
     mesh = dict(zip(rules.AXES, meshes.sizes(recipe.mesh, devices), strict=True))
     axes = dict(tree.leaves(names))
     split = lambda path: math.prod(mesh[axis] for name in axes[path] for axis in rules.mesh_axes(name, recipe.mesh.preset))
-    here = sum(_bytes(leaf) / split(path) for path, leaf in tree.leaves(shapes))
+    here = sum(tree.nbytes(leaf) / split(path) for path, leaf in tree.leaves(shapes))
     share = here / (total["params"] + total["frozen"])
     per_device = here + total["moments"] * share + total["carry"] / (mesh["data"] * mesh["fsdp"])
     return [
@@ -95,7 +95,3 @@ def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, 
         f"on each of {devices} devices ({' x '.join(f'{axis} {size}' for axis, size in mesh.items())}): "
         f"{per_device / 1e6:,.1f} MB of state",
     ]
-
-
-def _bytes(branch: Any) -> int:
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(branch))

@@ -2,9 +2,13 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 
-from jaxenc import config
+import jax
+from jax.sharding import Mesh
+
+from jaxenc import config, tree
 from jaxenc.checkpoint import refusals, restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
@@ -18,6 +22,7 @@ from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
+from jaxenc.train import phases
 from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
@@ -54,16 +59,37 @@ def check(job: Job) -> None:
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
         for split in SPLITS if job.evaluates else SPLITS[:1]:
             check_rows(job, split, phase)
+        check_carry(job, phase)
     job.layout(job.run.plan[0])
 
 
 def check_rows(job: Job, split: str, phase: Phase) -> None:
-    """Raises UserError where the rows of a split lack a field that the objective reads."""
-    missing = sorted(set(job.objective(phase).reads) - set(job.batches(split, phase, phase.batch).fields))
+    """Raises UserError where the rows of a split lack a field that the objective reads, or run in a direction that it does not read."""
+    reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
+    missing = sorted(reads - fields)
     if missing == ["word_starts"]:
         raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
     if missing:
         raise UserError(f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks: set data.rows")
+    if "direction" in fields - reads:
+        backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
+        raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
+
+
+def check_carry(job: Job, phase: Phase) -> None:
+    """Raises UserError where what the slots carry from step to step is by itself more than the devices hold."""
+    carry = jax.eval_shape(lambda: job.objective(phase).carry(phase.batch))
+    share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    if share > room:
+        fields = " and ".join([f"objective.{name}" for name in job.run.objective.carried] + ["train.batch"])
+        held = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
+        raise UserError(f"{fields}: {held}: lower one of them or use more devices")
+
+
+def _room(mesh: Mesh) -> float:
+    """Bytes of memory of one device; of a CPU's, its share of the machine's."""
+    limit = (mesh.local_devices[0].memory_stats() or {}).get("bytes_limit", 0)
+    return limit or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
 
 
 def check_data(job: Job) -> None:
@@ -100,6 +126,17 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
         raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
+
+
+def refuse_other_carry(job: Job, start: Start) -> None:
+    """Raises UserError, which names the fields, when a run that goes on from the whole state at `start` carries something larger or
+    smaller from step to step than the run that wrote it."""
+    saved, run = from_dict(restore.read_json(start.path, CONFIG)), job.run
+    sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
+    if type(saved.objective) is type(run.objective) and any((*sizes(saved).values(), *sizes(run).values())):
+        batch = lambda run: phases.saved_by(run.plan, start.step).batch
+        shape = lambda run: {"objective": sizes(run), "train": {"batch": batch(run), "precision": run.train.precision}}
+        refusals.refuse(shape(saved), shape(run), ())
 
 
 def _fingerprint(step_dir: pathlib.Path) -> str:

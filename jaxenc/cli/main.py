@@ -42,6 +42,8 @@ DISK = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EIO: "check the disk",
 }
+# What jax's own error begins with when an array does not fit.
+NO_MEMORY = "RESOURCE_EXHAUSTED"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,8 +57,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (UserError, Diverged, OSError, KeyboardInterrupt) as error:
+    except (UserError, Diverged, OSError, KeyboardInterrupt, RuntimeError) as error:
         if isinstance(error, OSError) and error.errno not in DISK:
+            raise
+        if isinstance(error, RuntimeError) and not str(error).startswith(NO_MEMORY):
             raise
         if "--debug" in argv:
             traceback.print_exc()
@@ -110,10 +114,13 @@ def _module(command: str) -> object:
 
 def _fail(error: BaseException) -> int:
     """Prints the one line of an error and returns its exit code."""
-    code = BAD_INPUT if isinstance(error, (UserError, OSError)) else FAILED
+    code = BAD_INPUT if isinstance(error, (UserError, OSError, RuntimeError)) else FAILED
     message = "interrupted: nothing half-written is left; run it again" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"
+    if isinstance(error, RuntimeError):
+        told = message.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
+        message = f"the device has not enough memory ({told}): lower train.batch or raise train.microbatches"
     # A name from a file may hold anything, an end of a line or a code of the terminal too.
     line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
     print(f"jaxenc: {line}", file=sys.stderr)

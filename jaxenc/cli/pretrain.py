@@ -37,10 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    outcome = pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map)
-    if outcome.preempted:
-        print(f"{args.workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
-    return PREEMPTED if outcome.preempted else 0
+    return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
+
+
+def code(outcome: Outcome, workdir: pathlib.Path) -> int:
+    """The exit code of a command that trained in `workdir`; where the run was stopped, with a line on stderr that says how it goes on."""
+    if not outcome.preempted:
+        return 0
+    print(f"{workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
+    return PREEMPTED
 
 
 def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = ()) -> Outcome:
@@ -63,6 +68,8 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
             jobs.check_data(job)
         if start.kind in ("continue", "init"):
             jobs.refuse_other_tokenizer(job, start.path)
+        if start.kind == "continue":
+            jobs.refuse_other_carry(job, start)
         return _train(job, start, workdir)
 
 

@@ -45,7 +45,8 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
         print(f"report: {path} holds no evaluation yet; eval.every is {config.eval.every}, and the last step has one", file=sys.stderr)
     for name, value in (held_out[-1] if held_out else {}).items():
         if name not in ("step", "split", "seconds"):
-            print(f"held out {name:<26}{value:>9.4f}   at step {held_out[-1]['step']:,}")
+            shown = f"{value:>9,}" if isinstance(value, int) else f"{value:>9.4f}"
+            print(f"held out {name:<26}{shown}   at step {held_out[-1]['step']:,}")
     for name, nats in counts.items():
         print(f"counts   {name:<26}{nats:>9.4f}   nats a token")
     draw(rows, counts, workdir / "report.png")

@@ -22,14 +22,17 @@ WITHOUT = "`--tokenizer none` converts without it"
 
 
 def model(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | None, where: Path) -> Model:
-    """The model that a family found in `tensors`, in float32. where: what messages call the source.
+    """The model that a family found in `tensors`, in float32; its note goes to stderr. where: what messages call the source.
 
     Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
     """
     _check_tokenizer(tokenizer, found.run, where)
     abstract, _ = parameters(objective_of(found.run, tokenizer))
     shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
-    return Model(found.run, key_map.to_ours(found.entries, unstacked(tensors, found.stacked), shapes, str(where), found.skipped), tokenizer)
+    params = key_map.to_ours(found.entries, unstacked(tensors, found.stacked), shapes, str(where), found.skipped)
+    if found.note:
+        print(f"convert: {where}: {found.note}", file=sys.stderr)
+    return Model(found.run, params, tokenizer)
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:

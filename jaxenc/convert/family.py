@@ -16,12 +16,14 @@ from jaxenc.tree import Tree
 @dataclasses.dataclass(frozen=True)
 class Import:
     """How files of theirs become a model of ours. entries: the key map; skipped: patterns of their names that hold no parameter; stacked:
-    names of tensors that hold what several leaves are, of which `entries` name the slices as `tensor.unstacked` does."""
+    names of tensors that hold what several leaves are, of which `entries` name the slices as `tensor.unstacked` does; note: a line for
+    people on what the run says and the files do not."""
 
     run: Run
     entries: tuple[Entry, ...]
     skipped: tuple[str, ...] = ()
     stacked: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

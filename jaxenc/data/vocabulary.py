@@ -9,7 +9,7 @@ class Vocabulary:
 
     size: the number of ids, before any padding of the table. pad, unk, cls, sep, mask: their ids. reserved: ids that are no text,
     sorted: the specials and unused slots, which a clean random replacement never draws. fingerprint: the tokenizer's, '' when no
-    tokenizer is named. eod, eop: ids that end a document and a paragraph, -1 where the vocabulary has none.
+    tokenizer is named. eod: the id that ends a document, -1 where the vocabulary has none.
     """
 
     size: int
@@ -21,7 +21,6 @@ class Vocabulary:
     reserved: tuple[int, ...]
     fingerprint: str
     eod: int = -1
-    eop: int = -1
 
 
 def unnamed(size: int) -> Vocabulary:
@@ -45,4 +44,4 @@ def published_roberta(size: int) -> Vocabulary:
 def published_xlnet(size: int) -> Vocabulary:
     """The layout of XLNet's vocabulary at `size` ids: <unk> 0, <s> 1, </s> 2, <cls> 3, <sep> 4, <pad> 5, <mask> 6, <eod> 7, <eop> 8, then
     text (data_utils.py of zihangdai/xlnet)."""
-    return Vocabulary(size, pad=5, unk=0, cls=3, sep=4, mask=6, reserved=tuple(range(min(9, size))), fingerprint="", eod=7, eop=8)
+    return Vocabulary(size, pad=5, unk=0, cls=3, sep=4, mask=6, reserved=tuple(range(min(9, size))), fingerprint="", eod=7)

@@ -95,9 +95,11 @@ class Objective(abc.ABC):
 
 
 class ObjectiveConfig(abc.ABC, Generic[M]):
-    """A frozen dataclass: what a recipe chooses of an objective for models of M. kind: its name in a recipe."""
+    """A frozen dataclass: what a recipe chooses of an objective for models of M. kind: its name in a recipe; carried: those of its fields
+    that decide how large the objective's carry is, which has none where all of them are 0."""
 
     kind: ClassVar[str]
+    carried: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
     def build(self, model: M, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> Objective:

@@ -26,8 +26,9 @@ from jaxenc.tree import Tree
 CHOICES = {"unit": ("words", "tokens"), "candidates": ("text", "all"), "shuffle": ("own", "shared")}
 # SEP, SEP and CLS of a row, all in its second half.
 SPECIALS = 3
-# A row's length times alpha is an i32.
+# A row's length times alpha is an i32, and so is the number of remembered places.
 LARGEST_ALPHA = 1000
+LARGEST_MEMORY = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,7 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
     """
 
     kind: ClassVar[str] = "plm"
+    carried: ClassVar[tuple[str, ...]] = ("memory",)
     predictions: int = 85
     alpha: int = 6
     beta: int = 1
@@ -63,6 +65,8 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
         at_least(2, "objective", self, "predictions")
         at_least(1, "objective", self, "beta", "longest", "permutation")
         at_least(0, "objective", self, "memory")
+        if self.memory > LARGEST_MEMORY:
+            raise UserError(f"objective.memory is {self.memory}: it is at most 2^31 - 1, and a few rows are usual, such as 384")
         if not self.beta <= self.alpha <= LARGEST_ALPHA:
             told = f"objective.alpha is {self.alpha} and objective.beta {self.beta}"
             raise UserError(f"{told}: alpha is from beta to {LARGEST_ALPHA:,}")
@@ -104,9 +108,13 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
         return rule
 
     def build(self, model: XlnetConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Plm":
-        """The objective of one phase. Raises UserError as `rule` does, and for a model without a query stream."""
+        """The objective of one phase. Raises UserError as `rule` does, for a model without a query stream and for a tokenizer without the
+        <eod> that closes each document of a stream."""
         if not isinstance(model, XlnetConfig):
             raise UserError(f"objective.kind plm takes a model with two streams: set model.kind to xlnet, not {model.kind}")
+        if vocabulary.fingerprint and vocabulary.eod < 0:
+            mend = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
+            raise UserError(f"objective.kind plm: the tokenizer of data.path {data.path!r} has no <eod>, which ends a document: {mend}")
         encoder = model.encoder(("lm",), execution)
         head = encoders.made(("lm",), encoder)["lm"]
         return Plm(encoder, head, self.rule(vocabulary, data, max_predictions), self.memory)

@@ -51,7 +51,8 @@ def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Calla
 
 
 def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, batches: Iterable[Batch], mesh: Mesh) -> dict[str, float]:
-    """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing.
+    """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing. Beside each loss
+    stands how many predictions it rests on (`metrics.predictions`).
 
     step: what `compile_evaluation` returns. The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a
     batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The sums of a batch
@@ -65,7 +66,8 @@ def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, batch
         rows = {name: batch[name] for name in {*objective.reads, "index"}}
         sums, carry = step(params, carry, partition.place(rows, mesh))
         total, pending = metrics.add(total, jax.device_get(pending)), sums
-    return objective.summary(metrics.add(total, jax.device_get(pending)))
+    total = metrics.add(total, jax.device_get(pending))
+    return {**objective.summary(total), **metrics.predictions(total)}
 
 
 def padded_batch(batch: int, mesh: Mesh) -> int:

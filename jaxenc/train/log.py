@@ -45,7 +45,8 @@ class Log:
     def evaluated(self, step: int, numbers: Mapping[str, float]) -> None:
         """Writes an evaluation; the time it took is not counted as training."""
         self._recorder.row(step, "held_out", numbers)
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in numbers.items() if not name.startswith(("padding", "mask_rate")))
+        told = [name for name in numbers if not name.startswith(("padding", "mask_rate")) and not name.endswith("_predictions")]
+        shown = "  ".join(f"{name} {numbers[name]:.4f}" for name in told)
         self._recorder.say(f"step {step:,} held out: {shown}")
         self._clock = None
 

@@ -1,6 +1,7 @@
 """`jaxenc inspect` counts what papers count, for every recipe, and compiles nothing."""
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -58,6 +59,19 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     for name in recipes:
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
+
+
+@pytest.mark.parametrize(
+    ("recipe", "override", "words"),
+    [
+        ("xlnet/tiny", "train.batch=3", "train.batch is 3: 'streams' come in pairs"),
+        ("xlnet/tiny", "data.reuse=0", "data.reuse is 0"),
+        ("bert/tiny", "data.length=2", "data.length is 2: rows of 'text' need 3 or more"),
+        ("bert/tiny", "data.rows=lines", "data.rows is 'lines': it takes text, "),
+    ],
+)
+def test_what_pretrain_refuses_without_data_is_refused(recipe: str, override: str, words: str, fails: Callable[..., str]) -> None:
+    assert words in fails("inspect", "--config", recipe, f"--config.{override}")
 
 
 @pytest.mark.parametrize(("recipe", "lr", "warmup"), [("roberta/base", 6e-4, 24_000), ("roberta/large", 4e-4, 30_000)])

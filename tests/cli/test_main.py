@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from jaxenc.cli import main as cli_main
@@ -59,3 +61,11 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_what_a_file_says_cannot_write_on_the_terminal(fails: Callable[..., str]) -> None:
     with mock.patch.object(cli_main, "_run", side_effect=UserError("x.safetensors: the tensor a\nb\x1b[2J is damaged")):
         assert fails("report") == "jaxenc: x.safetensors: the tensor a\\nb\\x1b[2J is damaged\n"
+
+
+def test_an_array_that_does_not_fit_is_one_line(fails: Callable[..., str]) -> None:
+    """What jax itself says of it; another error of jax's keeps its traceback."""
+    with mock.patch.object(cli_main, "_run", lambda argv: jax.jit(lambda: jnp.zeros((1 << 25, 1 << 25)))()):
+        assert "the device has not enough memory (Out of memory allocating 4503599627370496 bytes): lower" in fails("report")
+    with mock.patch.object(cli_main, "_run", side_effect=RuntimeError("INTERNAL")), pytest.raises(RuntimeError, match="INTERNAL"):
+        main(["report"])

@@ -41,6 +41,7 @@ def command(data: Path, workdir: Path, *more: str) -> list[str]:
         ("train.batch=12", "12 rows cannot be split over 8 devices"),
         ("objective.kind=mlm_nsp", "the objective reads is_random, which data.rows=text lacks"),
         ("objective.kind=rtd", "objective.kind rtd takes a pair of networks: set model.kind to electra, not bert"),
+        ("data.rows=streams --config.data.reuse=8", "data.rows=streams run backward, which objective.kind=mlm does not read: set"),
         ("train.dupe_factor=4294967296", "train.dupe_factor is 4294967296: it is at most 2^31 - 1"),
         ("data.length=2", "rows of 'text' need 3 or more"),
         ("data.length=65", "data.length is 65 and model.positions is 64"),
@@ -51,7 +52,7 @@ def command(data: Path, workdir: Path, *more: str) -> list[str]:
 def test_a_run_that_does_not_fit_is_one_line_and_leaves_nothing(
     override: str, words: str, data: Path, tmp_path: Path, fails: Callable[..., str]
 ) -> None:
-    assert words in fails(*command(data, tmp_path / "run", f"--config.{override}"))
+    assert words in fails(*command(data, tmp_path / "run", *f"--config.{override}".split()))
     assert not list(tmp_path.iterdir())
 
 

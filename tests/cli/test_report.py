@@ -1,12 +1,16 @@
-"""What the picture of a run shows, by the names of its metrics."""
+"""What the picture of a run shows, by the names of its metrics, and the table beside it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from matplotlib import pyplot
 
+from jaxenc import config
+from jaxenc.cli.main import main
 from jaxenc.cli.report import TOKENS, draw, panels
+from jaxenc.run import Run
 
 COUNTS = {"unigram": 6.6, "left_right": 4.4}
 MASKED = {"mask_rate": 0.15, "mlm_accuracy": 0.3, "mlm_loss": 4.0, "padding": 0.0, "lr": 1e-4, "seconds": 1.0}
@@ -55,3 +59,12 @@ def test_each_metric_has_its_panel(numbers: dict, held_out: dict, expected: dict
     assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.undo()
     pyplot.close(kept[0])
+
+
+def test_the_table_says_how_many_predictions_a_number_rests_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    row = {"step": 20, "split": "held_out", "mlm_loss": 4.0, "mlm_predictions": 12345, "seconds": 1.0}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict(Run())))
+    assert main(["report", "--workdir", str(tmp_path), "--no-baselines"]) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[:2]]
+    assert shown == ["held out mlm_loss 4.0000 at step 20", "held out mlm_predictions 12,345 at step 20"]

@@ -69,7 +69,7 @@ def test_the_published_ids_and_the_facts_of_the_vocabulary(tool):
     assert [tool.token(i) for i in range(17)] == SPECIALS + SYMBOLS
     held = dataclasses.asdict(tool.vocabulary)
     del held["fingerprint"]
-    ids = {"unk": 0, "cls": 3, "sep": 4, "pad": 5, "mask": 6, "eod": 7, "eop": 8}
+    ids = {"unk": 0, "cls": 3, "sep": 4, "pad": 5, "mask": 6, "eod": 7}
     assert held == ids | {"size": held["size"], "reserved": tuple(range(9))} and 17 < held["size"] <= 120
     with pytest.raises(ValueError, match="outside"):
         tool.token(held["size"])
@@ -128,7 +128,7 @@ def test_a_saved_folder_opens_by_either_file(left, tmp_path):
 def test_alberts_model_lower_cases_and_frames_its_own_way(tmp_path):
     tool = load(model_of(tmp_path, **ALBERT))
     facts = tool.vocabulary
-    assert (facts.pad, facts.unk, facts.cls, facts.sep, facts.mask, facts.eod, facts.eop) == (0, 1, 2, 3, 4, -1, -1)
+    assert (facts.pad, facts.unk, facts.cls, facts.sep, facts.mask, facts.eod) == (0, 1, 2, 3, 4, -1)
     ids, types = tool.encode_framed("The [MASK]")
     assert ids == [2, *tool.encode(["the"])[0], 4, 3] and set(types) == {0}
     theirs = library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
@@ -275,6 +275,6 @@ def test_a_manifest_from_before_the_ends_still_opens(data, tmp_path):
     old = tmp_path / "old"
     shutil.copytree(data, old)
     facts = json.loads((old / "manifest.json").read_text())
-    assert facts["tokenizer"].pop("eod") == facts["tokenizer"].pop("eop") == -1
+    assert facts["tokenizer"].pop("eod") == -1
     (old / "manifest.json").write_text(json.dumps(facts))
     assert open_split(old, "train").manifest == open_split(data, "train").manifest

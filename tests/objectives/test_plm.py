@@ -187,6 +187,7 @@ def test_flops_are_those_of_the_published_row() -> None:
         ({}, {"reuse": 32}, "data.reuse is 32 and data.length 32"),
         ({"predictions": 1}, {}, "objective.predictions is 1: it is at least 2"),
         ({"memory": -1}, {}, "objective.memory is -1"),
+        ({"memory": 10**12}, {}, "objective.memory is 1000000000000: it is at most"),
         ({"alpha": 1, "beta": 2}, {}, "objective.alpha is 1 and objective.beta 2"),
         ({"alpha": 1001, "beta": 1001}, {}, "objective.alpha is 1001 .* alpha is from beta to 1,000"),
         ({"longest": 10**9}, {}, "objective.longest is 1000000000: an n-gram has 100 words or tokens at most"),
@@ -204,6 +205,15 @@ def test_a_phase_with_one_prediction_is_refused() -> None:
     """The second half would have none to choose."""
     with pytest.raises(UserError, match="phases.max_predictions is 1: .* use 2 or more"):
         streams.CONFIG.build(streams.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 1)
+
+
+def test_a_tokenizer_without_an_end_of_documents_is_refused() -> None:
+    """That of WordPiece, say; a model that has none still opens."""
+    named = dataclasses.replace(tiny.VOCABULARY, fingerprint="wordpiece")
+    build = lambda vocabulary: streams.CONFIG.build(streams.MODEL, vocabulary, tiny.execution(), streams.DATA, 0)
+    with pytest.raises(UserError, match="objective.kind plm: the tokenizer .* has no <eod>.* `jaxenc tokenizer --type unigram`"):
+        build(named)
+    assert build(dataclasses.replace(named, eod=7)) and build(tiny.VOCABULARY)
 
 
 def test_a_model_without_a_query_stream_is_refused() -> None:

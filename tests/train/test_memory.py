@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jaxenc.cli import jobs
 from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.sources import DataConfig
@@ -17,9 +18,15 @@ from jaxenc.objectives.plm import PlmConfig
 from jaxenc.pretrained import load
 from jaxenc.run import Run
 from tests.train import test_loop
+from tests.train.conftest import make_data
 
 compile_once = test_loop.compile_once
 OBJECTIVE = PlmConfig(predictions=6, permutation=8, memory=12)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_data(tmp_path_factory.mktemp("runs") / "streams", 1, unigram=True)
 
 
 def recipe(data: Path) -> Run:
@@ -37,8 +44,8 @@ def recipe(data: Path) -> Run:
 @pytest.mark.slow
 def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Six steps, and three more from the checkpoint of step 3: parameters, moments, memory, numbers and rows bitwise. The memory of step 3
-    is in its checkpoint and is not empty; the model opens; another memory is refused by name. Held-out numbers do not depend on the batch:
-    <= 1e-6, in groups of 2 slots, each with its own memory, against those of the run."""
+    is in its checkpoint and is not empty; the model opens; another memory is refused by name, here and where another directory continues.
+    Held-out numbers do not depend on the batch: <= 1e-6, in groups of 2 slots, each with its own memory, against those of the run."""
     run, whole, half = recipe(data), tmp_path / "whole", tmp_path / "half"
     assert pretrain(run, whole).step == 6
     shutil.copytree(whole, half)
@@ -49,6 +56,10 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     other = dataclasses.replace(run, objective=dataclasses.replace(OBJECTIVE, memory=8))
     with pytest.raises(UserError, match="objective.memory"):
         pretrain(other, half)
+    larger = dataclasses.replace(other, train=dataclasses.replace(run.train, batch=16))
+    told = "checkpoint objective.memory 12, this run's 8; checkpoint train.batch 8, this run's 16: set them back, or start .* --init-from"
+    with pytest.raises(UserError, match=told):
+        pretrain(larger, tmp_path / "next", continue_from=str(half))
     assert pretrain(run, half).step == 6
     test_loop.assert_same_run(run, half, whole, 6)
     assert load(whole).encode(tokens=[[5, 6, 7]]).hidden.shape == (2, 1, 3, 16)
@@ -57,3 +68,14 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["evaluate", "--workdir", str(whole), "--batch", "2"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert run.eval.batch != 2 and last["step"] == 6 and again["plm_loss"] == pytest.approx(last["plm_loss"], rel=1e-6)
+
+
+def test_a_memory_that_no_device_holds_is_one_line(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 slots, one a device, of 12 places of 16 float32 and an i32: 772 bytes fit where there are so many, and not where one is missing."""
+    monkeypatch.setattr(jobs, "_room", lambda mesh: 772)
+    jobs.check(jobs.prepare(recipe(data), tmp_path / "run"))
+    monkeypatch.setattr(jobs, "_room", lambda mesh: 771)
+    told = "^objective.memory and train.batch: the slots carry [0-9.]+ MB .* on each device, which has [0-9.]+ MB: lower one of them"
+    with pytest.raises(UserError, match=told):
+        pretrain(recipe(data), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

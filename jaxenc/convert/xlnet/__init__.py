@@ -66,7 +66,8 @@ def _import(
     check_layers(model.layers, tensors, where)
     labelled = [head for head in heads if head in ("classifier", "tags")]
     labels = labels_of(config, names.classes_of(tensors, labelled[0], layout), where) if labelled else ()
-    return Import(configs.run_of(model, heads, labels), names.entries(model, heads, layout), stacked=names.stacked(layout))
+    run = configs.run_of(model, heads, labels)
+    return Import(run, names.entries(model, heads, layout), stacked=names.stacked(layout), note=configs.note(run))
 
 
 XLNET = Family(read, write, Google("model/transformer/", "xlnet_config.json", read_google))

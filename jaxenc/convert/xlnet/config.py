@@ -77,11 +77,21 @@ def only_last(data: Mapping[str, Any], where: Path) -> None:
 def run_of(model: XlnetConfig, heads: Collection[str], labels: tuple[str, ...]) -> Run:
     """A Run for a converted model: its objective is the one that trains these heads, everything else has its default.
 
-    Permutations have the published lengths.
+    Permutations have the published lengths: no file says how long the rows were, and mem_len is what a caller of transformers remembers.
     """
     if tuple(heads) == ("lm",):
         return dataclasses.replace(Run(PlmConfig(), model), data=DataConfig(rows="streams", length=512, reuse=256))
     return Run(HeadsConfig(tuple(heads), labels), model)
+
+
+def note(run: Run) -> str:
+    """What people are told of the lengths of `run_of`; '' where it has none."""
+    if not isinstance(run.objective, PlmConfig):
+        return ""
+    fields = {f"data.{name}": getattr(run.data, name) for name in ("length", "reuse")}
+    fields |= {f"objective.{name}": getattr(run.objective, name) for name in ("permutation", "memory", "predictions")}
+    told = ", ".join(f"{name} {value}" for name, value in fields.items())
+    return f"does not say how long its rows were, so the run has XLNet's published lengths: {told}; set your own to train on"
 
 
 def refuse(heads: Collection[str], where: str | Path) -> None:

@@ -3,12 +3,12 @@
 from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs
 from jaxenc.data.sources.source import DataConfig, Source
-from jaxenc.data.sources.streams import Streams, StreamsPass, open_segments
+from jaxenc.data.sources.streams import Streams, StreamsPass, check_segments, open_segments
 from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
 
-__all__ = ["STREAMS", "DataConfig", "Source", "Streams", "open_source", "open_streams"]
+__all__ = ["STREAMS", "DataConfig", "Source", "Streams", "check", "open_source", "open_streams"]
 
 # data.rows -> (smallest data.length, the source of (shards, config, seed, evaluation))
 KINDS = {
@@ -18,21 +18,29 @@ KINDS = {
     "pairs": (5, lambda shards, config, *choices: Pairs(shards, config.length, config.short_probability, *choices)),
 }
 
-# data.rows -> the streams of (shards, config, batch, seed, evaluation, limit): their rows follow each other, slot by slot
-STREAMS = {"streams": open_segments}
+# data.rows -> (the check of (config, batch), the streams of (shards, config, batch, seed, evaluation, limit)): rows that follow each other,
+# slot by slot
+STREAMS = {"streams": (check_segments, open_segments)}
+
+
+def check(config: DataConfig, batch: int) -> None:
+    """Raises UserError for rows, a length or a training batch that are not possible, whatever the text: no data is opened."""
+    if config.rows in STREAMS:
+        STREAMS[config.rows][0](config, batch)
+    elif config.rows not in KINDS:
+        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join([*KINDS, *STREAMS])}")
+    elif config.length < (smallest := KINDS[config.rows][0]):
+        raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
 
 
 def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> Source:
     """The rows of `split` (train, held_out) as `config` asks.
 
     seed: of the run; the choices of pairs depend on it. evaluation: the choices do not change from epoch to epoch.
-    Raises UserError when no data is named, it cannot be opened, `rows` or `length` is not possible, or the split has no rows.
+    Raises UserError as `check`, and when no data is named, it cannot be opened, or the split has no rows.
     """
-    if config.rows not in KINDS:
-        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join([*KINDS, *STREAMS])}")
-    smallest, source = KINDS[config.rows]
-    if config.length < smallest:
-        raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
+    check(config, 0)
+    _, source = KINDS[config.rows]
     return source(_opened(config, split), config, seed, evaluation)
 
 
@@ -41,7 +49,7 @@ def open_streams(config: DataConfig, split: str, batch: int, seed: int, evaluati
 
     Raises UserError as `open_source` does, and for a batch that the text has not enough streams for.
     """
-    return STREAMS[config.rows](_opened(config, split), config, batch, seed, evaluation, limit)
+    return STREAMS[config.rows][1](_opened(config, split), config, batch, seed, evaluation, limit)
 
 
 def _opened(config: DataConfig, split: str) -> Shards:

@@ -81,20 +81,25 @@ def _held(batch: int, slots: slice) -> np.ndarray:
     return held
 
 
-def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
-    """XLNet's streams over a split; `batch` slots. limit: rows of an evaluation, the first of all streams in turn, 0 for all.
-
-    Raises UserError for lengths that leave no room, a batch that is odd, and a text that is too short.
-    """
+def check_segments(config: DataConfig, batch: int) -> None:
+    """Raises UserError for lengths that leave no room and for a batch that is odd, both whatever the text."""
     length, reuse = config.length, config.reuse
     if reuse < 1:
         raise UserError("data.reuse is 0: rows of 'streams' go on from a part of the row before; set 1 or more, 256 for rows of 512")
     if reuse + SPECIALS + 2 > length:
         room = f"{reuse + SPECIALS + 2} or more, for {SPECIALS} specials and two segments stand behind the reused part"
         raise UserError(f"data.reuse is {reuse} and data.length is {length}: make data.length {room}")
-    if not evaluation and batch % 2:
+    if batch % 2:
         raise UserError(f"train.batch is {batch}: 'streams' come in pairs, one forward and one backward; make it even")
-    line = Line(shards)
+
+
+def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
+    """XLNet's streams over a split; `batch` slots. limit: rows of an evaluation, the first of all streams in turn, 0 for all.
+
+    Raises UserError as `check_segments`, and for a text that is too short.
+    """
+    check_segments(config, 0 if evaluation else batch)
+    line, length, reuse = Line(shards), config.length, config.reuse
     layout, fits = Segments(line, length, reuse, seed), len(line) // (length - SPECIALS)
     parts = min(HELD_OUT // 2, fits) if evaluation else batch // 2
     if not 0 < parts <= fits:

@@ -160,8 +160,8 @@ def _build(path: str | Path, facts: Facts, reading: Reading) -> Tokenizer:
     unk, pad, cls, sep, mask_id = (ids[piece] for piece in layout.specials)
     rest = {"charsmap": base64.b64encode(facts.charsmap).decode(), **dataclasses.asdict(reading)}
     mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(hidden), **rest})
-    reserved, ends = tuple(sorted(ids[piece] for piece in hidden)), (ids.get("<eod>", -1), ids.get("<eop>", -1))
-    vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, *ends)
+    reserved = tuple(sorted(ids[piece] for piece in hidden))
+    vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, ids.get("<eod>", -1))
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
         NAME: written(facts, ids[layout.unk]),

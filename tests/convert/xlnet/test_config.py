@@ -70,6 +70,8 @@ def test_the_objective_is_the_one_that_trains_the_heads() -> None:
     kind = lambda *heads: config.run_of(XlnetConfig(), heads, ("a", "b") if {"classifier", "tags"} & set(heads) else ())
     assert kind("lm").objective == PlmConfig() and (kind("lm").data.rows, kind("lm").data.reuse) == ("streams", 256)
     assert objective_of(kind("lm"), None).permutation.reuse == 256
+    told = "data.length 512, data.reuse 256, objective.permutation 256, objective.memory 384, objective.predictions 85; set your own"
+    assert told in config.note(kind("lm")) and config.note(kind()) == ""
     assert kind().objective == HeadsConfig() and kind("classifier", "summary").objective.labels == ("a", "b")
 
 

@@ -54,8 +54,9 @@ def test_a_checkpoint_and_its_vocabulary_in_out_and_in_again(tokenizer: Tokenize
     prefix = tf1_xlnet.archive(tmp_path / "tf", theirs, size, tokenizer)
     run, out, again = (str(tmp_path / name) for name in ("run", "out", "again"))
     assert main(["convert", "--from", f"tf:{prefix}", "--to", run]) == 0
-    said = capsys.readouterr().out
+    said, told = capsys.readouterr()
     assert "parameters, lm" in said and "jaxenc pretrain" in said and "objective.kind" not in said
+    assert f"convert: {prefix}: does not say how long its rows were" in told
     assert main(["export", "--model", run, "--out", out]) == 0
     assert f"{lm}.from_pretrained('{out}')" in capsys.readouterr().out
     written = folders.read(Path(out) / "model.safetensors")
