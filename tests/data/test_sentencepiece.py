@@ -1,5 +1,6 @@
 """Unigram vocabularies against the sentencepiece library itself, on what the original's preprocess_text leaves of a text."""
 
+import base64
 import dataclasses
 import io
 import json
@@ -13,9 +14,11 @@ import sentencepiece as library
 from jaxenc.data import manifest
 from jaxenc.data.build import build
 from jaxenc.data.pipeline import open_batches
+from jaxenc.data.protobuf import message
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import load, sentencepiece
+from jaxenc.data.tokenizers import charsmap, load, sentencepiece
+from jaxenc.data.tokenizers.spiece import parsed
 from jaxenc.errors import Unsupported, UserError
 
 SPECIALS = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
@@ -29,7 +32,18 @@ NASTY = [
     *("", " ", "  two  blanks ", "a\tb\n\nc\r\n", "\u00a0x\u00a0y\u2003z\u3000", "\0 a\0b \x01 \x85 \x97"),
     *("\u0e38 ที่ น้ำ", "\u0301a e\u0301\u0302"),
     *("🥱 👨‍👩‍👧 🇮🇸 👍🏽", "アリババ ｶﾞｷﾞ ﾊﾟ", "가각힣", "é ﬁ İ ½ ² Ⅷ ℡ ① ㎏", "Привет, мир! ё й", "שָׁלוֹם مَرْحَبًا", "𝕳𝖊 ｆｕｌｌ １２３，４"),
-    *("a\u200bb \ufeffx \u00ad", "▁a ▁▁b c▁d ▁", "...!!! ``` '''", "x" * 300, "\ufffd"),
+    *(
+        "a\u200bb \ufeffx \u00ad",
+        "▁a ▁▁b c▁d ▁",
+        "...!!! ``` '''",
+        "x" * 10_000,
+        "\ufffd",
+        "fox▅dog ⁇ \u2028\x1c",
+        "京都府" * 3000,
+        "▁",
+        "▁ x▁ y",
+    ),
+    *("\U0010ffff \ue000 \ufdfa", "e" + "\u0301" * 1000, "<unk> a<unk>b <s></s><cls>", "🏳️‍🌈" * 50, "ends in blanks \t \u3000", "٣٫١٤ ﻻ ﷺ"),
 ]
 
 
@@ -86,6 +100,19 @@ def test_ids_are_those_of_the_sentencepiece_library(lowercase, strip_accents, tm
         ids, words = ours.encode_words([text])[0]
         starts = [ours.token(i).startswith("▁") for i in ids]
         assert ids == expected and [a != b for a, b in zip([None, *words], words, strict=False)] == starts, text
+
+
+@pytest.mark.parametrize("strip_accents", [True, False])
+@pytest.mark.parametrize("text", ["안녕하세요 세계", "Tiếng Việt đầy đủ dấu", "ｶﾞｷﾞ ガギ パピプ", "Ὦ ἄνδρες ᾧ", "مَرْحَبًا"])
+def test_what_was_trained_on_is_known_again_in_every_form(text, strip_accents, tmp_path):
+    """Korean and accents that are kept, composed or taken apart: the library's ids, and none unknown."""
+    ours = sentencepiece.train([text] * 9, 120, strip_accents=strip_accents)
+    ours.save(tmp_path)
+    theirs = library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
+    for form in ("NFC", "NFD"):
+        written = unicodedata.normalize(form, text)
+        read = preprocessed(written, keep_accents=not strip_accents)
+        assert ours.encode([written])[0] == theirs.encode(read) and 0 not in theirs.encode(read), form
 
 
 def test_a_model_by_the_published_flags_gives_the_librarys_ids(tool, tmp_path):
@@ -187,6 +214,19 @@ def test_an_error_of_the_reader_is_not_the_librarys():
         sentencepiece.train(texts(), 120)
 
 
+def test_a_character_that_the_library_keeps_for_itself_costs_no_text():
+    """The library would leave out every text that holds one."""
+    tool = sentencepiece.train(["zebra▅quagga"] * 9, 60)
+    assert 0 not in tool.encode(["zebra quagga"])[0] and tool.encode(["▅"])[0][-1] == 0
+
+
+def test_marks_of_every_kind_are_accents_unless_they_are_kept():
+    """As in transformers: the vowels of Hindi are marks too, of which the original would drop none that has no combining class."""
+    reads = lambda tool, text: tool.decode(tool.encode([text])[0])
+    kept = sentencepiece.train(["हिन्दी"] * 9, 60, strip_accents=False)
+    assert reads(kept, "हिन्दी") == "हिन्दी" and reads(sentencepiece.train(["हिन्दी"] * 9, 60), "हिन्दी") == "हनद"
+
+
 def test_long_texts_are_cut_and_not_left_out():
     """The library would leave out what is longer than its limit: here all of the text."""
     tool = sentencepiece.train(["zebra quagga " * 4000, "q" * 20_000], 60)
@@ -213,7 +253,8 @@ def test_a_file_of_older_transformers_is_the_same_tokenizer(tool, folder):
     """As the published XLNets have it: no kind of the model, white space joined by a rule, another spelling of the splitter."""
     data = json.loads((folder / "tokenizer.json").read_text())
     del data["model"]["type"], data["model"]["byte_fallback"]
-    data["normalizer"]["normalizers"].append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    rules = [rule for rule in data["normalizer"]["normalizers"] if rule["type"] != "NFC"]
+    data["normalizer"]["normalizers"] = [*rules, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]
     data["pre_tokenizer"]["pretokenizers"][1] = {"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": True}
     (folder / "tokenizer.json").write_text(json.dumps(data))
     assert load(folder).vocabulary == tool.vocabulary and load(folder).encode(NASTY) == tool.encode(NASTY)
@@ -254,6 +295,84 @@ def test_damaged_files_are_one_line(folder, tmp_path):
         (folder / "tokenizer.json").write_text(json.dumps(changed))
         with pytest.raises(UserError, match=said):
             load(folder)
+
+
+NAMES = (*SPECIALS, "▁", *"foxthe")
+
+
+def made_up(pieces=(), trainer=(), normalizer=()):
+    """The bytes of a small model with more pieces, and more settings, than it has."""
+    kinds = [2, *[3] * (len(SPECIALS) - 1), *[1] * len(NAMES)]
+    known = [[(1, name.encode()), (2, -1.0 - i), (3, kinds[i])] for i, name in enumerate(NAMES)]
+    parts = [(1, message(piece)) for piece in [*known, *pieces]]
+    return message([*parts, (2, message([(3, 1), *trainer])), (3, message(normalizer))])
+
+
+def test_a_message_in_two_parts_is_one(tmp_path):
+    """As the library reads it: the second part of the normaliser leaves the first part's setting as it is."""
+    (tmp_path / "spiece.model").write_bytes(made_up())
+    assert load(tmp_path).encode(["the fox"]) == [[9, 13, 14, 15, 9, 10, 11, 12]]
+    (tmp_path / "spiece.model").write_bytes(made_up(normalizer=[(3, 0)]) + message([(3, message([(4, 1)]))]))
+    with pytest.raises(Unsupported, match="add_dummy_prefix"):
+        load(tmp_path)
+
+
+NOT = "spiece.model: not a SentencePiece model; make the tokenizer again, or copy it again$"
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (made_up([[(1, b""), (2, -1.0)]]), NOT),
+        (made_up([[(1, b""), (3, 3)]]), NOT),
+        (made_up([[(2, -1.0)]]), NOT),
+        (made_up([[(1, 7), (2, -1.0)]]), NOT),
+        (made_up([[(1, b"\xff"), (2, -1.0)]]), NOT),
+        *((made_up([[(1, b"new"), (2, score)]]), NOT) for score in (float("nan"), float("inf"), float("-inf"), b"abcd", 1 << 40)),
+        (made_up([[(1, b"new"), (3, 99)]]), NOT),
+        (made_up([[(1, b"new"), (3, b"a")]]), NOT),
+        (made_up([[(1, b"<0x00>"), (3, 6)]]), "without byte fallback"),
+        (made_up([[(1, b"f")]]), "'f' stands twice"),
+        (made_up([[(1, b"<mask>")]]), "'<mask>' stands twice"),
+        (made_up(normalizer=[(2, 5)]), NOT),
+        (made_up() + message([(1, 5)]), NOT),
+        (made_up() + message([(2, 5)]), NOT),
+        (made_up() + b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", NOT),
+        (made_up() + b"\x28" + b"\x80" * 1_000_000, NOT),
+        (b"\xff" * 1_000_000, NOT),
+    ],
+)
+def test_a_model_that_lies_is_one_line(content, said, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(content)
+    with pytest.raises(UserError, match=said) as raised:
+        load(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_table_of_characters_that_leads_out_of_itself_is_one_line(folder, tmp_path):
+    """The library would end the process's thread over it, at the first text that goes there; sound tables pass."""
+    sound = parsed("", (folder / "spiece.model").read_bytes()).charsmap
+    size = int.from_bytes(sound[:4], "little")
+    random, trie = np.random.default_rng(0), np.frombuffer(sound, "<u4", size // 4, 4)
+    outside = trie.copy()
+    outside[int(trie[0] >> 10) ^ ord("A")] = (1 << 21) - 1 << 10 | ord("A")
+    rest, head = sound[4 + size :], sound[:4]
+    small = lambda data: len(data).to_bytes(4, "little") + data
+    damaged = [sound[:3], sound[:4], sound[: size // 2], bytes(4), small(bytes(4)), small(random.bytes(1024)) + b"a\0", b"garbage"]
+    damaged += [head + outside.tobytes() + rest, sound[: 4 + size], sound[: 4 + size] + rest[: len(rest) // 2], sound + b"\xff"]
+    charsmap.check(b"")
+    (tmp_path / "bare").mkdir()
+    for table in damaged:
+        with pytest.raises(ValueError):
+            charsmap.check(table)
+        (tmp_path / "bare" / "spiece.model").write_bytes(made_up(normalizer=[(2, table)]))
+        with pytest.raises(UserError, match=NOT):
+            load(tmp_path / "bare")
+    data = json.loads((folder / "tokenizer.json").read_text())
+    data["normalizer"]["normalizers"][-2]["precompiled_charsmap"] = base64.b64encode(damaged[7]).decode()
+    (folder / "tokenizer.json").write_text(json.dumps(data))
+    with pytest.raises(UserError, match="tokenizer.json: damaged .*a table of characters leads out of its texts"):
+        load(folder)
 
 
 @pytest.fixture
