@@ -38,10 +38,10 @@ def recipe(data: Path) -> Run:
 
 @pytest.mark.slow
 def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Six steps, and two more from the checkpoint of step 4, inside the second phase: parameters, moments, memory, numbers and rows bitwise.
-    The memory of step 4 is in its checkpoint and is not empty. Behind the border it holds no more than the rows since then: those of the
-    first phase, which it still has room for, are hidden by `fresh`. The model opens; another memory is refused by name. Held-out numbers
-    do not depend on the batch: <= 1e-6, in groups of 2 slots, each with its own memory, against those of the run."""
+    """Six steps, and two more from the checkpoint of step 4, inside the second phase: parameters, moments, memory, numbers and rows are
+    bitwise. The memory of step 4 is in its checkpoint and is not empty. Behind the border it holds no more than the rows since then: those
+    of the first phase, which it still has room for, are hidden by `fresh`. The model opens; another memory is refused by name. Held-out
+    numbers do not depend on the batch: <= 1e-6, in groups of 2 slots, each with its own memory, against those of the run."""
     run, whole, half = recipe(data), tmp_path / "whole", tmp_path / "half"
     assert pretrain(run, whole).step == 6
     shutil.copytree(whole, half)
