@@ -176,6 +176,7 @@ def test_new_pieces_are_words_and_old_ids_stay(tool):
         (["Café"], "read as 'Cafe'"),
         (["vix", " vix"], "' vix' is given twice"),
         (["<mask>"], "in the vocabulary already"),
+        (["x" * 1_000_000], "'x{20}'... has 1000000 characters: a piece has 511 at most"),
         ([" "], "is blank"),
         ([], "no piece is given"),
     ],

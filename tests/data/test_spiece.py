@@ -38,6 +38,7 @@ NOT = "spiece.model: not a SentencePiece model; make the tokenizer again, or cop
     "content, said",
     [
         (made_up([[(1, b""), (2, -1.0)]]), NOT),
+        (made_up([[(1, b"q" * 1_000_000), (2, -1.0)]]), NOT),
         (made_up([[(1, b""), (3, 3)]]), NOT),
         (made_up([[(2, -1.0)]]), NOT),
         (made_up([[(1, 7), (2, -1.0)]]), NOT),

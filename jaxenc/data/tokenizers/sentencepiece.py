@@ -23,7 +23,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data.files import read_json, user_errors
 from jaxenc.data.tokenizers import checks, spm_train
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.spiece import NAME, Facts, parsed, written
+from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
@@ -211,6 +211,8 @@ def _extended(facts: Facts, reading: Reading, more: Sequence[str]) -> Tokenizer:
     for piece in more:
         if piece in facts.hidden:
             raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
+        if len(_spelled(piece)) > LONGEST:
+            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters: a piece has {LONGEST - 1} at most")
         words = [word for word, _ in _splitter().pre_tokenize_str(_rules(reading, facts.charsmap).normalize_str(piece))]
         if words != [_spelled(piece)]:
             held = " ".join(words).replace(MARK, "")

@@ -16,6 +16,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 MODEL_TYPE, VOCAB_SIZE, SUFFIX, BYTE_FALLBACK, UNK_ID, UNK_PIECE = 3, 4, 24, 35, 40, 45  # of a trainer
 UNIGRAM = 1
 LARGEST_SCORE = 3.4028234e38  # of the four bytes that hold it
+LONGEST = 512  # characters of a piece, the most that the trainer makes; the tokenizers library ends the process over a million
 CHARSMAP, DUMMY_PREFIX, EXTRA_WHITESPACES, ESCAPE = 2, 3, 4, 5  # of a normaliser; the last three are on where they are not given
 
 
@@ -31,10 +32,11 @@ class Facts:
     charsmap: bytes
 
     def check(self) -> "Facts":
-        """Itself. Raises ValueError for a piece that is empty, a score that float32 does not hold, and a table that leads out of itself."""
+        """Itself. Raises ValueError for a piece that is empty or longer than LONGEST, a score that float32 does not hold, and a table that
+        leads out of itself."""
         for piece, score in self.pieces:
-            if not piece or not abs(score) <= LARGEST_SCORE:
-                raise ValueError(f"the piece {piece!r} has the score {score}")
+            if not 0 < len(piece) <= LONGEST or not abs(score) <= LARGEST_SCORE:
+                raise ValueError(f"the piece {piece[:20]!r} has {len(piece)} characters and the score {score}")
         charsmap.check(self.charsmap)
         return self
 
