@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from jaxenc.convert.key_map import IDENTITY, TRANSPOSE, Entry, rows
 
+# In a table of names: theirs has no such part.
+NONE = "-"
 # Leaves of each kind of part: (ours, torch's, TensorFlow's), and how torch's and TensorFlow's are turned.
 # google-research's own `output_weights` are [classes, width] and its kernels [in, out]; torch's weights are all [out, in].
 LEAVES = {

@@ -4,17 +4,22 @@ import struct
 from collections.abc import Iterable, Iterator
 
 VARINT, BYTES, FLOAT = 0, 2, 5
+LONGEST = 10  # bytes of a whole number: 64 bits
 FIXED = {1: 8, FLOAT: 4}  # bytes of a value
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """(a whole number of 7 bits a byte, lowest first; where the next value begins). IndexError where `data` ends before it."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+    """(a whole number of 7 bits a byte, lowest first; where the next value begins).
+
+    Raises IndexError where `data` ends before it, ValueError for one of more than 64 bits.
+    """
+    value = 0
+    for place in range(LONGEST):
+        byte = data[at + place]
+        value |= (byte & 127) << 7 * place
         if byte < 128:
-            return value, at
+            return value, at + place + 1
+    raise ValueError(f"a whole number of more than {LONGEST} bytes")
 
 
 def pairs(message: bytes) -> Iterator[tuple[int, int | bytes]]:

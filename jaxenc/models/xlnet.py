@@ -116,6 +116,24 @@ class Query:
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
+class Rows:
+    """What the network reads of rows whose factorisation order is in what each place sees.
+
+    tokens, types: i32 [batch, length]; only whether two types are equal counts, and memory has type 0. sees: bool [batch, length or 1,
+    memory + length], what the content of each place does, itself included. direction: i32 [batch], -1 where the text of a row runs
+    backward, None where none does.
+    """
+
+    tokens: Array
+    types: Array
+    sees: Array
+    direction: Array | None = None
+    memory: Memory | None = None
+    query: Query | None = None
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
 class TwoStreams:
     """Both streams' last layers, [batch, length, width] and [batch, predictions, width] or None, or all layers of each,
     [layers + 1, ...]; inputs: [batch, layers, length, width], what each layer read of the content, tomorrow's memory."""
@@ -132,31 +150,17 @@ class Xlnet(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(
-        self,
-        tokens: Array,
-        types: Array,
-        direction: Array | None,
-        memory: Memory | None,
-        content_sees: Array,
-        query: Query | None,
-        noise: Keys | None,
-        all_layers: bool = False,
-    ) -> TwoStreams:
-        """Both streams of rows whose factorisation order is in what each place sees.
+    def __call__(self, rows: Rows, noise: Keys | None, all_layers: bool = False) -> TwoStreams:
+        """Both streams. noise: None for evaluation. The last layer is dropped out too.
 
-        tokens, types: i32 [batch, length]; only whether two types are equal counts, and memory has type 0. direction: i32 [batch], -1
-        where the text of a row runs backward, None where none does. content_sees: bool [batch, length or 1, memory + length], each place
-        itself included. noise: None for evaluation. The last layer is dropped out too.
         Nothing stops the gradient of memory: a caller that hands it on differentiates with respect to parameters only.
         """
-        config, policy = self.config, self.execution.policy
+        config, query, memory = self.config, rows.query, rows.memory
         embeddings = StreamEmbeddings(config.vocab_size, config.block, self.execution, name="embeddings")
-        pair = embeddings(tokens, None if query is None else query.at, noise)
-        context = _context(config, policy.compute, types, direction, memory, content_sees, query, noise)
+        pair = embeddings(rows.tokens, None if query is None else query.at, noise)
         own = None if memory is None else jnp.swapaxes(memory.states, 0, 1)
         stack = Stack(config.block, config.layers, self.execution, TwoStreamBlock, name="encoder")
-        content, answers = stack(pair, context, noise, True, own)
+        content, answers = stack(pair, _context(config, self.execution.policy.compute, rows, noise), noise, True, own)
         inputs = jnp.swapaxes(content[:-1], 0, 1)
         last = lambda states, noise: dropout(states[-1], config.dropout, noise, "final")
         if not all_layers:
@@ -171,17 +175,9 @@ class Xlnet(nn.Module):
         return self.config.layers * ((length + predictions) * place + keys * 4.0 * width * width)
 
 
-def _context(
-    config: XlnetConfig,
-    compute: jnp.dtype,
-    types: Array,
-    direction: Array | None,
-    memory: Memory | None,
-    content_sees: Array,
-    query: Query | None,
-    noise: Keys | None,
-) -> Context:
-    """What all layers read; arguments as `Xlnet`'s."""
+def _context(config: XlnetConfig, compute: jnp.dtype, rows: Rows, noise: Keys | None) -> Context:
+    """What all layers read, besides hidden states."""
+    types, direction, memory, query = rows.types, rows.direction, rows.memory, rows.query
     length, before = types.shape[1], 0 if memory is None else memory.states.shape[2]
     real, labels = True, jnp.pad(types, ((0, 0), (before, 0)))
     if memory is not None:
@@ -194,7 +190,7 @@ def _context(
     answers = None
     if query is not None:
         answers = sight(query.sees, jnp.take_along_axis(types, query.at, axis=1), query.at)
-    return Context(table, None if direction is None else direction < 0, sight(content_sees, types, None), answers)
+    return Context(table, None if direction is None else direction < 0, sight(rows.sees, types, None), answers)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,12 +220,12 @@ class XlnetEncoder:
     ) -> Array:
         """As `base.Encoder`; positions are not read: the model knows distances only."""
         sees = visible.pairs(tokens.shape[1]) | jnp.eye(tokens.shape[1], dtype=bool)
-        return self.module.apply(variables, tokens, types, None, None, sees, None, noise, all_layers).content
+        return self.module.apply(variables, Rows(tokens, types, sees), noise, all_layers).content
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
         """As `base.Encoder`."""
         sees = jax.ShapeDtypeStruct((*tokens.shape, tokens.shape[1]), jnp.bool_)
-        return self.module.lazy_init(key, tokens, types, None, None, sees, None, noise)
+        return self.module.lazy_init(key, Rows(tokens, types, sees), noise)
 
     def forward_flops(self, length: int) -> float:
         """As `base.Encoder`."""

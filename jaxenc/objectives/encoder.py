@@ -1,10 +1,9 @@
 """An encoder with heads on it, as objectives use them: their parameters, the hidden states, and what each head says of them.
 
-Heads go by their names in the parameter tree: `pooler` or XLNet's `summary`, `mlm` or XLNet's `lm`, `rtd`, and the classifiers
-`next_sentence`, `classifier`, `tags`, `spans`.
+Heads go by their names in the parameter tree; ROLES says what each reads.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +22,24 @@ from jaxenc.tree import Tree
 POOLER = "tanh"
 Heads = Mapping[str, Pooler | Summary | MlmHead | LmHead | RtdHead | Classifier]
 
-# The vector of a whole text; each family has one of the two. Its classifiers read it; the others read the hidden state of every token.
-POOLED = ("pooler", "summary")
-ON_POOLED = ("next_sentence", "classifier")
-# Heads that give a logit for every token of the vocabulary.
-TIED = ("mlm", "lm")
+# `pools` makes one vector of a text's hidden states, and each family has one such head; `text` reads that vector, `tokens` the hidden state
+# of every token, and `vocabulary` that and the token table, to which it is tied: it gives a logit for every token there is.
+ROLES = {
+    "pooler": "pools",
+    "mlm": "vocabulary",
+    "next_sentence": "text",
+    "rtd": "tokens",
+    "classifier": "text",
+    "tags": "tokens",
+    "spans": "tokens",
+    "lm": "vocabulary",
+    "summary": "pools",
+}
+
+
+def having(role: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of `names` that have this role; a head of another name, which an objective has for itself, reads `tokens`."""
+    return tuple(name for name in names if ROLES.get(name, "tokens") == role)
 
 
 def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activation: str = POOLER) -> Heads:
@@ -81,31 +93,29 @@ def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, 
     inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
     given = {"hidden": states, **pool_and_classify(encoder.config, heads, params, states[-1], example["segments"], None)}
-    for name in TIED:
-        if name in heads:
-            given[name] = tied_logits(name, heads[name], params, states[-1])[..., : encoder.config.vocab_size]
+    for name in having("vocabulary", heads):
+        given[name] = tied_logits(name, heads[name], params, states[-1])[..., : encoder.config.vocab_size]
     return {name: value.astype(jnp.float32) for name, value in given.items()}
 
 
 def pool_and_classify(
     model: EncoderConfig, heads: Heads, params: Tree, hidden: Array, segments: Array, noise: Keys | None
 ) -> dict[str, Array]:
-    """{`pooled`: [batch, width], and under its name the logits of each head but those of TIED} from the last layer [batch, length, width].
+    """{`pooled`: [batch, width], and under its name the logits of each head but a `vocabulary` one} from the last layer [batch, length,
+    width].
 
     segments: i32 [batch, length], 0 = padding. noise: of the dropout on what classifiers read; None for none.
     """
     given: dict[str, Array] = {}
-    for name in POOLED:
-        if name in heads:
-            given["pooled"] = heads[name].apply({"params": params[name]}, hidden, segments)
-    for name, head in heads.items():
-        if name not in (*POOLED, *TIED):
-            features = given["pooled"] if name in ON_POOLED else hidden
-            features = dropout(features, model.dropout, noise, name) if name in model.dropped_out else features
-            given[name] = head.apply({"params": params[name]}, features)
+    for name in having("pools", heads):
+        given["pooled"] = heads[name].apply({"params": params[name]}, hidden, segments)
+    for role, features in (("text", given.get("pooled")), ("tokens", hidden)):
+        for name in having(role, heads):
+            read = dropout(features, model.dropout, noise, name) if name in model.dropped_out else features
+            given[name] = heads[name].apply({"params": params[name]}, read)
     return given
 
 
 def tied_logits(name: str, head: MlmHead | LmHead, params: Tree, hidden: Array) -> Array:
-    """float32 [..., padded vocabulary] for hidden states [..., width]; the head `name`, of TIED, is tied to the token table."""
+    """float32 [..., padded vocabulary] for hidden states [..., width]; the head `name` is tied to the token table."""
     return head.apply({"params": params[name]}, hidden, params["embeddings"]["token"]["table"])

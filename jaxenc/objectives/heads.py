@@ -19,7 +19,7 @@ from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-NAMES = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "lm", "summary")
+NAMES = tuple(encoders.ROLES)
 
 # The batch fields that hold what a head should have said. The other heads have no loss here.
 LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")}
@@ -45,7 +45,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         for name in self.heads:
             if name not in NAMES:
                 raise UserError(f"objective.heads holds {name!r}: it takes {', '.join(NAMES)}")
-            if name in encoders.ON_POOLED and not set(encoders.POOLED) & set(self.heads):
+            if encoders.ROLES[name] == "text" and not encoders.having("pools", self.heads):
                 raise UserError(f"objective.heads holds {name} without pooler, or XLNet's summary, whose vector it reads: add it")
         if len(set(self.heads)) < len(self.heads):
             raise UserError(f"objective.heads is {', '.join(self.heads)}: name each head once")
@@ -100,7 +100,7 @@ class Heads(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         noise = keys if train else None
         hidden = encoders.hidden(self.encoder, params, example, noise)
-        trained = {name: head for name, head in self.heads.items() if name in encoders.POOLED or name in self.coef}
+        trained = {name: head for name, head in self.heads.items() if encoders.ROLES[name] == "pools" or name in self.coef}
         given = encoders.pool_and_classify(self.encoder.config, trained, params, hidden, example["segments"], noise)
         terms, metrics = {}, {}
         for name in self.coef:
@@ -115,8 +115,8 @@ class Heads(Objective):
 
     def flops(self, length: int) -> float:
         width = self.encoder.width
-        heads = 2.0 * width * width * sum(name in self.heads for name in encoders.POOLED)
-        heads += sum(2.0 * width * self.heads[name].classes * (1 if name in encoders.ON_POOLED else length) for name in self.coef)
+        heads = 2.0 * width * width * len(encoders.having("pools", self.heads))
+        heads += sum(2.0 * width * self.heads[name].classes * (1 if encoders.ROLES[name] == "text" else length) for name in self.coef)
         return 3 * (self.encoder.forward_flops(length) + heads)
 
 

@@ -14,7 +14,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.heads import LmHead
-from jaxenc.models.xlnet import Memory, Query, TwoStreams, XlnetConfig, XlnetEncoder
+from jaxenc.models.xlnet import Memory, Query, Rows, TwoStreams, XlnetConfig, XlnetEncoder
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
@@ -189,8 +189,8 @@ class Plm(Objective):
         content, query = permute.visible(example["rank"], example["predicted_at"])
         before = lambda sees: jnp.pad(sees, ((0, 0), (0, 0), (self.memory, 0)), constant_values=True)
         asked = Query(example["predicted_at"], before(query))
-        inputs = (example["tokens"], example["types"], example["direction"], memory, before(content), asked, noise)
-        return self.encoder.module.apply({"params": params}, *inputs)
+        rows = Rows(example["tokens"], example["types"], before(content), example["direction"], memory, asked)
+        return self.encoder.module.apply({"params": params}, rows, noise)
 
     def kept(self, memory: Memory | None, streams: TwoStreams) -> Tree:
         """The next carry: the old states and those of the reused part, the last `memory` of them (zihangdai/xlnet modeling.py,

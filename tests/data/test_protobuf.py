@@ -16,7 +16,7 @@ def test_what_is_written_is_read_by_the_real_library_and_back():
     assert [(item[1].decode(), floating(item[2]), item[3]) for item in (fields(value) for field, value in read if field == 1)] == pieces
 
 
-@pytest.mark.parametrize("damaged", [b"\x0a", b"\x0a\x05ab", b"\x15\x00\x00", b"\x0b", b"\x80"])
+@pytest.mark.parametrize("damaged", [b"\x0a", b"\x0a\x05ab", b"\x15\x00\x00", b"\x0b", b"\x80", b"\x08" + b"\xff" * 10 + b"\1"])
 def test_what_is_no_message_is_an_error(damaged):
     with pytest.raises((ValueError, IndexError)):
         list(pairs(damaged))

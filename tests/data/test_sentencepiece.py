@@ -29,7 +29,18 @@ NASTY = [
     *("", " ", "  two  blanks ", "a\tb\n\nc\r\n", "\u00a0x\u00a0y\u2003z\u3000", "\0 a\0b \x01 \x85 \x97"),
     *("\u0e38 ที่ น้ำ", "\u0301a e\u0301\u0302"),
     *("🥱 👨‍👩‍👧 🇮🇸 👍🏽", "アリババ ｶﾞｷﾞ ﾊﾟ", "가각힣", "é ﬁ İ ½ ² Ⅷ ℡ ① ㎏", "Привет, мир! ё й", "שָׁלוֹם مَرْحَبًا", "𝕳𝖊 ｆｕｌｌ １２３，４"),
-    *("a\u200bb \ufeffx \u00ad", "▁a ▁▁b c▁d ▁", "...!!! ``` '''", "x" * 300, "\ufffd"),
+    *(
+        "a\u200bb \ufeffx \u00ad",
+        "▁a ▁▁b c▁d ▁",
+        "...!!! ``` '''",
+        "x" * 10_000,
+        "\ufffd",
+        "fox▅dog ⁇ \u2028\x1c",
+        "京都府" * 3000,
+        "▁",
+        "▁ x▁ y",
+    ),
+    *("\U0010ffff \ue000 \ufdfa", "e" + "\u0301" * 1000, "<unk> a<unk>b <s></s><cls>", "🏳️‍🌈" * 50, "ends in blanks \t \u3000", "٣٫١٤ ﻻ ﷺ"),
 ]
 
 
@@ -86,6 +97,19 @@ def test_ids_are_those_of_the_sentencepiece_library(lowercase, strip_accents, tm
         ids, words = ours.encode_words([text])[0]
         starts = [ours.token(i).startswith("▁") for i in ids]
         assert ids == expected and [a != b for a, b in zip([None, *words], words, strict=False)] == starts, text
+
+
+@pytest.mark.parametrize("strip_accents", [True, False])
+@pytest.mark.parametrize("text", ["안녕하세요 세계", "Tiếng Việt đầy đủ dấu", "ｶﾞｷﾞ ガギ パピプ", "Ὦ ἄνδρες ᾧ", "مَرْحَبًا"])
+def test_what_was_trained_on_is_known_again_in_every_form(text, strip_accents, tmp_path):
+    """Korean and accents that are kept, composed or taken apart: the library's ids, and none unknown."""
+    ours = sentencepiece.train([text] * 9, 120, strip_accents=strip_accents)
+    ours.save(tmp_path)
+    theirs = library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
+    for form in ("NFC", "NFD"):
+        written = unicodedata.normalize(form, text)
+        read = preprocessed(written, keep_accents=not strip_accents)
+        assert ours.encode([written])[0] == theirs.encode(read) and 0 not in theirs.encode(read), form
 
 
 def test_a_model_by_the_published_flags_gives_the_librarys_ids(tool, tmp_path):
@@ -152,6 +176,7 @@ def test_new_pieces_are_words_and_old_ids_stay(tool):
         (["Café"], "read as 'Cafe'"),
         (["vix", " vix"], "' vix' is given twice"),
         (["<mask>"], "in the vocabulary already"),
+        (["x" * 1_000_000], "'x{20}'... has 1000000 characters: a piece has 511 at most"),
         ([" "], "is blank"),
         ([], "no piece is given"),
     ],
@@ -187,6 +212,19 @@ def test_an_error_of_the_reader_is_not_the_librarys():
         sentencepiece.train(texts(), 120)
 
 
+def test_a_character_that_the_library_keeps_for_itself_costs_no_text():
+    """The library would leave out every text that holds one."""
+    tool = sentencepiece.train(["zebra▅quagga"] * 9, 60)
+    assert 0 not in tool.encode(["zebra quagga"])[0] and tool.encode(["▅"])[0][-1] == 0
+
+
+def test_marks_of_every_kind_are_accents_unless_they_are_kept():
+    """As in transformers: the vowels of Hindi are marks too, of which the original would drop none that has no combining class."""
+    reads = lambda tool, text: tool.decode(tool.encode([text])[0])
+    kept = sentencepiece.train(["हिन्दी"] * 9, 60, strip_accents=False)
+    assert reads(kept, "हिन्दी") == "हिन्दी" and reads(sentencepiece.train(["हिन्दी"] * 9, 60), "हिन्दी") == "हनद"
+
+
 def test_long_texts_are_cut_and_not_left_out():
     """The library would leave out what is longer than its limit: here all of the text."""
     tool = sentencepiece.train(["zebra quagga " * 4000, "q" * 20_000], 60)
@@ -213,7 +251,8 @@ def test_a_file_of_older_transformers_is_the_same_tokenizer(tool, folder):
     """As the published XLNets have it: no kind of the model, white space joined by a rule, another spelling of the splitter."""
     data = json.loads((folder / "tokenizer.json").read_text())
     del data["model"]["type"], data["model"]["byte_fallback"]
-    data["normalizer"]["normalizers"].append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    rules = [rule for rule in data["normalizer"]["normalizers"] if rule["type"] != "NFC"]
+    data["normalizer"]["normalizers"] = [*rules, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]
     data["pre_tokenizer"]["pretokenizers"][1] = {"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": True}
     (folder / "tokenizer.json").write_text(json.dumps(data))
     assert load(folder).vocabulary == tool.vocabulary and load(folder).encode(NASTY) == tool.encode(NASTY)

@@ -16,7 +16,7 @@ from jaxenc.errors import UserError
 from jaxenc.layers.attend import Visible
 from jaxenc.models import sizes
 from jaxenc.models.count import parameter_count
-from jaxenc.models.xlnet import Memory, Query, TwoStreams, Xlnet, XlnetConfig
+from jaxenc.models.xlnet import Memory, Query, Rows, TwoStreams, Xlnet, XlnetConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.run import Run
 from jaxenc.sharding import partition
@@ -47,7 +47,7 @@ def rows(memory: int = MEMORY, seed: int = 0) -> dict[str, Any]:
         "types": random.integers(0, 3, (ROWS, LENGTH)).astype(np.int32),
         "direction": np.array([1, -1, 1, -1], np.int32),
         "memory": Memory(states, np.array([MEMORY, 2, 0, 1], np.int32)) if memory else None,
-        "content_sees": sees | np.eye(LENGTH, memory + LENGTH, memory, dtype=bool),
+        "sees": sees | np.eye(LENGTH, memory + LENGTH, memory, dtype=bool),
         "query": Query(at, query),
     }
 
@@ -56,7 +56,7 @@ def rows(memory: int = MEMORY, seed: int = 0) -> dict[str, Any]:
 def compiled(model: XlnetConfig, scan: bool) -> Any:
     """Once for each network and each set of arguments: compiling is what these tests take their time for."""
     network = Xlnet(model, tiny.execution(scan=scan))
-    return jax.jit(lambda params, given, noise: network.apply({"params": params}, **given, noise=noise, all_layers=True))
+    return jax.jit(lambda params, given, noise: network.apply({"params": params}, Rows(**given), noise, all_layers=True))
 
 
 def run(given: dict[str, Any], model: XlnetConfig = MODEL, noise: rng.Keys | None = None, scan: bool = False) -> TwoStreams:
@@ -73,7 +73,7 @@ def test_equals_the_reference(memory: int, changes: dict[str, Any]) -> None:
     for row in range(ROWS):
         real = int(given["memory"].filled[row]) if memory else 0
         states = given["memory"].states[row, :, memory - real :] if memory else np.zeros((config.layers, 0, config.width))
-        sees, query_sees = given["content_sees"][row, :, memory - real :], given["query"].sees[row, :, memory - real :]
+        sees, query_sees = given["sees"][row, :, memory - real :], given["query"].sees[row, :, memory - real :]
         one = (given["tokens"][row], given["types"][row], given["direction"][row], states, sees)
         content, query = reference.encode_row(wide, config, *one, given["query"].at[row], query_sees)
         np.testing.assert_allclose(got.content[:, row], content, rtol=0, atol=2e-5)
@@ -87,15 +87,15 @@ def test_two_segments_with_memory_are_one_long_segment() -> None:
     first["types"] = np.zeros_like(first["types"])
     ahead = np.ones((ROWS, LENGTH, LENGTH), bool)
     long = {name: np.concatenate([first[name], second[name]], axis=1) for name in ("tokens", "types")}
-    halves = [np.concatenate(pair, axis=2) for pair in ((first["content_sees"], ~ahead), (ahead, second["content_sees"]))]
+    halves = [np.concatenate(pair, axis=2) for pair in ((first["sees"], ~ahead), (ahead, second["sees"]))]
     query = Query(second["query"].at, np.concatenate([ahead[:, :PREDICTIONS], second["query"].sees], axis=2))
-    long |= {"direction": first["direction"], "memory": None, "content_sees": np.concatenate(halves, axis=1)}
+    long |= {"direction": first["direction"], "memory": None, "sees": np.concatenate(halves, axis=1)}
     whole = run({**long, "query": Query(query.at + LENGTH, query.sees)})
     before = run(first)
     # Two places that are not real stand before it, to be seen by none.
     states = jnp.pad(before.inputs, ((0, 0), (0, 0), (2, 0), (0, 0)), constant_values=9.0)
     hidden = lambda sees: np.pad(sees, ((0, 0), (0, 0), (2, 0)), constant_values=True)
-    memory = {"memory": Memory(states, np.full(ROWS, LENGTH, np.int32)), "content_sees": hidden(halves[1])}
+    memory = {"memory": Memory(states, np.full(ROWS, LENGTH, np.int32)), "sees": hidden(halves[1])}
     after = run(second | memory | {"query": Query(query.at, hidden(query.sees))})
     np.testing.assert_allclose(before.content, whole.content[:, :, :LENGTH], rtol=0, atol=1e-5)
     np.testing.assert_allclose(after.content, whole.content[:, :, LENGTH:], rtol=0, atol=1e-5)
@@ -109,7 +109,7 @@ def felt() -> Any:
 
     def loss(params: Any, states: jax.Array, given: dict[str, Any]) -> tuple[jax.Array, TwoStreams]:
         memory = {"memory": Memory(states, given["memory"].filled)}
-        found = network.apply({"params": params}, **given | memory, noise=None, all_layers=True)
+        found = network.apply({"params": params}, Rows(**given | memory), None, all_layers=True)
         return jnp.sum(found.content[-1] ** 3) + jnp.sum(found.query[-1] ** 3), found
 
     return jax.jit(jax.grad(loss, argnums=(0, 1), has_aux=True))
@@ -122,7 +122,7 @@ def test_memory_that_is_not_filled_is_nothing() -> None:
     slope = np.abs(slope).max(axis=(1, 3))
     real = np.arange(MEMORY) >= MEMORY - given["memory"].filled[:, None]
     assert (slope[~real] == 0).all() and (slope[real] > 0).all()
-    without = given | {"memory": None, "content_sees": given["content_sees"][:, :, MEMORY:]}
+    without = given | {"memory": None, "sees": given["sees"][:, :, MEMORY:]}
     query = Query(given["query"].at, given["query"].sees[:, :, MEMORY:])
     none = run(without | {"query": query})
     row = int(np.argmin(given["memory"].filled))
@@ -145,7 +145,7 @@ NOISE = rng.training(0, jnp.int32(4), ROWS)
 
 
 def total(network: Xlnet, params: Any, given: dict[str, Any]) -> jax.Array:
-    found = network.apply({"params": params}, **given, noise=NOISE)
+    found = network.apply({"params": params}, Rows(**given), NOISE)
     return jnp.sum(found.query**3) + jnp.sum(found.content**3)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from jaxenc import rng
+from jaxenc.objectives.plm import Plm
 from jaxenc.optim.config import OptimConfig
 from jaxenc.train.config import TrainConfig
 from jaxenc.train.state import State
@@ -35,9 +36,10 @@ def stepped(preset: str, devices: int, parts: int, steps: int = 1) -> tuple[Stat
 
 
 @functools.cache
-def ready(preset: str, devices: int, parts: int) -> tiny.Compiled:
+def ready(preset: str, devices: int, parts: int, kind: type[Plm] = Plm) -> tiny.Compiled:
     config = TrainConfig(batch=tiny.ROWS, microbatches=parts, precision="float32")
-    probe = tiny.Probe(streams.objective(), tiny.ROWS)
+    whole = streams.objective()
+    probe = tiny.Probe(kind(**{field.name: getattr(whole, field.name) for field in dataclasses.fields(Plm)}), tiny.ROWS)
     one = tiny.phase(length=streams.LENGTH)
     return tiny.compile_for(probe, OptimConfig(clip=0.0), config, one, tiny.mesh(preset, devices), preset)
 
@@ -52,6 +54,34 @@ def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int
     tiny.assert_close(tiny.gradient(state), tiny.gradient(one), 1e-5)
     np.testing.assert_allclose(state.carry["states"], one.carry["states"], atol=1e-5)
     assert (state.carry["filled"] == 16).all()
+
+
+class Unread(Plm):
+    """Chooses and permutes rows as its parent, and reads no network, which is what compiling takes its time for. Slot s remembers s + 1."""
+
+    def terms(self, params: Any, carry: Any, example: Any, keys: Any, train: bool) -> Any:
+        slots = keys.rows.astype(jnp.int32) + 1
+        loss = jnp.sum(params["lm"]["bias"]) * jnp.sum(example["masked"])
+        return {"plm": loss}, {}, {"states": carry["states"] + slots[:, None, None, None], "filled": carry["filled"] + slots}
+
+
+@functools.cache
+def unread(preset: str, devices: int, parts: int) -> tuple[dict, Any]:
+    """(the examples, what the slots remember) of the second step of 32 streams, in slot order."""
+    compiled = ready(preset, devices, parts, Unread)
+    state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), compiled.layout.shapes)
+    placed = jax.device_put(dataclasses.replace(state, step=np.int32(1)), compiled.layout.shardings)
+    after, report = compiled.run(tiny.reads(streams.batch_at(1), streams.objective()), placed)
+    return {name: total for name, (total, _) in report["metrics"].items()}, after.carry
+
+
+@pytest.mark.parametrize("layout", [("dp", 8, 1), ("dp", 8, 2), ("dp", 8, 4), ("fsdp", 8, 1), ("fsdp_tp", 8, 4)], ids=str)
+def test_permutations_are_those_of_one_device_and_one_part(layout: tuple[str, int, int]) -> None:
+    """Bitwise in every field and slot, and what a slot remembers stays with it."""
+    (seen, carry), (expected, remembered) = unread(*layout), unread("dp", 1, 1)
+    tiny.assert_bitwise(seen, expected)
+    tiny.assert_bitwise(carry, remembered)
+    assert carry["filled"].tolist() == list(range(1, 33)) and len(np.unique(seen["seen_rank"], axis=0)) == 32
 
 
 def recomputed(params: Any, before: Any, example: Any, slot: int, step: int) -> np.ndarray:

@@ -22,6 +22,7 @@ TEXTS = [
         "",
         "   ",
         "\x85\u2028\u200b\ufeff\ufffd",
+        "안녕하세요 세계 \u1112\u1161",
     ),
     *("🥱 📷🤏 🦾 👨‍👩‍👧 🇮🇸 👍🏽", "สวัสดีชาวโลก", "日本語。世界!", "é e\u0301 ﬁ İ", "x" * 10_000, "dog " * 2_000, "shoot\x97 TOO"),
     *("I go to {mask} today", "a{mask}b", "{mask}", "{mask}  {mask}", "{cls}x{sep} {pad} {unk} y"),
@@ -62,6 +63,7 @@ KINDS = {
     "wordpiece, japanese": japanese,
     "unigram": lambda: sentencepiece.train(TEXT, 120),
     "unigram, added": lambda: sentencepiece.train(TEXT, 120).extended(["newton", "京都町"]),
+    "unigram, korean": lambda: sentencepiece.train([*TEXT, "안녕하세요 세계"], 120),
     "unigram, accents kept": lambda: sentencepiece.train(TEXT, 120, lowercase=True, strip_accents=False),
 }
 

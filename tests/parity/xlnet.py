@@ -12,6 +12,7 @@ from jaxenc import tree
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import LmHead
 from jaxenc.models.xlnet import Memory, Query, Xlnet, XlnetConfig
+from jaxenc.models.xlnet import Rows as Read
 from jaxenc.tree import Tree
 from tests import tiny
 from tests.parity.cases import GOLDEN
@@ -134,28 +135,28 @@ def _ours(name: str) -> str:
     return f"{where}/{'up' if rest[0] == 'layer_1' else 'down'}/{'kernel' if rest[1] == 'weight' else 'bias'}"
 
 
-def ours(s: Setting, given: Rows) -> tuple:
-    """Arguments of `Xlnet` from tokens to query; a place sees itself in the content stream, as transformers adds it."""
+def ours(s: Setting, given: Rows) -> Read:
+    """What `Xlnet` reads; a place sees itself in the content stream, as transformers adds it."""
     before = np.ones((s.rows, s.length, s.memory), bool)
     sees = np.concatenate([before, ~given.hides & given.real[:, None]], axis=2)
     itself = np.eye(s.length, s.memory + s.length, s.memory, dtype=bool)
     memory = Memory(given.memory, np.full(s.rows, s.memory, np.int32)) if s.memory else None
     query = Query(given.at.astype(np.int32), np.take_along_axis(sees, given.at[:, :, None], axis=1)) if s.predictions else None
     direction = given.direction.astype(np.int32) if s.both else None
-    return given.tokens.astype(np.int32), given.types.astype(np.int32), direction, memory, sees | itself, query
+    return Read(given.tokens.astype(np.int32), given.types.astype(np.int32), sees | itself, direction, memory, query)
 
 
 def computed(s: Setting, params: Tree, given: Rows) -> tuple[dict[str, np.ndarray], Tree]:
     """As `peer_xlnet.theirs`, of our network."""
-    (*inputs, query) = ours(s, given)
+    rows = ours(s, given)
     network, head = Xlnet(config(s), tiny.execution()), LmHead(VOCAB, tiny.execution())
 
     def loss(params: Tree) -> tuple[jax.Array, dict[str, jax.Array]]:
-        found = network.apply({"params": params}, *inputs, query, None, all_layers=True)
+        found = network.apply({"params": params}, rows, None, all_layers=True)
         out = {"content": found.content, "loss": jnp.sum(found.content[-1] * given.weight)}
-        last = found.content if query is None else found.query
+        last = found.content if rows.query is None else found.query
         out["logits"] = head.apply({"params": params["lm"]}, last[-1], params["embeddings"]["token"]["table"])[..., :VOCAB]
-        if query is not None:
+        if rows.query is not None:
             chances = jax.nn.log_softmax(out["logits"])
             out |= {"query": found.query, "loss": out["loss"] - jnp.mean(jnp.take_along_axis(chances, given.labels[..., None], axis=-1))}
         memory = jnp.concatenate([given.memory, found.inputs[:, :, : s.length - 1]], axis=2)

@@ -17,6 +17,7 @@ from jaxenc.models.xlnet import XlnetConfig
 from jaxenc.objectives.plm import PlmConfig
 from jaxenc.pretrained import load
 from jaxenc.run import Run
+from jaxenc.train.phases import Phases
 from tests.train import test_loop
 from tests.train.conftest import make_data
 
@@ -30,28 +31,33 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def recipe(data: Path) -> Run:
-    """A nano XLNet on eight streams, float32 and dropout 0.1; a checkpoint every three of six steps, an evaluation at the end."""
+    """A nano XLNet on eight streams, float32 and dropout 0.1: two steps of 24 tokens and four of 32, each with a checkpoint; an evaluation
+    at the end."""
     run = test_loop.recipe(data, objective=OBJECTIVE, model=XlnetConfig(width=16, layers=1, heads=2, feed_forward=32))
     return dataclasses.replace(
         run,
         data=DataConfig(path=str(data), rows="streams", length=24, reuse=8),
-        train=dataclasses.replace(run.train, steps=6),
-        checkpoint=dataclasses.replace(run.checkpoint, every=3),
+        phases=Phases(steps=(2, 4), length=(24, 32)),
+        checkpoint=dataclasses.replace(run.checkpoint, every=1),
         eval=dataclasses.replace(run.eval, every=6),
     )
 
 
 @pytest.mark.slow
 def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Six steps, and three more from the checkpoint of step 3: parameters, moments, memory, numbers and rows bitwise. The memory of step 3
-    is in its checkpoint and is not empty; the model opens; another memory is refused by name, here and where another directory continues.
-    Held-out numbers do not depend on the batch: <= 1e-6, in groups of 2 slots, each with its own memory, against those of the run."""
+    """Six steps, and two more from the checkpoint of step 4, inside the second phase: parameters, moments, memory, numbers and rows are
+    bitwise. The memory of step 4 is in its checkpoint and is not empty. Behind the border it holds no more than the rows since then: those
+    of the first phase, which it still has room for, are hidden by `fresh`. The model opens; another memory is refused by name, here and
+    where another directory continues. Held-out numbers do not depend on the batch: <= 1e-6, in groups of 2 slots, each with its own
+    memory, against those of the run."""
     run, whole, half = recipe(data), tmp_path / "whole", tmp_path / "half"
     assert pretrain(run, whole).step == 6
     shutil.copytree(whole, half)
-    shutil.rmtree(half / "checkpoints" / "6")
-    kept = test_loop.saved(run, half, 3).carry
-    assert kept["states"].shape == (8, 1, 12, 16) and kept["filled"].tolist() == [12] * 8 and np.abs(kept["states"]).min(-1).max() > 0
+    for step in (5, 6):
+        shutil.rmtree(half / "checkpoints" / str(step))
+    ended, begun, kept = (test_loop.saved(run, half, step).carry for step in (2, 3, 4))
+    assert [carry["filled"].tolist() for carry in (ended, begun, kept)] == [[12] * 8, [8] * 8, [12] * 8]
+    assert kept["states"].shape == (8, 1, 12, 16) and np.abs(kept["states"]).max(-1).min() > 0
 
     other = dataclasses.replace(run, objective=dataclasses.replace(OBJECTIVE, memory=8))
     with pytest.raises(UserError, match="objective.memory"):

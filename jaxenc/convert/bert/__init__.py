@@ -11,6 +11,7 @@ from jaxenc import tree
 from jaxenc.convert.bert import config as configs
 from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
+from jaxenc.convert.config import labels_of
 from jaxenc.convert.family import Export, Family, Google, Import, check_layers, class_of
 from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
@@ -27,7 +28,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     if "tags" in heads and class_of(config).endswith("ForMultipleChoice"):
         raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
     labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = configs.labels_of(config, names.classes_of(tensors, labelled[0], layout), where) if labelled else ()
+    labels = labels_of(config, names.classes_of(tensors, labelled[0], layout), where) if labelled else ()
     run = configs.run_of(configs.model_of(config, column, where), heads, labels)
     configs.refuse(run, heads, column, where)
     return _import(run, heads, layout, tensors, where)
@@ -39,7 +40,7 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
     `hidden_act: gelu` is the tanh form here (modeling.py), and LayerNorm's epsilon 1e-12. Classes have no names: LABEL_0, LABEL_1 ...
     """
     heads = names.heads_of(tensors, GOOGLE, "")
-    labels = configs.labels_of({}, names.classes_of(tensors, "classifier", GOOGLE), where) if "classifier" in heads else ()
+    labels = labels_of({}, names.classes_of(tensors, "classifier", GOOGLE), where) if "classifier" in heads else ()
     run = configs.run_of(configs.model_of(config, "google", where), heads, labels)
     return _import(run, heads, GOOGLE, tensors, where)
 

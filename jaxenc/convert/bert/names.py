@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 from jaxenc.convert import leaves
 from jaxenc.convert.key_map import Entry
+from jaxenc.convert.leaves import NONE
 from jaxenc.convert.tensor import Tensor
 from jaxenc.layers.stack import layer_name
 from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.heads import NAMES
-
-NONE = "-"
 
 
 class Part(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc import tree
-from jaxenc.convert.bert.config import labels_of
+from jaxenc.convert.config import labels_of
 from jaxenc.convert.electra import config as configs
 from jaxenc.convert.electra import names, pair
 from jaxenc.convert.family import Export, Family, Google, Import, Several, check_layers, class_of

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxenc.convert import config as configs
 from jaxenc.convert.bert import config as berts
 from jaxenc.convert.tensor import Tensor
 from jaxenc.data.vocabulary import Vocabulary
@@ -35,10 +36,10 @@ DEFAULTS = {"width": 256, "heads": 4, "feed_forward": 1024, "embedding": 128}
 def model_of(data: Mapping[str, Any], where: Path) -> ElectraConfig:
     """The model of a config.json. Raises UserError, which begins with `where`, for what we do not compute."""
     berts.only_encoders(data, where)
-    values = DEFAULTS | berts.sizes(data, FIELDS, berts.ACTIVATIONS, where)
+    values = DEFAULTS | configs.sizes(data, FIELDS, configs.ACTIVATIONS, where)
     if "max_position_embeddings" in data:
         values["positions"] = data["max_position_embeddings"]
-    return alone(berts.built(ElectraConfig, values, where), "discriminator")
+    return alone(configs.built(ElectraConfig, values, where), "discriminator")
 
 
 def google_model(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig, tuple[str, ...]]:
@@ -62,7 +63,7 @@ def google_model(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraCon
     except ValueError:
         raise UserError(f"{where}: its tables or layers are no matrices: name a checkpoint of ELECTRA's pretraining") from None
     values["sharing"] = "none" if any(name.startswith("generator/embeddings/") for name in tensors) else "embeddings"
-    model = berts.built(ElectraConfig, values, where)
+    model = configs.built(ElectraConfig, values, where)
     return (model, NETWORKS) if both else (alone(model, "discriminator"), ("discriminator",))
 
 
@@ -101,11 +102,11 @@ def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None)
         "model_type": "electra",
         **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
         "type_vocab_size": max(model.types, 1),
-        "hidden_act": berts.HIDDEN_ACT[model.activation],
+        "hidden_act": configs.HIDDEN_ACT[model.activation],
         "max_position_embeddings": model.positions,
         "pad_token_id": vocabulary.pad if vocabulary else 0,
         "position_embedding_type": "absolute",
         "tie_word_embeddings": True,
     }
     labels = run.objective.labels if isinstance(run.objective, HeadsConfig) else ()
-    return {**data, **(berts.labels_json(labels) if labels else {})}, outputs
+    return {**data, **(configs.labels_json(labels) if labels else {})}, outputs

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from jaxenc.convert import leaves
-from jaxenc.convert.bert.names import NONE, TOKENS
 from jaxenc.convert.bert.names import PARTS as BERT_PARTS
+from jaxenc.convert.bert.names import TOKENS
 from jaxenc.convert.key_map import Entry
+from jaxenc.convert.leaves import NONE
 from jaxenc.convert.tensor import Tensor
 from jaxenc.layers.stack import layer_name
 from jaxenc.models.electra import ElectraConfig

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert.bert.config import labels_of
+from jaxenc.convert.config import labels_of
 from jaxenc.convert.family import Export, Family, Google, Import, check_layers
 from jaxenc.convert.tensor import Tensor
 from jaxenc.convert.xlnet import config as configs

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert.bert import config as berts
+from jaxenc.convert import config as configs
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary, published_xlnet
 from jaxenc.errors import UserError
@@ -55,13 +55,13 @@ def model_of(data: Mapping[str, Any], google: bool, where: Path) -> XlnetConfig:
         raise UserError(f"{where}: bi_data is set, which reads half of a batch backward: here a row says its direction, set it to false")
     # The name in zihangdai/xlnet, and in config.json before transformers 4.
     data = {"vocab_size": data["n_token"], **data} if "n_token" in data else data
-    activations = berts.GOOGLE_ACTIVATIONS if google else berts.ACTIVATIONS
-    values = DEFAULTS | berts.sizes(data, FIELDS, activations, where, "ff_activation")
+    activations = configs.GOOGLE_ACTIVATIONS if google else configs.ACTIVATIONS
+    values = DEFAULTS | configs.sizes(data, FIELDS, activations, where, "ff_activation")
     clamp = data.get("clamp_len", -1)
     if type(clamp) is not int:
         raise UserError(f"{where}: clamp_len is {clamp!r}: it takes a whole number, -1 for none")
     values |= {"clamp": max(clamp, 0)} | ({"attention_dropout": values["dropout"]} if "dropout" in values else {})
-    model = berts.built(XlnetConfig, values, where)
+    model = configs.built(XlnetConfig, values, where)
     if data.get("d_head") not in (None, model.width // model.heads):
         raise UserError(f"{where}: d_head is {data['d_head']!r}: only d_model / n_head, {model.width // model.heads}, can be converted")
     return model
@@ -114,7 +114,7 @@ def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None)
         "model_type": "xlnet",
         **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
         "d_head": model.width // model.heads,
-        "ff_activation": berts.HIDDEN_ACT[model.activation],
+        "ff_activation": configs.HIDDEN_ACT[model.activation],
         "attn_type": "bi",
         "bi_data": False,
         "clamp_len": model.clamp or -1,
@@ -127,4 +127,4 @@ def config_json(run: Run, heads: Collection[str], vocabulary: Vocabulary | None)
         "tie_word_embeddings": True,
     }
     labels = run.objective.labels if isinstance(run.objective, HeadsConfig) else ()
-    return {**data, **(berts.labels_json(labels) if labels else {})}, outputs
+    return {**data, **(configs.labels_json(labels) if labels else {})}, outputs

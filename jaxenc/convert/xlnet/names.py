@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxenc.convert import leaves
-from jaxenc.convert.bert.names import NONE
 from jaxenc.convert.key_map import TRANSPOSE, Entry, Transform
+from jaxenc.convert.leaves import NONE
 from jaxenc.convert.tensor import Tensor
 from jaxenc.layers.stack import layer_name
 from jaxenc.models.xlnet import XlnetConfig

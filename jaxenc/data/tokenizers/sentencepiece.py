@@ -4,9 +4,10 @@ Kudo, "Subword regularization" (2018); the vocabulary and its training are those
 read by the rules of transformers' XLNetTokenizer, that is of preprocess_text in prepro_utils.py: `` and '' become ", compatibility
 characters are taken apart and accents dropped (NFKD), the model's own table of characters (nmt_nfkc) is applied, and white space only
 separates words. Three things differ from the original, as they do in transformers: a comma behind a digit is not cut off when a piece
-holds both; what counts as an accent is a Unicode mark (Mn) and not a character with a combining class; and of two cuts that are equally
-probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of English, measured). A literal `<eop>` in a text is letters,
-like all specials.
+holds both; what counts as an accent is every Unicode mark (M), not a character with a combining class, so that the scripts of India lose
+vowels (keep their accents); and of two cuts that are equally probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of
+English, measured). One thing differs from transformers, whose XLNet knows no Korean: letters are put together again before the table,
+as the sentencepiece library does. A literal `<eop>` in a text is letters, like all specials.
 """
 
 import base64
@@ -22,7 +23,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data.files import read_json, user_errors
 from jaxenc.data.tokenizers import checks, spm_train
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.spiece import NAME, Facts, parsed, written
+from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
@@ -33,7 +34,7 @@ OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds com
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """What a family calls its specials, how it frames a text and a pair (`piece:type`), and the class of it in transformers."""
+    """What a family calls its specials, and how it frames a text and a pair (`piece:type`)."""
 
     name: str
     unk: str
@@ -51,8 +52,8 @@ class Layout:
 
 
 LAYOUTS = (
-    Layout("XLNetTokenizer", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
-    Layout("AlbertTokenizer", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
+    Layout("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
+    Layout("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
 )
 
 
@@ -88,7 +89,7 @@ def from_model(path: str | Path) -> Tokenizer:
     settings = path.with_name(SETTINGS)
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     layout = _layout(path, [piece for piece, _ in facts.pieces])
-    lowercase, keep_accents = config.get("do_lower_case", layout.name == "AlbertTokenizer"), config.get("keep_accents", False)
+    lowercase, keep_accents = config.get("do_lower_case", layout.name == "ALBERT"), config.get("keep_accents", False)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
         raise UserError(f"{settings}: do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}; write true or false")
     return _build(path, facts, Reading(lowercase, not keep_accents))
@@ -108,14 +109,16 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         rules.pop("Replace  {2,}", None)  # joins white space, which only separates words
         reading = Reading("Lowercase" in rules, "StripAccents" in rules)
         charsmap = base64.b64decode(rules.get("Precompiled", {}).get("precompiled_charsmap", ""))
-        if list(rules) != [_name(rule) for rule in json.loads(_rules(reading, charsmap).__getstate__())["normalizers"]]:
+        added = data.get("added_tokens") or []
+        facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
+        ours = [_name(rule) for rule in json.loads(_rules(reading, charsmap).__getstate__())["normalizers"]]
+        if list(rules) not in (list(dict.fromkeys(ours)), [name for name in ours if name != "NFC"]):
             raise Unsupported(f"{path}: reads texts by {', '.join(rules) or 'no rules'}; {OTHERS}")
         if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
             raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
-        added = data.get("added_tokens") or []
         if other := [entry["content"] for entry in added if not entry["special"] or entry["id"] >= len(pieces)]:
             raise Unsupported(f"{path}: {other[0]!r} was added behind the vocabulary; {OTHERS}")
-        return _build(path, Facts(pieces, frozenset(entry["content"] for entry in added), charsmap), reading)
+        return _build(path, facts, reading)
 
 
 def _name(rule: Mapping) -> str:
@@ -134,7 +137,9 @@ def _rules(reading: Reading, charsmap: bytes) -> normalizers.Normalizer:
     """How a text is written before it is cut into words."""
     accents = [normalizers.NFKD(), normalizers.StripAccents()] if reading.strip_accents else []
     letters = [normalizers.Lowercase()] if reading.lowercase else []
-    table = [normalizers.Precompiled(charsmap)] if charsmap else []
+    # `Precompiled` looks up a character at a time, or a cluster of less than six bytes, of which it keeps the first match; the
+    # sentencepiece library takes the longest match. So what can be one character is made one before, and again behind (half-wide kana).
+    table = [normalizers.NFC(), normalizers.Precompiled(charsmap), normalizers.NFC()] if charsmap else []
     return normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), *accents, *letters, *table])
 
 
@@ -177,15 +182,16 @@ def _library(facts: Facts, reading: Reading, pieces: Sequence[tuple[str, float]]
 
 
 def _config(facts: Facts, reading: Reading, layout: Layout) -> dict[str, object]:
-    """What transformers reads in tokenizer_config.json. Its class for XLNet always drops accents: where they stay it is not named. From
-    transformers 5 on it leaves out the types, without which CLS is of the first segment: they are asked for."""
+    """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
+    tokenizer.json: they are not named. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
+    asked for."""
     ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
     return {
-        "tokenizer_class": layout.name if reading.strip_accents else "PreTrainedTokenizerFast",
+        "tokenizer_class": "PreTrainedTokenizerFast",
         "do_lower_case": reading.lowercase,
         "keep_accents": not reading.strip_accents,
         "remove_space": True,
-        "padding_side": "left" if layout.name == "XLNetTokenizer" else "right",
+        "padding_side": "left" if layout.name == "XLNet" else "right",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "additional_special_tokens": ends,
         "clean_up_tokenization_spaces": False,
@@ -205,6 +211,8 @@ def _extended(facts: Facts, reading: Reading, more: Sequence[str]) -> Tokenizer:
     for piece in more:
         if piece in facts.hidden:
             raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
+        if len(_spelled(piece)) > LONGEST:
+            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters: a piece has {LONGEST - 1} at most")
         words = [word for word, _ in _splitter().pre_tokenize_str(_rules(reading, facts.charsmap).normalize_str(piece))]
         if words != [_spelled(piece)]:
             held = " ".join(words).replace(MARK, "")

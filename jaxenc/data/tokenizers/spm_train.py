@@ -15,6 +15,7 @@ CONTROLS = ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>")  # ids 3 to 7, behind 
 SYMBOLS = ("<eop>", ".", "(", ")", '"', "-", "–", "£", "€")  # ids 8 to 16; but for <eop> they are text, and always pieces of their own
 SENTENCES = 10_000_000  # trained on, drawn from all when there are more
 LONGEST = 4096  # characters trained on in one piece
+RESERVED = "▅"  # what the library writes for an unknown character: it leaves out a text that holds one
 THREADS = 16  # the sums of a training are cut in so many: another number gives other last digits, the machine's cores do not
 
 
@@ -22,7 +23,8 @@ def trained(texts: Iterable[str], vocab_size: int) -> bytes:
     """The model file of a vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids.
 
     texts: read once; the library keeps them, up to SENTENCES, in memory. One longer than LONGEST characters is cut before a blank, or
-    inside a word that is longer. A character that makes up less than a 20,000th of the text together with rarer ones is <unk>.
+    inside a word that is longer. A character that makes up less than a 20,000th of the text together with rarer ones is <unk>, and so is
+    RESERVED, where words are cut.
     Raises UserError when no text holds a visible character, and for a vocab_size that is too small or too large; what `texts` raises
     comes through as it is.
     """
@@ -32,7 +34,7 @@ def trained(texts: Iterable[str], vocab_size: int) -> bytes:
     def sentences() -> Iterator[str]:
         try:
             for text in texts:
-                yield from cut(text, LONGEST)
+                yield from cut(text.replace(RESERVED, " "), LONGEST)
             print("tokenizer: all is read; the pieces are chosen now", file=sys.stderr)
         except BaseException as error:  # the library would make a RuntimeError of it
             failed.append(error)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.convert.bert import config, names
+from jaxenc.convert.config import labels_of
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.models.bert import BertConfig
@@ -25,7 +26,7 @@ def test_a_config_becomes_a_model_and_comes_back() -> None:
         assert (model.dropout, model.attention_dropout, model.activation) == (0.1, 0.2, "gelu_erf")
         assert (model.positions, model.first_position, model.types) == ((14, 2, 1) if column == "roberta" else (16, 0, 2))
         heads = names.heads_of(held, names.layout_of(column, held), architecture)
-        labels = config.labels_of(data, 3, WHERE) if {"classifier", "tags"} & set(heads) else ()
+        labels = labels_of(data, 3, WHERE) if {"classifier", "tags"} & set(heads) else ()
         run = config.run_of(model, heads, labels)
         assert run.data.length == model.positions
         back, _ = config.config_json(run, heads, None)
@@ -85,14 +86,14 @@ def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str
     data = folders.config("RobertaModel") | changed
     with pytest.raises(UserError) as error:
         config.model_of(data, config.column_of(data, WHERE), WHERE)
-        config.labels_of(data, 3, WHERE)
+        labels_of(data, 3, WHERE)
     assert str(error.value).startswith("config.json: ") and words in str(error.value) and "\n" not in str(error.value)
 
 
 def test_labels_without_names_are_numbered() -> None:
-    assert config.labels_of({}, 2, WHERE) == ("LABEL_0", "LABEL_1")
-    assert config.labels_of({"num_labels": 3}, 2, WHERE) == ("LABEL_0", "LABEL_1", "LABEL_2")
-    assert config.labels_of({"id2label": {"1": "b", "0": "a"}}, 3, WHERE) == ("a", "b")
+    assert labels_of({}, 2, WHERE) == ("LABEL_0", "LABEL_1")
+    assert labels_of({"num_labels": 3}, 2, WHERE) == ("LABEL_0", "LABEL_1", "LABEL_2")
+    assert labels_of({"id2label": {"1": "b", "0": "a"}}, 3, WHERE) == ("a", "b")
 
 
 @pytest.mark.parametrize(
