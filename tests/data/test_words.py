@@ -52,7 +52,7 @@ def test_a_folder_opens_as_what_was_saved(tmp_path, lowercase, pretokenized):
     made.save(tmp_path, longest=20)
     opened = load(tmp_path)
     assert opened.vocabulary == made.vocabulary and opened.encode(TEXT) == made.encode(TEXT)
-    assert opened.sentences("A. B.") == made.sentences("A. B.") and np.array_equal(opened.characters(), made.characters())
+    assert opened.sentences("One. Two.") == made.sentences("One. Two.") and np.array_equal(opened.characters(), made.characters())
     marks = {words.train(TEXT, size, *flags).vocabulary.fingerprint for size in (6, 7) for flags in ((0, 0), (0, 1), (1, 0))}
     assert len(marks) == 6, "the number of predicted words and the reading count"
 
@@ -71,7 +71,7 @@ def test_vocab_txt_of_bilm_tf(tmp_path):
     (tmp_path / "vocab.txt").write_text("<S>\n</S>\n<UNK>\nthe\n , \r\ncaf\u00e9\n")
     tool = load(tmp_path)
     assert (tool.vocabulary.size, tool.vocabulary.words) == (6, 6)
-    assert tool.encode(["the , café thé"]) == [[3, 4, 5, 2]] and tool.sentences("A. B.") == ["A. B."]
+    assert tool.encode(["the , café thé"]) == [[3, 4, 5, 2]] and tool.sentences("One. Two.") == ["One. Two."]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_vocab_txt_that_is_not_sound_is_one_line(tmp_path, content, said):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("size", [None, 2, 99, "6", True])
+@pytest.mark.parametrize("size", [None, 2, 99, "6"])
 def test_a_number_of_predicted_words_that_cannot_be(tmp_path, size):
     words.train(TEXT, 6).save(tmp_path)
     settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
