@@ -38,6 +38,8 @@ SITES = {
     "copy": 43,
     "lm": 44,
     "summary": 45,
+    "forward": 64,
+    "backward": 65,
 }
 
 
