@@ -45,3 +45,9 @@ def published_xlnet(size: int) -> Vocabulary:
     """The layout of XLNet's vocabulary at `size` ids: <unk> 0, <s> 1, </s> 2, <cls> 3, <sep> 4, <pad> 5, <mask> 6, <eod> 7, <eop> 8, then
     text (data_utils.py of zihangdai/xlnet)."""
     return Vocabulary(size, pad=5, unk=0, cls=3, sep=4, mask=6, reserved=tuple(range(min(9, size))), fingerprint="", eod=7)
+
+
+def published_elmo(size: int) -> Vocabulary:
+    """The layout of ELMo's vocabulary at `size` ids: <S> 0, </S> 1, <UNK> 2, then words by falling frequency (bilm/data.py of
+    allenai/bilm-tf). It has no padding and no mask: `pad` is <S>, and segments say what is real."""
+    return Vocabulary(size, pad=0, unk=2, cls=0, sep=1, mask=-1, reserved=tuple(range(min(3, size))), fingerprint="")
