@@ -155,7 +155,7 @@ def test_an_id_that_is_the_target_takes_no_part() -> None:
     held = np.isin(np.asarray(targets), np.asarray(ids))
     assert 5 < held.sum() < 30
     weights = jnp.ones(30)
-    logits = np.float64(hidden) @ np.float64(table).T + bias - np.log(-np.expm1(chosen.tries * np.log1p(-law(SIZE))))
+    logits = np.float64(hidden) @ np.float64(table).T + np.float64(bias) - np.log(-np.expm1(chosen.tries * np.log1p(-law(SIZE))))
     wanted = 0.0
     for row, target in zip(logits, np.asarray(targets), strict=True):
         rivals = row[np.array([i for i in ids.tolist() if i != target])]
