@@ -1,4 +1,4 @@
-"""ELMo (Peters et al. 2018): LSTMs of 4,096 cells projected to 512, two highways; 93,600,848 parameters without the softmax, 500.7 M with it.
+"""ELMo (Peters et al. 2018): LSTMs of 4,096 cells projected to 512, two highways; 93,600,848 parameters, the softmax not counted.
 
     jaxenc pretrain --config elmo/original --config.data.path=DATA --workdir RUN
 

@@ -2,8 +2,8 @@
 
     jaxenc pretrain --config elmo/original_5_5b --config.data.path=DATA --workdir RUN
 
-How long and with which words to predict it was trained is not published: ten epochs, and the numbers of the original, stand here. Not yet run
-here to the end.
+How long it was trained and which words it predicts is not published: here are ten epochs and the numbers of the original. Not yet run here
+to the end.
 """
 
 from jaxenc.configs import recipe
