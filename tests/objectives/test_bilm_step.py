@@ -35,13 +35,14 @@ def stepped(preset: str, devices: int, parts: int) -> tuple[State, dict[str, Any
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [("dp", 1, 4), ("dp", 8, 1), ("fsdp_tp", 8, 2)], ids=str)
 def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int]) -> None:
-    """Losses with the negatives of the step, gradients and both directions' states <= 1e-6, float32."""
+    """Losses with the negatives of the step, gradients and both directions' states <= 1e-6 in four parts, and 1e-5 on eight devices."""
+    bound = 1e-6 if layout[1] == 1 else 1e-5
     (state, report), (one, want) = stepped(*layout), stepped("dp", 1, 1)
-    assert report["bad"] == 0 and abs(report["loss"] - want["loss"]) <= 1e-6 * want["loss"]
+    assert report["bad"] == 0 and abs(report["loss"] - want["loss"]) <= bound * want["loss"]
     for name, (total, weight) in want["metrics"].items():
-        assert report["metrics"][name][1] == weight and abs(report["metrics"][name][0] - total) <= 1e-6 * total, name
-    tiny.assert_close(state.moments[0].mu, one.moments[0].mu, 1e-6)
-    tiny.assert_close(state.carry, one.carry, 1e-6)
+        assert report["metrics"][name][1] == weight and abs(report["metrics"][name][0] - total) <= bound * total, name
+    tiny.assert_close(state.moments[0].mu, one.moments[0].mu, bound)
+    tiny.assert_close(state.carry, one.carry, bound)
     assert all(np.abs(leaf).max() > 0.01 for leaf in jax.tree.leaves(one.carry))
 
 
