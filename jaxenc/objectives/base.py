@@ -82,7 +82,8 @@ class Objective(abc.ABC):
         `hidden` [layers + 1, batch, length, width]: the embedding output, then every layer. And what the heads there are give: `pooled`
         [batch, width], `mlm` and `lm` [batch, length, vocab_size] (no padding rows), `next_sentence` [batch, 2], `classifier`
         [batch, labels], `tags` [batch, length, labels], `spans` [batch, length, 2] (start, end), `rtd` [batch, length] (above 0:
-        replaced), `replaced_mlm` [batch, length, vocab_size], `copy` [batch, length] (above 0: the original is likelier the token itself).
+        replaced), `replaced_mlm` [batch, length, vocab_size], `copy` [batch, length] (above 0: the original is likelier the token itself),
+        `forward`, `backward` [batch, length, vocab_size] (of the token behind each, and of the one before it).
         """
 
     @abc.abstractmethod
@@ -96,7 +97,7 @@ class Objective(abc.ABC):
 
 class ObjectiveConfig(abc.ABC, Generic[M]):
     """A frozen dataclass: what a recipe chooses of an objective for models of M. kind: its name in a recipe; carried: those of its fields
-    that decide how large the objective's carry is, which has none where all of them are 0."""
+    that decide how large the objective's carry is, which has none where there are such and all of them are 0."""
 
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()

@@ -1,0 +1,145 @@
+"""The steps of LSTMs that run side by side, with a backward pass of their own.
+
+What JAX derives keeps every gate of every step in float32 and adds to each weight's gradient at every step. Here the backward pass keeps
+what goes into the gates, in the compute dtype, computes the gates again, and multiplies out the weights' gradients once, over all steps.
+The barriers are for that: without them the compiler sees through the rounding, and keeps the float32 of the forward pass after all.
+"""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc.tree import Tree
+
+# Steps that are compiled as one straight line: the segment of ELMo's training. A loop of single steps is 1.5 times slower on a GPU.
+UNROLL = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class LstmSpec:
+    """The numbers of a layer. cells: of the memory; width: of what it gives, the projection of its cells. cell_clip, projection_clip: the
+    largest magnitude of a cell and of an output, 0 for none. forget_bias: added to the forget gate's at run time, never stored."""
+
+    cells: int
+    width: int
+    cell_clip: float
+    projection_clip: float
+    forget_bias: float
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class LstmState:
+    """What flows from step to step, in the compute dtype: `cell` [batch, cells], clipped, and `hidden` [batch, width], the last output.
+    Axes may stand before or, as a stack of layers, behind the batch's."""
+
+    cell: Array
+    hidden: Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class LstmWeights:
+    """input [in, 4 cells], recurrent [width, 4 cells] and projection [cells, width] in the compute dtype, bias [4 cells] in float32; the
+    four gates stand side by side: input, candidate (j), forget, output. Several LSTMs side by side have an axis before these."""
+
+    input: Array
+    recurrent: Array
+    bias: Array
+    projection: Array
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def side_by_side(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
+    """Several LSTMs of one spec, each on its own rows: [lstms, batch, length, in] to [lstms, batch, length, width], and the last state.
+
+    x and what comes back are in the compute dtype; gates are float32. real: bool [lstms, batch, length]; a step that is not real gives
+    zeros and keeps the state; None for all real. Everything has the axis of LSTMs first: their products are batched products, which fill
+    a GPU that one direction alone leaves idle.
+    """
+    return _forward(spec, weights, x, real, state)[0]
+
+
+def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[tuple[Array, LstmState], tuple]:
+    from_input = jnp.einsum("dri,dig->drg", _rows(x), weights.input).reshape(*x.shape[:3], -1)
+
+    def step(before: LstmState, given: tuple[Array, Array | None]) -> tuple[LstmState, tuple]:
+        at, here = given
+        now = jax.lax.dynamic_index_in_dim(from_input, at, axis=2, keepdims=False).astype(jnp.float32)
+        now += jnp.einsum("dbw,dwg->dbg", before.hidden, weights.recurrent)
+        gates = jnp.split(now + weights.bias[:, None], 4, axis=-1)
+        old = before.cell.astype(jnp.float32)
+        cell, inner = _cell(spec, *gates, old)
+        gates, cell, inner = _written(x.dtype, gates, _seen(here, cell, old), inner)
+        y = jnp.einsum("dbc,dcw->dbw", inner, weights.projection)
+        y = jnp.clip(y, -spec.projection_clip, spec.projection_clip) if spec.projection_clip else y
+        return LstmState(cell, _seen(here, y, before.hidden)), (_seen(here, y, 0), gates, before)
+
+    given = (jnp.arange(x.shape[2]), _steps(real))
+    last, (y, gates, before) = jax.lax.scan(step, state, given, unroll=min(UNROLL, x.shape[2]))
+    return (jnp.moveaxis(y, 0, 2), last), (weights, x, real, gates, before, y)
+
+
+def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> tuple:
+    weights, x, real, gates, before, y = kept
+
+    def step(later: LstmState, given: tuple) -> tuple[LstmState, tuple]:
+        gates, before, y, of_y, here = given
+        out = later.hidden + of_y
+        out = jnp.where(jnp.abs(y) < spec.projection_clip, out, 0) if spec.projection_clip else out
+        out = _seen(here, out, 0)
+        of_inner = jnp.einsum("dbw,dcw->dbc", out, weights.projection)
+        read, slope = jax.tree.map(lambda array: array.astype(jnp.float32), ((*gates, before.cell), (later.cell, of_inner)))
+        (_, inner), pull = jax.vjp(functools.partial(_cell, spec), *read)
+        *of_gates, of_cell = pull(slope)
+        of_gates, of_cell = [_seen(here, gate, 0) for gate in of_gates], _seen(here, of_cell, slope[0])
+        of_gates, of_cell, inner = _written(x.dtype, of_gates, of_cell, inner)
+        of_gates = jnp.concatenate(of_gates, axis=-1)
+        of_hidden = jnp.einsum("dbg,dwg->dbw", of_gates, weights.recurrent)
+        return LstmState(of_cell, _seen(here, of_hidden, later.hidden)), (of_gates, inner, out)
+
+    given = (gates, before, y, _steps(slopes[0]), _steps(real))
+    first, of_steps = jax.lax.scan(step, slopes[1], given, reverse=True, unroll=min(UNROLL, len(y)))
+    of_gates, inner, out, hidden = (_rows(jnp.moveaxis(steps, 0, 2)) for steps in (*of_steps, before.hidden))
+    of_weights = LstmWeights(
+        input=jnp.einsum("dri,drg->dig", _rows(x), of_gates),
+        recurrent=jnp.einsum("drw,drg->dwg", hidden, of_gates),
+        bias=jnp.sum(of_gates, axis=1, dtype=jnp.float32),
+        projection=jnp.einsum("drc,drw->dcw", inner, out),
+    )
+    return of_weights, jnp.einsum("drg,dig->dri", of_gates, weights.input).reshape(x.shape), None, first
+
+
+side_by_side.defvjp(_forward, _backward)
+
+
+def _cell(spec: LstmSpec, i: Array, j: Array, f: Array, o: Array, before: Array) -> tuple[Array, Array]:
+    """(cell, what is projected) from what goes into the gates and the cell before, all of one shape."""
+    cell = jax.nn.sigmoid(f + spec.forget_bias) * before + jax.nn.sigmoid(i) * jnp.tanh(j)
+    cell = jnp.clip(cell, -spec.cell_clip, spec.cell_clip) if spec.cell_clip else cell
+    return cell, jax.nn.sigmoid(o) * jnp.tanh(cell)
+
+
+def _seen(here: Array | None, new: Array, old: Array | float) -> Array:
+    """`new` where a step is real, else `old`."""
+    return new if here is None else jnp.where(here, new, old)
+
+
+def _written(dtype: jnp.dtype, *arrays: Tree) -> Tree:
+    """The arrays as they lie in memory between two products."""
+    return jax.lax.optimization_barrier(jax.tree.map(lambda array: array.astype(dtype), arrays))
+
+
+def _steps(array: Array | None) -> Array | None:
+    """[lstms, batch, length, ...] by steps, [length, lstms, batch, ...]; of `real` each step is as wide as one number."""
+    if array is None:
+        return None
+    return jnp.moveaxis(array if array.ndim > 3 else array[..., None], 2, 0)
+
+
+def _rows(array: Array) -> Array:
+    """[lstms, batch · length, ...], for one product over all steps; the batch is the outer axis, so that its shards stay where they are."""
+    return array.reshape(len(array), -1, array.shape[-1])
