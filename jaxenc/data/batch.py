@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from jaxenc.data.characters import WIDTH
 from jaxenc.errors import UserError
 
 Batch = dict[str, np.ndarray]
@@ -25,6 +26,11 @@ FIELDS = {
     "segments": Field(("length",), "int32"),  # 0 = padding, k = k-th packed text
     "positions": Field(("length",), "int32"),  # 0-based within its text
     "word_starts": Field(("length",), "int32"),  # 1 = first piece of its word, or a special; 0 = a later piece, or padding
+    "targets": Field(("length",), "int32"),  # id to predict at each place, below the vocabulary's size; 0 on padding
+    "characters": Field(("length", WIDTH), "uint16"),  # the word at each place as data/characters.py frames it; 0 on padding
+    "reverse_tokens": Field(("length",), "int32"),  # these three: of the same text, read from its end to its start
+    "reverse_targets": Field(("length",), "int32"),
+    "reverse_characters": Field(("length", WIDTH), "uint16"),
     "index": Field((), "uint32"),  # number of the row within its epoch
     "epoch": Field((), "uint32"),
     "direction": Field((), "int32", least=-1),  # 1 = the row is text as it is written, -1 = text from its end to its start
