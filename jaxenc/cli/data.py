@@ -9,7 +9,7 @@ from jaxenc.errors import UserError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the flags of the command."""
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
-    parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder made by `jaxenc tokenizer`, or one with a BERT vocab.txt")
+    parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a vocab.txt (BERT, ELMo)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--held-out", type=float, default=0.01, metavar="SHARE", help="share of documents kept apart (default: 0.01)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
@@ -21,10 +21,11 @@ def run(args: argparse.Namespace) -> int:
     if args.runner != "local":
         raise UserError(f"--runner {args.runner}: comes later; use --runner local with --workers")
     result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers)
+    unknown = "predicted as unknown" if result.tokenizer.words else "unknown"
     for name, split in result.splits.items():
         print(
             f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
-            f"{split.unknown / max(split.tokens, 1):.2%} unknown, {split.empty_sentences + split.empty_documents:,} dropped as empty"
+            f"{split.unknown / max(split.tokens, 1):.2%} {unknown}, {split.empty_sentences + split.empty_documents:,} dropped as empty"
         )
     changed = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.reader.items() if count)
     if changed:

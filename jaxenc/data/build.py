@@ -14,7 +14,7 @@ from typing import IO
 
 import numpy as np
 
-from jaxenc.data import docstrings, manifest, readers, sentences, tokenizers
+from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
 from jaxenc.data.files import made, sha256, user_errors
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
@@ -65,7 +65,7 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         held_out,
         tool.vocabulary,
         {},
-        "uint16" if tool.vocabulary.size <= 1 << 16 else "uint32",
+        "uint16" if tool.vocabulary.ids <= 1 << 16 else "uint32",
         {},
         {},
     )
@@ -73,6 +73,8 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         return _kept(out, request)
     with made(out) as folder:
         tool.save(folder / "tokenizer")
+        if (table := tool.characters()) is not None:
+            np.save(folder / characters.NAME, table)
         result = _fill(folder, request, readers.Counts(), str(folder / "tokenizer"), workers, inputs)
         manifest.write(result, folder)
     return result
@@ -116,11 +118,9 @@ def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: st
             "check the text and the tokenizer"
         )
     if unknown > UNKNOWN_LIMIT * total:
-        print(
-            f"data: warning: {unknown / total:.1%} of the tokens are [UNK]; check that the tokenizer fits the text "
-            "(lower case, accents, script)",
-            file=sys.stderr,
-        )
+        mend = "check that the tokenizer fits the text (lower case, accents, script)"
+        what = f"predicted as unknown; {mend} and has words enough" if request.tokenizer.words else f"[UNK]; {mend}"
+        print(f"data: warning: {unknown / total:.1%} of the tokens are {what}", file=sys.stderr)
     files = {
         path.relative_to(folder).as_posix(): File(path.stat().st_size, sha256(path)) for path in sorted(folder.rglob("*")) if path.is_file()
     }
@@ -163,7 +163,7 @@ def _tokenise(group: Sequence[tuple[str, ...]], tokenizer: str, held_out: float,
     tool = _opened(tokenizer)
     parts: tuple[list, list] = ([], [])
     for lines in group:
-        parts[_is_held_out(lines, held_out)].append([s for line in lines for s in sentences.split(line)])
+        parts[_is_held_out(lines, held_out)].append([s for line in lines for s in tool.sentences(line)])
     return _piece(tool, parts[0], dtype), _piece(tool, parts[1], dtype)
 
 
@@ -191,7 +191,7 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
         words,
         lengths[lengths > 0],
         counts[counts > 0],
-        int((tokens == tool.vocabulary.unk).sum()),
+        int(((tokens == tool.vocabulary.unk) | (tokens >= tool.vocabulary.size)).sum()),
         int((lengths == 0).sum()),
         int((counts == 0).sum()),
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+NAME = "characters.npy"  # of a data folder: the table of its words, uint16 [words, WIDTH]
 WIDTH = 50  # ids of a word
 BOS, EOS, BOW, EOW, PAD = 256, 257, 258, 259, 260  # behind the 256 bytes
 SIZE = 261  # ids there are

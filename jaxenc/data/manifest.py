@@ -38,7 +38,7 @@ class Shard:
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """Totals of one split. unknown: tokens that are [UNK]; the others: what had no token at all and was dropped."""
+    """Totals of one split. unknown: tokens that are predicted as the unknown one; the others: what had no token at all and was dropped."""
 
     documents: int = 0
     sentences: int = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxenc.data import manifest, tokenizers
+from jaxenc.data import characters, manifest, tokenizers
 from jaxenc.data.files import sha256
 from jaxenc.data.manifest import Manifest
 from jaxenc.errors import UserError
@@ -85,6 +85,7 @@ class Shards:
     tokens: ids of all documents, one after another. words: 1 where a token is the first piece of its word, always so for the first of a
     sentence; of no part where the manifest has no words. sentences: offset in `tokens` where each sentence starts, and the end.
     documents: number of the sentence where each document starts, and the end. Both tables are thus one longer than their count.
+    characters: of each id its word's, uint16 [ids, 50], see data/characters.py; None where the tokenizer has none.
     """
 
     path: Path
@@ -94,6 +95,7 @@ class Shards:
     words: Bits
     sentences: Concatenation
     documents: Concatenation
+    characters: np.ndarray | None = None
 
     def window(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Tokens [n, length] int32 of the runs that begin at `starts` (int64 [n]); beyond the end the last token is repeated."""
@@ -111,7 +113,8 @@ class Shards:
 
 
 def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
-    """Opens `split` (train, held_out) of a data folder. Reads no tokens: sizes and the tokenizer are checked against the manifest.
+    """Opens `split` (train, held_out) of a data folder. Reads no tokens: sizes and the tokenizer are checked against the manifest; one
+    that is a list of words, which may be long, by its checksums.
 
     verify: also compares every file's sha256. Raises UserError naming the file that is missing, truncated or changed, a tokenizer/
     folder that is not the one of the manifest, and ids outside the vocabulary.
@@ -121,14 +124,13 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     if split not in facts.splits:
         raise ValueError(f"split {split!r}: there are {', '.join(facts.splits)}")
     _check_files(folder, facts, verify)
-    beside = tokenizers.load(folder / "tokenizer").vocabulary
-    if beside != facts.tokenizer:
+    if not facts.tokenizer.words and tokenizers.load(folder / "tokenizer").vocabulary != facts.tokenizer:
         raise UserError(f"{folder / manifest.NAME}: names another tokenizer than the one in {folder / 'tokenizer'}; build the data again")
     shards = facts.splits[split].shards
     for shard in shards:
-        if shard.highest >= facts.tokenizer.size:
+        if shard.highest >= facts.tokenizer.ids:
             raise UserError(
-                f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.size}; "
+                f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.ids}; "
                 "build the data again"
             )
     tokens = _mapped(folder, [s.name for s in shards], "tokens", [s.tokens for s in shards], facts.dtype)
@@ -139,7 +141,8 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     sentences = Concatenation([*firsts, zero], flat.starts)
     packed = _mapped(folder, [s.name for s in shards], "words", [-(-s.tokens // 8) for s in shards], "uint8") if facts.has_words else []
     words = Bits(Concatenation(packed, [0] * len(packed)), flat.starts)
-    return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]))
+    table = _table(folder / characters.NAME, facts.tokenizer.words) if facts.tokenizer.words else None
+    return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]), table)
 
 
 def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
@@ -150,10 +153,20 @@ def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
         size = path.stat().st_size
         if size != file.size:
             raise UserError(f"{path}: has {size} bytes, not the {file.size} of the manifest; copy it or build the data again")
-        if verify and sha256(path) != file.sha256:
+        if (verify or (facts.tokenizer.words and name.startswith("tokenizer/"))) and sha256(path) != file.sha256:
             raise UserError(f"{path}: its content changed since the manifest was written; copy it or build the data again")
 
 
 def _mapped(folder: Path, names: Sequence[str], suffix: str, counts: Sequence[int], dtype: str) -> list[np.ndarray]:
     kind = np.dtype(dtype).newbyteorder("<")
     return [np.memmap(folder / f"{name}.{suffix}", kind, "r", shape=(count,)) for name, count in zip(names, counts, strict=True)]
+
+
+def _table(path: Path, words: int) -> np.ndarray:
+    try:
+        table = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: damaged or missing ({error}); build the data again") from error
+    if table.dtype != np.uint16 or table.shape != (words, characters.WIDTH):
+        raise UserError(f"{path}: holds {table.dtype} {list(table.shape)}, not uint16 [{words}, {characters.WIDTH}]; build the data again")
+    return table

@@ -7,9 +7,11 @@ import dataclasses
 class Vocabulary:
     """Facts of a tokenizer, as a data manifest and a checkpoint store them.
 
-    size: the number of ids, before any padding of the table. pad, unk, cls, sep, mask: their ids. reserved: ids that are no text,
-    sorted: the specials and unused slots, which a clean random replacement never draws. fingerprint: the tokenizer's, '' when no
-    tokenizer is named. eod: the id that ends a document, -1 where the vocabulary has none.
+    size: the number of ids a model predicts, before any padding of the table. pad, unk, cls, sep, mask: their ids; mask is -1 where the
+    vocabulary has none. reserved: ids that are no text, sorted: the specials and unused slots, which a clean random replacement never
+    draws. fingerprint: the tokenizer's, '' when no tokenizer is named. eod: the id that ends a document, -1 where the vocabulary has
+    none. words: of a vocabulary of words, how many ids a text may hold: those from `size` on are read and predicted as `unk`; 0
+    where these are the same `size` ids.
     """
 
     size: int
@@ -21,6 +23,12 @@ class Vocabulary:
     reserved: tuple[int, ...]
     fingerprint: str
     eod: int = -1
+    words: int = 0
+
+    @property
+    def ids(self) -> int:
+        """How many ids a text may hold."""
+        return self.words or self.size
 
 
 def unnamed(size: int) -> Vocabulary:
@@ -45,3 +53,9 @@ def published_xlnet(size: int) -> Vocabulary:
     """The layout of XLNet's vocabulary at `size` ids: <unk> 0, <s> 1, </s> 2, <cls> 3, <sep> 4, <pad> 5, <mask> 6, <eod> 7, <eop> 8, then
     text (data_utils.py of zihangdai/xlnet)."""
     return Vocabulary(size, pad=5, unk=0, cls=3, sep=4, mask=6, reserved=tuple(range(min(9, size))), fingerprint="", eod=7)
+
+
+def published_elmo(size: int) -> Vocabulary:
+    """The layout of ELMo's vocabulary at `size` words: <S> 0, </S> 1, <UNK> 2, then words by falling frequency (README.md of
+    allenai/bilm-tf). It has no mask and no id for padding, which is told by `segments` alone: a place of padding holds 0."""
+    return Vocabulary(size, pad=0, unk=2, cls=0, sep=1, mask=-1, reserved=tuple(range(min(3, size))), fingerprint="")

@@ -14,7 +14,8 @@ from jaxenc.data.build import build
 from jaxenc.data.pipeline import open_batches
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.sources.line import Line, Reversed
-from jaxenc.data.sources.streams import HELD_OUT, open_segments
+from jaxenc.data.sources.segments import open_segments
+from jaxenc.data.sources.streams import HELD_OUT
 from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 

@@ -2,8 +2,10 @@
 
 from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs
+from jaxenc.data.sources.segments import check_segments, open_segments
+from jaxenc.data.sources.sentences import check_sentences, open_sentences
 from jaxenc.data.sources.source import DataConfig, Source
-from jaxenc.data.sources.streams import Streams, StreamsPass, check_segments, open_segments
+from jaxenc.data.sources.streams import Streams, StreamsPass
 from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
@@ -20,7 +22,7 @@ KINDS = {
 
 # data.rows -> (the check of (config, batch), the streams of (shards, config, batch, seed, evaluation, limit)): rows that follow each other,
 # slot by slot
-STREAMS = {"streams": (check_segments, open_segments)}
+STREAMS = {"streams": (check_segments, open_segments), "sentences": (check_sentences, open_sentences)}
 
 
 def check(config: DataConfig, batch: int) -> None:

@@ -7,8 +7,13 @@ import numpy as np
 from jaxenc.data import random
 from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources.line import Line, Reversed
-from jaxenc.data.sources.source import fields
+from jaxenc.data.sources.source import DataConfig, fields
+from jaxenc.data.sources.streams import HELD_OUT, Streams, StreamsPass, opened
 from jaxenc.data.sources.walk import Walk
+from jaxenc.data.store import Shards
+from jaxenc.errors import UserError
+
+SPECIALS = 3  # SEP, SEP, CLS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Segments:
         return fields(self.line.shards, "direction", "fresh", "is_random")
 
     def rows(self, walk: Walk, step: int, streams: np.ndarray, indices: np.ndarray) -> Batch:
-        """The rows of `streams` at a step of the run; see Batches. indices: their numbers within the epoch, both int64 [n]. Pure."""
+        """The rows of `streams` at a step of the run; see Layout."""
         epoch, step = walk.at(step)
         out = empty(self.fields, len(streams), self.length)
         out["epoch"][:], out["index"][:], out["fresh"][:] = epoch, indices, step == 0
@@ -93,3 +98,31 @@ class Segments:
             first = (places == self.reuse - 1) | (places == middle - 1) | (places == end - 1)
         types = (places > middle).astype(np.int32) + (places > end)
         return {"tokens": tokens, "types": types, "word_starts": words | special | first, "is_random": spans.is_random}
+
+
+def check_segments(config: DataConfig, batch: int) -> None:
+    """Raises UserError for lengths that leave no room and for a batch that is odd, both whatever the text."""
+    length, reuse = config.length, config.reuse
+    if reuse < 1:
+        raise UserError("data.reuse is 0: rows of 'streams' go on from a part of the row before; set 1 or more, 256 for rows of 512")
+    if reuse + SPECIALS + 2 > length:
+        room = f"{reuse + SPECIALS + 2} or more, for {SPECIALS} specials and two segments stand behind the reused part"
+        raise UserError(f"data.reuse is {reuse} and data.length is {length}: make data.length {room}")
+    if batch % 2:
+        raise UserError(f"train.batch is {batch}: 'streams' come in pairs, one forward and one backward; make it even")
+
+
+def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
+    """XLNet's streams over a split; `batch` slots. limit: rows of an evaluation, the first of all streams in turn, 0 for all.
+
+    Raises UserError as `check_segments`, and for a text that is too short.
+    """
+    check_segments(config, 0 if evaluation else batch)
+    line, length, reuse = Line(shards), config.length, config.reuse
+    layout, fits = Segments(line, length, reuse, seed), len(line) // (length - SPECIALS)
+    parts = min(HELD_OUT // 2, fits) if evaluation else batch // 2
+    if not 0 < parts <= fits:
+        held = f"the split {shards.split} has {len(line):,} tokens, enough for {2 * fits} streams with rows of {length}"
+        mend = ": shorten the rows" if evaluation else f", and the batch is {batch}: lower the batch, shorten the rows"
+        raise UserError(f"{config.path}: {held}{mend} or add text")
+    return opened(layout, Walk(len(line), parts, reuse), 2 * parts, batch, evaluation, limit)

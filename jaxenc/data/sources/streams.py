@@ -1,27 +1,33 @@
 """Batches whose slots are streams: slot s of a step goes on from slot s of the step before."""
 
 import dataclasses
+from typing import Protocol
 
 import numpy as np
 
 from jaxenc.data.batch import Batch, pad_rows
-from jaxenc.data.sources.line import Line
-from jaxenc.data.sources.segments import Segments
-from jaxenc.data.sources.source import DataConfig
 from jaxenc.data.sources.walk import Walk
-from jaxenc.data.store import Shards
-from jaxenc.errors import UserError
 
-SPECIALS = 3  # SEP, SEP, CLS
 # Streams of an evaluation, as far as the text has so many: a number of its own, so that no batch and no mesh changes a held-out number.
 HELD_OUT = 64
+
+
+class Layout(Protocol):
+    """What a row of a stream holds. fields: names of what a batch holds."""
+
+    @property
+    def fields(self) -> tuple[str, ...]: ...
+
+    def rows(self, walk: Walk, step: int, streams: np.ndarray, indices: np.ndarray) -> Batch:
+        """The rows of `streams` at a step of the run; indices: their numbers within the epoch, both int64 [n]. Pure."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Streams:
     """The batches of a run: slot s is stream s, and its rows follow each other from step to step. layout: what a row holds."""
 
-    layout: Segments
+    layout: Layout
     walk: Walk
     batch: int
 
@@ -47,7 +53,7 @@ class StreamsPass:
     step g div `streams`. Rows from number `end` on, and slots behind the last stream, are padding.
     """
 
-    layout: Segments
+    layout: Layout
     walk: Walk
     streams: int
     batch: int
@@ -81,33 +87,9 @@ def _held(batch: int, slots: slice) -> np.ndarray:
     return held
 
 
-def check_segments(config: DataConfig, batch: int) -> None:
-    """Raises UserError for lengths that leave no room and for a batch that is odd, both whatever the text."""
-    length, reuse = config.length, config.reuse
-    if reuse < 1:
-        raise UserError("data.reuse is 0: rows of 'streams' go on from a part of the row before; set 1 or more, 256 for rows of 512")
-    if reuse + SPECIALS + 2 > length:
-        room = f"{reuse + SPECIALS + 2} or more, for {SPECIALS} specials and two segments stand behind the reused part"
-        raise UserError(f"data.reuse is {reuse} and data.length is {length}: make data.length {room}")
-    if batch % 2:
-        raise UserError(f"train.batch is {batch}: 'streams' come in pairs, one forward and one backward; make it even")
-
-
-def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
-    """XLNet's streams over a split; `batch` slots. limit: rows of an evaluation, the first of all streams in turn, 0 for all.
-
-    Raises UserError as `check_segments`, and for a text that is too short.
-    """
-    check_segments(config, 0 if evaluation else batch)
-    line, length, reuse = Line(shards), config.length, config.reuse
-    layout, fits = Segments(line, length, reuse, seed), len(line) // (length - SPECIALS)
-    parts = min(HELD_OUT // 2, fits) if evaluation else batch // 2
-    if not 0 < parts <= fits:
-        held = f"the split {shards.split} has {len(line):,} tokens, enough for {2 * fits} streams with rows of {length}"
-        mend = ": shorten the rows" if evaluation else f", and the batch is {batch}: lower the batch, shorten the rows"
-        raise UserError(f"{config.path}: {held}{mend} or add text")
-    walk = Walk(len(line), parts, reuse)
+def opened(layout: Layout, walk: Walk, streams: int, batch: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
+    """The batches of `streams` streams: those of a run, where each has a slot; or an evaluation of their first `limit` rows, 0 for all."""
     if not evaluation:
         return Streams(layout, walk, batch)
-    rows = len(walk) * 2 * parts
-    return StreamsPass(layout, walk, 2 * parts, batch, min(limit or rows, rows))
+    rows = len(walk) * streams
+    return StreamsPass(layout, walk, streams, batch, min(limit or rows, rows))

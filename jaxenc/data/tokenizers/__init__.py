@@ -4,7 +4,7 @@ from pathlib import Path
 from types import ModuleType
 
 from jaxenc.data.files import read_json
-from jaxenc.data.tokenizers import bpe, sentencepiece, wordpiece
+from jaxenc.data.tokenizers import bpe, sentencepiece, wordpiece, words
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.errors import Unsupported, UserError
@@ -13,17 +13,20 @@ __all__ = ["Tokenizer", "load"]
 
 
 def load(directory: str | Path) -> Tokenizer:
-    """The tokenizer of a folder: its `tokenizer.json`, or else BERT's `vocab.txt`, `vocab.json` with `merges.txt`, or `spiece.model`.
+    """The tokenizer of a folder: its `tokenizer.json`, or else BERT's or bilm-tf's `vocab.txt`, `vocab.json` with `merges.txt`, or
+    `spiece.model`.
 
-    A `tokenizer_config.json` beside a lone vocab.txt says do_lower_case and strip_accents; without one they take BERT's defaults.
+    A `tokenizer_config.json` beside a lone vocab.txt of BERT says do_lower_case and strip_accents; without one they take BERT's defaults.
     Raises UserError when the folder holds none of these files, or a vocabulary that is not sound; Unsupported for other kinds.
     """
     folder = Path(directory)
     if (path := folder / "tokenizer.json").is_file():
         data = read_json(path, AGAIN)
         return _kind(data.get("model")).from_json(path, data)
-    if (folder / "vocab.txt").is_file():
-        return wordpiece.from_vocab(folder / "vocab.txt", *wordpiece.settings_of(folder / "tokenizer_config.json"))
+    if (path := folder / "vocab.txt").is_file():
+        if words.is_list(path):
+            return words.from_vocab(path)
+        return wordpiece.from_vocab(path, *wordpiece.settings_of(folder / "tokenizer_config.json"))
     if (folder / "vocab.json").is_file():
         return bpe.from_files(folder)
     if (path := folder / sentencepiece.NAME).is_file():
@@ -41,4 +44,4 @@ def _kind(model: object) -> ModuleType:
     if not isinstance(model, dict):
         return wordpiece
     guess = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
-    return {"BPE": bpe, "Unigram": sentencepiece}.get(model.get("type", guess), wordpiece)
+    return {"BPE": bpe, "Unigram": sentencepiece, "WordLevel": words}.get(model.get("type", guess), wordpiece)

@@ -8,8 +8,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import tokenizers as library
 
+from jaxenc.data import characters, sentences
 from jaxenc.data.files import user_errors, write_bytes
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -32,13 +34,17 @@ class Tokenizer:
         files: Mapping[str, str | bytes],
         extend: Callable[[Sequence[str]], Tokenizer],
         spelled: Callable[[str], str] = str,
+        words: Sequence[str] = (),
+        by_line: bool = False,
     ):
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
         extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
-        spelled: how it writes a piece that a person names.
+        spelled: how it writes a piece that a person names. words: of a kind whose words are read by their characters, all of them by id.
+        by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
         """
         self._literal, self._framed, self._files, self._extend, self._spelled = literal, framed, dict(files), extend, spelled
+        self._words, self._by_line = words, by_line
         self.vocabulary = vocabulary
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -52,6 +58,24 @@ class Tokenizer:
         gives no piece. It takes a tenth more time than `encode` (measured): the fast way of the library counts no words.
         """
         return [(encoding.ids, encoding.word_ids) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
+
+    def sentences(self, line: str) -> list[str]:
+        """Corpus mode: the sentences of one line of a text, none of them blank."""
+        return [line] * bool(line.strip()) if self._by_line else sentences.split(line)
+
+    def split(self, text: str) -> list[str]:
+        """Corpus mode: the words of a text, as the vocabulary's normaliser writes and its word splitter cuts them, known or not."""
+        written = self._literal.normalizer.normalize_str(text) if self._literal.normalizer else text
+        return [word for word, _ in self._literal.pre_tokenizer.pre_tokenize_str(written)]
+
+    def characters(self) -> np.ndarray | None:
+        """uint16 [vocabulary.ids, 50]: of each id the characters of its word, and of CLS and SEP those of ELMo's markers; see
+        data/characters.py. None for a kind whose pieces are not read by characters."""
+        if not self._words:
+            return None
+        table = characters.of_words(self._words)
+        table[self.vocabulary.cls], table[self.vocabulary.sep] = characters.begin(), characters.end()
+        return table
 
     def encode_prompt(self, text: str) -> list[int]:
         """Prompt mode: the ids of the text with the special pieces in it recognised, framed as the family does it: CLS, text, SEP for most.
@@ -89,7 +113,7 @@ class Tokenizer:
         """The piece of one id. Raises ValueError outside the vocabulary."""
         piece = self._framed.id_to_token(index)
         if piece is None:
-            raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.size}")
+            raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.ids}")
         return piece
 
     def extended(self, pieces: Sequence[str]) -> Tokenizer:
