@@ -33,6 +33,8 @@ from jaxenc.tree import Tree
 
 # Rows that are computed at once: activations take the memory of these, however many are asked for.
 ROWS = 32
+# How a loaded model computes.
+EXACT = Execution(policy("float32"), "xla", "none", False)
 # The shortest rows that are compiled for: shorter ones are padded to it.
 SHORTEST = 8
 
@@ -121,13 +123,16 @@ class Model:
             rows = inputs.of_texts(model, self.tokenizer, texts)
         return Encoded(self.hidden(rows), rows["segments"], rows["tokens"])
 
-    def hidden(self, rows: Batch) -> np.ndarray:
-        """float32 [layers + 1, batch, length, width] of rows that `jaxenc.inputs` made, computed ROWS at a time."""
+    def hidden(self, rows: Batch, at_once: int = ROWS) -> np.ndarray:
+        """float32 [layers + 1, batch, length, width] of rows that `jaxenc.inputs` made, computed `at_once` at a time.
+
+        What is compiled has the powers of two from the length and from the number of rows on.
+        """
         count, length = rows["tokens"].shape
         states, width = self._hidden
         hidden = np.empty((states, count, length, width), np.float32)
-        for start in range(0, count, ROWS):
-            some = slice(start, start + ROWS)
+        for start in range(0, count, at_once):
+            some = slice(start, start + at_once)
             hidden[:, some] = self._computed("hidden", {field: array[some] for field, array in rows.items()})[:, : count - start, :length]
         return hidden
 
@@ -162,8 +167,8 @@ class Model:
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
         """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
         count, length = rows["tokens"].shape
-        padded = _power_of_two(length, SHORTEST)
-        wanted = (_power_of_two(count, 1), min(padded, self.config.model.positions or padded))
+        padded = power_of_two(length, SHORTEST)
+        wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
         more = [(0, size - has) for size, has in zip(wanted, (count, length), strict=True)]
         filled = {field: np.pad(array, more + [(0, 0)] * (array.ndim - 2)) for field, array in rows.items()}
         return np.asarray(self._compiled(name, self.params, filled))
@@ -181,7 +186,8 @@ class Model:
         return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
 
 
-def _power_of_two(number: int, least: int) -> int:
+def power_of_two(number: int, least: int) -> int:
+    """The least power of two that is not below `number`, nor below `least`."""
     return max(least, 1 << max(number - 1, 0).bit_length())
 
 
@@ -226,6 +232,5 @@ def save(out: str | pathlib.Path, model: Model) -> None:
 def objective_of(config: Run, tokenizer: Tokenizer | None) -> Objective:
     """The objective of a run as a loaded model computes it: float32, on one device, at any length that the model takes."""
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
-    exact = Execution(policy("float32"), "xla", "none", False)
     longest = config.model.positions or max(config.phases.length, default=config.data.length)
-    return config.objective.build(config.model, vocabulary, exact, dataclasses.replace(config.data, length=longest), 0)
+    return config.objective.build(config.model, vocabulary, EXACT, dataclasses.replace(config.data, length=longest), 0)

@@ -1,6 +1,5 @@
 """Contextual vectors of words: one a word and layer, from a model of any family."""
 
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -10,7 +9,8 @@ import numpy as np
 from jaxenc import inputs
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
-from jaxenc.pretrained import SHORTEST, Model, power_of_two
+from jaxenc.models.elmo import Elmo, ElmoConfig
+from jaxenc.pretrained import EXACT, SHORTEST, Model, power_of_two
 from jaxenc.tree import Tree
 
 BATCH = 32
@@ -70,3 +70,28 @@ def _of_words(hidden: np.ndarray, numbers: np.ndarray, words: int) -> np.ndarray
             out[:, number] += hidden[:, place]
             count[number] += 1
     return out / np.maximum(count, 1)[:, None]
+
+
+def _on(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.ndarray]:
+    """Batch after batch, each row going on with the state that it has."""
+    config = model.config.model
+    if not isinstance(config, ElmoConfig):
+        raise UserError(f"a model of kind {config.kind} has no state from sentence to sentence: leave out stateful")
+    elmo, sentences = Elmo(config, EXACT), iter(sentences)
+    step, state = _step(elmo), elmo.zero_state(batch)
+    while group := list(itertools.islice(sentences, batch)):
+        rows, numbers = inputs.of_words(config, model.tokenizer, group)
+        length = power_of_two(numbers.shape[1], SHORTEST)
+        rows = {field: np.pad(a, [(0, batch - len(a)), (0, length - a.shape[1]), *[(0, 0)] * (a.ndim - 2)]) for field, a in rows.items()}
+        hidden, state = step(model.params, rows, state)
+        hidden = np.asarray(hidden)
+        yield from (_of_words(hidden[:, at], numbers[at], len(words)) for at, words in enumerate(group))
+
+
+def _step(elmo: Elmo) -> Callable[[Tree, Batch, Tree], tuple[jax.Array, Tree]]:
+    @jax.jit
+    def step(params: Tree, rows: Batch, state: Tree) -> tuple[jax.Array, Tree]:
+        with jax.default_matmul_precision("highest"):
+            return elmo.text(params, rows["tokens"], rows.get("characters"), rows["segments"], state)
+
+    return step

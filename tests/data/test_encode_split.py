@@ -3,6 +3,7 @@
 import pytest
 
 from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
+from jaxenc.data.tokenizers import words as word_lists
 from jaxenc.errors import UserError
 
 TEXT = "The quick brown fox jumps over the lazy dog, again and again, don't stop 東京 naïve 🙂."
@@ -47,3 +48,22 @@ def test_nothing_is_the_frame_alone(tokenizer: Tokenizer) -> None:
 def test_half_a_character_is_one_line(tokenizer: Tokenizer) -> None:
     with pytest.raises(UserError, match="is no character"):
         tokenizer.encode_split(["a", "\ud800"])
+
+
+def test_a_vocabulary_of_words_cuts_no_word() -> None:
+    """Each gives one place: also one that is unknown, empty, spelled as a marker, or that a text would have cut."""
+    for lowercase in (False, True):
+        made = word_lists.train([TEXT], 8, lowercase)
+        known = lambda word, made=made: made.encode([word])[0][0]
+        ids, types, words = made.encode_split(["The", "don't", "", "<S>", "quick"])
+        assert ids == [0, known("The"), 2, 2, 2, known("quick"), 1] and known("The") != 2
+        assert types == [0] * 7 and words == [-1, 0, 1, 2, 3, 4, -1]
+
+
+CUT = {"wordpiece": "the|quick|don|'|t|,|stop|東|京|.", "bpe": "The|quick|don|'t|,|stop|東京|.", "unigram": "The|quick|don't,|stop|東京."}
+
+
+@pytest.mark.parametrize("kind, cut", CUT.items())
+def test_the_words_of_a_text(kind: str, cut: str) -> None:
+    """As the splitter cuts them, as they are read: without the signs that pieces carry."""
+    assert MADE[kind]().split("The quick  don't, stop 東京.") == cut.split("|")
