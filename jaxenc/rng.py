@@ -24,6 +24,7 @@ SITES = {
     "distances": 21,
     "final": 22,
     "query": 23,
+    "lstm_input": 24,
     "encoder": 32,
     "mlm": 33,
     "pooler": 34,
@@ -38,6 +39,8 @@ SITES = {
     "copy": 43,
     "lm": 44,
     "summary": 45,
+    "softmax": 46,
+    "backward": 47,
 }
 
 

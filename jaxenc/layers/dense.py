@@ -19,6 +19,7 @@ class Dense(nn.Module):
     names: tuple[str | None, str | None]
     init_kernel: Initializer
     execution: Execution
+    init_bias: Initializer = initializers.zeros
 
     @nn.compact
     def weights(self, inputs: int) -> tuple[Array, Array]:
@@ -26,7 +27,7 @@ class Dense(nn.Module):
         policy = self.execution.policy
         last = "norm" if self.names[1] == "embed" else self.names[1]
         kernel = self.param("kernel", nn.with_logical_partitioning(self.init_kernel, self.names), (inputs, self.features), policy.params)
-        bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, (last,)), (self.features,), policy.params)
+        bias = self.param("bias", nn.with_logical_partitioning(self.init_bias, (last,)), (self.features,), policy.params)
         return kernel.astype(policy.compute), bias.astype(policy.compute)
 
     def __call__(self, x: Array) -> Array:

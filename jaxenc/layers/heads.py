@@ -8,7 +8,8 @@ from jaxenc.execution import Execution
 from jaxenc.layers import initializers
 from jaxenc.layers.activation import activate
 from jaxenc.layers.dense import Dense
-from jaxenc.layers.initializers import Initializer
+from jaxenc.layers.embed import padded
+from jaxenc.layers.initializers import Initializer, Normal, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.product import wide_product
 from jaxenc.precision import Policy
@@ -71,6 +72,30 @@ class LmHead(nn.Module):
         policy = self.execution.policy
         bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
         return _tied(hidden.astype(policy.compute), table, bias, self.vocab_size, policy)
+
+
+class Softmax(nn.Module):
+    """A table of its own and a bias, and nothing else: ELMo's, which both directions share (allenai/bilm-tf training.py, _build_loss).
+
+    Rows of the table from `vocab_size` on are padding.
+    """
+
+    vocab_size: int
+    width: int
+    execution: Execution
+
+    @nn.compact
+    def rows(self) -> tuple[Array, Array]:
+        """(table [padded, width], bias [padded]) in float32, for callers that need some rows only."""
+        policy, rows = self.execution.policy, padded(self.vocab_size)
+        init = nn.with_logical_partitioning(leading_rows(Normal(self.width**-0.5), self.vocab_size), ("vocab", "table_embed"))
+        table = self.param("table", init, (rows, self.width), policy.params)
+        return table, self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), (rows,), policy.params)
+
+    def __call__(self, hidden: Array) -> Array:
+        """[..., width] to logits [..., padded] in the logits dtype (float32), NEVER for padding rows."""
+        policy = self.execution.policy
+        return _tied(hidden.astype(policy.compute), *self.rows(), self.vocab_size, policy)
 
 
 class MlmHead(nn.Module):

@@ -43,6 +43,26 @@ class Normal:
         return jax.nn.initializers.normal(self.scale)(key, shape, dtype)
 
 
+@dataclasses.dataclass(frozen=True)
+class Uniform:
+    """Uniform draws in ± `limit` (allenai/bilm-tf training.py: tables, convolutions)."""
+
+    limit: float
+
+    def __call__(self, key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+        return jax.random.uniform(key, shape, dtype, -self.limit, self.limit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """The same number everywhere."""
+
+    value: float
+
+    def __call__(self, key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+        return jnp.full(shape, self.value, dtype)
+
+
 # Classes and not closures, so that modules which hold equal ones are equal and have one hash.
 BY_NAME: dict[str, Callable[[float], Initializer]] = {"truncated_normal": TruncatedNormal, "normal": Normal}
 

@@ -2,6 +2,7 @@
 
 from jaxenc.models.bert import BertConfig
 from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.elmo import ElmoConfig
 from jaxenc.models.xlnet import XlnetConfig
 
-MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig)}
+MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig, ElmoConfig)}

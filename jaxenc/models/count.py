@@ -8,8 +8,8 @@ from typing import Any
 from jaxenc import tree
 from jaxenc.layers.embed import padded
 
-# The leaves whose first axis is the padded vocabulary: the token table and the biases of the heads tied to it.
-VOCABULARY = re.compile(r"(.*/)?(token/table|(lm|mlm|replaced_mlm)/bias)")
+# The leaves whose first axis is the padded vocabulary: the token table, the biases of the heads tied to it and ELMo's softmax.
+VOCABULARY = re.compile(r"(.*/)?((token|softmax)/table|(lm|mlm|replaced_mlm|softmax)/bias)")
 
 
 def true_shape(path: str, shape: tuple[int, ...], vocab_size: int) -> tuple[int, ...]:

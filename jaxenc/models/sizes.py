@@ -1,10 +1,11 @@
 """Published sizes (google-research/bert README.md; Turc et al. 2019 for the 24 small models; Liu et al. 2019 for RoBERTa; Clark et al.
-2020 for ELECTRA; Yang et al. 2019 for XLNet)."""
+2020 for ELECTRA; Yang et al. 2019 for XLNet; allennlp.org/elmo, of Peters et al. 2018, for ELMo)."""
 
 import dataclasses
 
 from jaxenc.models.bert import BertConfig
 from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.elmo import ElmoConfig
 from jaxenc.models.xlnet import XlnetConfig
 
 # name: (layers, width)
@@ -16,6 +17,9 @@ ROBERTA = {"base": (12, 768), "large": (24, 1024)}
 ELECTRA = {"small": (12, 256, 128, 64), "base": (12, 768, 768, 256), "large": (24, 1024, 1024, 256)}
 
 XLNET = {"base": (12, 768), "large": (24, 1024)}
+
+# name: (cells of an LSTM, its projection, highways)
+ELMO = {"small": (1024, 128, 1), "medium": (2048, 256, 1), "original": (4096, 512, 2), "original_5_5b": (4096, 512, 2)}
 
 BERT_SMALL = tuple((layers, width) for layers in (2, 4, 6, 8, 10, 12) for width in (128, 256, 512, 768))
 
@@ -57,3 +61,9 @@ def electra(layers: int, width: int, embedding: int, generator_width: int) -> El
 def xlnet(layers: int, width: int) -> XlnetConfig:
     """A cased XLNet of zihangdai/xlnet (README.md) with heads of 64 and an inner width of 4 · `width`."""
     return XlnetConfig(layers=layers, width=width, heads=width // 64, feed_forward=4 * width)
+
+
+def elmo(cells: int, width: int, highways: int) -> ElmoConfig:
+    """An ELMo of allenai/bilm-tf (bin/train_elmo.py) that reads characters and predicts the 793,471 words of the One Billion Word
+    benchmark; `original_5_5b` is `original` trained on other text."""
+    return ElmoConfig(cells=cells, width=width, highways=highways)
