@@ -70,7 +70,7 @@ class Model:
 
     def __repr__(self) -> str:
         """One line, with the true number of parameters."""
-        model, (states, width) = self.config.model, self._hidden
+        model, (states, width) = self.config.model, self.shape
         count, heads = parameter_count(self.params, model.vocab_size), ", ".join(self.objective.heads) or "no heads"
         size = f"{states - 1} layers of {width}, {model.vocab_size:,} tokens"
         return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
@@ -129,7 +129,7 @@ class Model:
         What is compiled has the powers of two from the length and from the number of rows on.
         """
         count, length = rows["tokens"].shape
-        states, width = self._hidden
+        states, width = self.shape
         hidden = np.empty((states, count, length, width), np.float32)
         for start in range(0, count, at_once):
             some = slice(start, start + at_once)
@@ -174,7 +174,7 @@ class Model:
         return np.asarray(self._compiled(name, self.params, filled))
 
     @functools.cached_property
-    def _hidden(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:
         """(layers + 1, width) of the hidden states that `Objective.outputs` gives, which of two networks are those of one."""
         row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
         row["characters"] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
