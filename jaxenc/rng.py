@@ -41,6 +41,7 @@ SITES = {
     "summary": 45,
     "softmax": 46,
     "backward": 47,
+    "forward": 48,
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxenc import rng
+from jaxenc.data import characters
 from jaxenc.data.batch import FIELDS, Batch, empty
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.run import Run
@@ -57,10 +58,14 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
 
 
 def random_rows(names: Set[str], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
-    """Full rows of one segment: random ids that are text, each a word, forward and backward in turn; everything else is zero."""
-    ids = np.setdiff1d(np.arange(vocabulary.size), vocabulary.reserved)
+    """Full rows of one segment: random ids that are text, each a word, forward and backward in turn; targets are others, and a word's
+    characters are the digits of its id. Everything else is zero."""
+    ids, draw = np.setdiff1d(np.arange(vocabulary.size), vocabulary.reserved), np.random.default_rng(0)
+    drawn = {name: draw.choice(ids, (rows, length)) for name in ("tokens", "targets", "reverse_tokens", "reverse_targets")}
+    spelled = lambda ids: characters.of_words([str(index) for index in ids.flat]).reshape(*ids.shape, characters.WIDTH)
     values = {
-        "tokens": np.random.default_rng(0).choice(ids, (rows, length)),
+        **drawn,
+        **{name: spelled(drawn[name.replace("characters", "tokens")]) for name in names if name.endswith("characters")},
         "segments": 1,
         "positions": np.arange(length),
         "word_starts": 1,

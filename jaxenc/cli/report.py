@@ -1,6 +1,7 @@
 """`jaxenc report`: the curves of a run, and its held-out loss beside what counting gives."""
 
 import argparse
+import math
 import pathlib
 import sys
 from typing import Any
@@ -14,6 +15,7 @@ from jaxenc.train import record
 from jaxenc.train.record import METRICS
 
 TOKENS = "loss, nats a token"
+DIRECTIONS = ("forward_loss", "backward_loss")
 HELD_OUT = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "linestyle": "--"}
 
 
@@ -37,18 +39,20 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     config = from_dict(read_json(workdir / jobs.CONFIG, "name a run directory"))
     counts: dict[str, float] = {}
     try:
-        counts = baselines.count_baselines(config.data.path) if with_baselines else {}
+        counted = baselines.sentence_baselines if config.data.rows == "sentences" else baselines.count_baselines
+        counts = counted(config.data.path) if with_baselines else {}
     except UserError as error:
         print(f"report: no count baselines: {error}", file=sys.stderr)
     held_out = [row for row in rows if row["split"] == "held_out"]
     if not held_out:
         print(f"report: {path} holds no evaluation yet; eval.every is {config.eval.every}, and the last step has one", file=sys.stderr)
     for name, value in (held_out[-1] if held_out else {}).items():
-        if name not in ("step", "split", "seconds"):
+        if name not in ("step", "split", "seconds") and not name.endswith("_perplexity"):
             shown = f"{value:>9,}" if isinstance(value, int) else f"{value:>9.4f}"
-            print(f"held out {name:<26}{shown}   at step {held_out[-1]['step']:,}")
+            beside = f", perplexity {math.exp(value):,.1f}" if name in DIRECTIONS else ""
+            print(f"held out {name:<26}{shown}   at step {held_out[-1]['step']:,}{beside}")
     for name, nats in counts.items():
-        print(f"counts   {name:<26}{nats:>9.4f}   nats a token")
+        print(f"counts   {name:<26}{nats:>9.4f}   nats a token, perplexity {math.exp(nats):,.1f}")
     draw(rows, counts, workdir / "report.png")
     print(f"curves   {workdir / 'report.png'}")
     return counts
@@ -56,16 +60,18 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
 
 def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     """{title: names of metrics} of the panels that have something to show, and always of the loss of tokens, which has the count
-    baselines beside it: those whose names end in `lm_loss`. The other losses have a panel of their own, because their scale is another.
+    baselines beside it: those whose names end in `lm_loss`, and those of the two directions of a language model. The other losses have a
+    panel of their own, because their scale is another.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     ending = lambda *ends: [name for name in names if name.endswith(ends)]
+    tokens = [name for name in names if name.endswith("lm_loss") or name in DIRECTIONS]
     found = {
-        "other losses, nats": [name for name in ending("_loss") if not name.endswith("lm_loss")],
+        "other losses, nats": [name for name in ending("_loss") if name not in tokens],
         "accuracy": ending("_accuracy"),
         "detection": ending("_auc", "_auc_identity", "_precision", "_recall"),
     }
-    return {TOKENS: ending("lm_loss"), **{title: names for title, names in found.items() if names}}
+    return {TOKENS: tokens, **{title: names for title, names in found.items() if names}}
 
 
 def draw(rows: list[dict[str, Any]], counts: dict[str, float], path: pathlib.Path) -> None:

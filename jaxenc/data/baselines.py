@@ -62,6 +62,45 @@ def count_baselines(path: str) -> dict[str, float]:
     return out
 
 
+def sentence_baselines(path: str) -> dict[str, float]:
+    """Cross-entropy in nats a target of the held-out split, for rows of sentences (data/sources/sentences.py): what stands beside a token
+    are words that a model predicts, all others as the unknown one, and the markers.
+
+    unigram: of the words and the one marker that a direction predicts; the number is the same for both. left: of a word, or </S>, from
+    the token on its left, for the forward direction. right: of a word, or <S>, from the token on its right, for the backward one.
+    Weights and limits are those of `count_baselines`, in whole sentences. Raises UserError when a split is too short.
+    """
+    train, held_out = open_split(path, "train"), open_split(path, "held_out")
+    size = train.manifest.tokenizer.size
+    pairs, test = _pairs(train, TRAIN_TOKENS), _pairs(held_out, HELD_OUT_TOKENS)
+    begins = np.flatnonzero(pairs[0] == train.manifest.tokenizer.cls)
+    cut = begins[begins <= pairs.shape[1] - min(FIT_TOKENS, pairs.shape[1] // 10)].max(initial=0)
+    if not cut or not test.shape[1]:
+        raise UserError(f"{path}: count baselines need more than one sentence; build with more text or a higher --held-out")
+    counted, fit = pairs[:, :cut], pairs[:, cut:]
+    out: dict[str, float] = {}
+    for name, direction in (("left", 1), ("right", -1)):
+        (beside, targets), known, asked = (pairs[::direction] for pairs in (counted, fit, test))
+        unigram = (np.bincount(targets, minlength=size) + ADD) / (len(targets) + ADD * size)
+        table, totals = _count(beside, targets, size), np.maximum(np.bincount(beside, minlength=size), 1)
+        columns = [
+            np.stack([unigram[target], table.at(context * size + target) / totals[context]], 1) for context, target in (known, asked)
+        ]
+        out["unigram"] = float(-np.log(columns[1][:, 0]).mean())
+        out[name] = float(-np.log(columns[1] @ _weights(columns[0])).mean())
+    return out
+
+
+def _pairs(shards: Shards, limit: int) -> np.ndarray:
+    """int64 [2, places]: what stands on the left and on the right of the places of the first sentences, as a model predicts it."""
+    vocabulary = shards.manifest.tokenizer
+    within = max(int(shards.sentences.search(np.array([limit]), "right")[0]), 2)
+    borders = shards.sentences.take(np.arange(min(within, len(shards.sentences))))
+    tokens = shards.tokens.take(np.arange(borders[-1]))
+    tokens = np.where(tokens < vocabulary.size, tokens, vocabulary.unk)
+    return np.stack([np.insert(tokens, borders[:-1], vocabulary.cls), np.insert(tokens, borders[1:], vocabulary.sep)])
+
+
 def _front(shards: Shards, limit: int) -> np.ndarray:
     return shards.tokens.take(np.arange(min(limit, len(shards.tokens))))
 

@@ -164,7 +164,7 @@ def _mapped(folder: Path, names: Sequence[str], suffix: str, counts: Sequence[in
 
 def _table(path: Path, words: int) -> np.ndarray:
     try:
-        table = np.load(path, mmap_mode="r", allow_pickle=False)
+        table = np.load(path, mmap_mode="r")
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: damaged or missing ({error}); build the data again") from error
     if table.dtype != np.uint16 or table.shape != (words, characters.WIDTH):

@@ -82,7 +82,8 @@ class Objective(abc.ABC):
         `hidden` [layers + 1, batch, length, width]: the embedding output, then every layer. And what the heads there are give: `pooled`
         [batch, width], `mlm` and `lm` [batch, length, vocab_size] (no padding rows), `next_sentence` [batch, 2], `classifier`
         [batch, labels], `tags` [batch, length, labels], `spans` [batch, length, 2] (start, end), `rtd` [batch, length] (above 0:
-        replaced), `replaced_mlm` [batch, length, vocab_size], `copy` [batch, length] (above 0: the original is likelier the token itself).
+        replaced), `replaced_mlm` [batch, length, vocab_size], `copy` [batch, length] (above 0: the original is likelier the token itself),
+        `forward`, `backward` [batch, length, vocab_size] (of the token behind each, and of the one before it).
         """
 
     @abc.abstractmethod

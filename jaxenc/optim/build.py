@@ -19,12 +19,15 @@ def build(config: OptimConfig, params: Tree) -> optax.GradientTransformation:
     lamb: that sum times |parameter| / |sum| per leaf, 1 where either norm is 0 (You et al. 2020, algorithm 2, with φ(z) = z). Leaves
     without decay have the ratio 1, which the paper does not say and the code behind the published models does
     (google-research/albert:lamb_optimizer.py; NVIDIA/apex:csrc/multi_tensor_lamb.cu unless use_nvlamb).
+    adagrad: gradient / sqrt(sum of its squares so far + accumulator), without an epsilon, as TensorFlow's ApplyAdagrad; then as adamw.
 
     Raises UserError as `masks` does.
     """
     mask = masks.trained(config, masks.decay_mask(config, params))
-    adam = scale_by_adam(config.beta1, config.beta2, config.epsilon, config.bias_correction, config.epsilon_added)
     decay = optax.add_decayed_weights(config.weight_decay, mask)
+    if config.name == "adagrad":
+        return optax.chain(optax.scale_by_rss(config.accumulator, eps=0.0), decay)
+    adam = scale_by_adam(config.beta1, config.beta2, config.epsilon, config.bias_correction, config.epsilon_added)
     if config.name == "adamw":
         return optax.chain(adam, decay)
     return optax.chain(adam, decay, optax.masked(optax.scale_by_trust_ratio(), mask))

@@ -6,7 +6,7 @@ from jaxenc.config import at_least
 from jaxenc.errors import UserError
 
 CHOICES = {
-    "name": ("adamw", "lamb"),
+    "name": ("adamw", "lamb", "adagrad"),
     "schedule": ("linear", "square_root", "constant"),
     "origin": ("warmup_end", "step_zero", "step_zero_ramp"),
     "epsilon_added": ("after_correction", "before_correction"),
@@ -17,7 +17,8 @@ CHOICES = {
 class OptimConfig:
     """Defaults: BERT-base's numbers (google-research/bert:optimization.py) with the bias correction that BERT's code leaves out.
 
-    name: `adamw` (Loshchilov and Hutter 2019) or `lamb` (You et al. 2020, for batches of many thousands).
+    name: `adamw` (Loshchilov and Hutter 2019), `lamb` (You et al. 2020, for batches of many thousands) or `adagrad` (Duchi et al. 2011),
+        which reads no beta, no epsilon and no bias_correction.
     lr: the rate at the end of the warm-up; warmup: steps of linear warm-up from 0.
     schedule: `linear` or `square_root` decay to 0 at the last step, or `constant` after the warm-up.
     origin: where the decay starts. `warmup_end` is fairseq's (RoBERTa) and XLNet's; `step_zero` is BERT's and NVIDIA's: the warm-up
@@ -26,6 +27,7 @@ class OptimConfig:
     bias_correction: divide the moments by 1 - beta^t, as Adam's paper does; False is the original BERT, ELECTRA and ALBERT.
     epsilon_added: to the root of the second moment `after_correction` of its bias, as Adam's paper (algorithm 1) and most libraries do,
         or `before_correction`, as fairseq does (fairseq/optim/adam.py), whose epsilon weighs more in the first steps.
+    accumulator: what Adagrad's sums of squares start from, as tf.train.AdagradOptimizer; ELMo's is 1 (allenai/bilm-tf:bilm/training.py).
     clip: limit of the gradient's global norm; 0 is off.
     decay_exclude: patterns (`re.fullmatch`) of the paths of parameters without weight decay and, under lamb, without a trust ratio;
         () decays every parameter, as fairseq does.
@@ -42,6 +44,7 @@ class OptimConfig:
     epsilon: float = 1e-6
     bias_correction: bool = True
     epsilon_added: str = "after_correction"
+    accumulator: float = 1.0
     weight_decay: float = 0.01
     clip: float = 1.0
     decay_exclude: tuple[str, ...] = (".*/bias", ".*/norm/.*")
@@ -55,5 +58,6 @@ class OptimConfig:
         for field in ("beta1", "beta2"):
             if not 0 < getattr(self, field) < 1:
                 raise UserError(f"optim.{field} is {getattr(self, field)}: use a number between 0 and 1")
-        if not self.epsilon > 0:
-            raise UserError(f"optim.epsilon is {self.epsilon}: it takes a positive number")
+        for field in ("epsilon", "accumulator"):
+            if not getattr(self, field) > 0:
+                raise UserError(f"optim.{field} is {getattr(self, field)}: it takes a positive number")

@@ -5,7 +5,7 @@ import pytest
 
 from jaxenc.cli import data
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import load, wordpiece
+from jaxenc.data.tokenizers import load, wordpiece, words
 from jaxenc.errors import UserError
 
 
@@ -35,3 +35,12 @@ def test_what_comes_later_and_what_is_missing(tmp_path):
     with pytest.raises(UserError, match="no tokenizer.json"):
         run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "none", "--out", tmp_path / "data")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_words_that_are_predicted_as_unknown_are_counted(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("a a a b\n\nb c")
+    words.train(["a a a b b c"], 4).save(tmp_path / "tok")
+    assert run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--held-out", 0) == 0
+    said = capsys.readouterr()
+    assert "train: 2 documents, 2 sentences, 6 tokens, 50.00% predicted as unknown," in said.out
+    assert "warning: 50.0% of the tokens are predicted as unknown" in said.err

@@ -1,6 +1,7 @@
 """What the picture of a run shows, by the names of its metrics, and the table beside it."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from matplotlib import pyplot
 from jaxenc import config
 from jaxenc.cli.main import main
 from jaxenc.cli.report import TOKENS, draw, panels
+from jaxenc.data import baselines
+from jaxenc.data.sources import DataConfig
 from jaxenc.run import Run
 
 COUNTS = {"unigram": 6.6, "left_right": 4.4}
@@ -18,6 +21,7 @@ PAIRS = MASKED | {"next_sentence_accuracy": 0.8, "next_sentence_loss": 0.4}
 DETECTED = MASKED | {
     name: 0.5 for name in ("rtd_accuracy", "rtd_auc", "rtd_loss", "rtd_precision", "rtd_recall", "replaced", "mlm_entropy")
 }
+BOTH = {"backward_loss": 2.1, "forward_accuracy": 0.4, "forward_loss": 2.0}
 SHARES = {"accuracy": ["mlm_accuracy", "rtd_accuracy"], "detection": ["rtd_auc", "rtd_precision", "rtd_recall", "rtd_auc_identity"]}
 
 
@@ -39,6 +43,7 @@ def rows(numbers: dict[str, float], held_out: dict[str, float]) -> list[dict[str
             "accuracy": ["mlm_accuracy", "next_sentence_accuracy"],
         }),
         (DETECTED, {"rtd_auc_identity": 0.6}, {TOKENS: ["mlm_loss"], "other losses, nats": ["rtd_loss"], **SHARES}),
+        (BOTH, {"forward_perplexity": 7.4}, {TOKENS: ["backward_loss", "forward_loss"], "accuracy": ["forward_accuracy"]}),
         ({}, {}, {TOKENS: []}),
     ],
 )  # fmt: skip
@@ -68,3 +73,16 @@ def test_the_table_says_how_many_predictions_a_number_rests_on(tmp_path: Path, c
     assert main(["report", "--workdir", str(tmp_path), "--no-baselines"]) == 0
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[:2]]
     assert shown == ["held out mlm_loss 4.0000 at step 20", "held out mlm_predictions 12,345 at step 20"]
+
+
+def test_losses_of_directions_stand_beside_their_perplexities_and_the_counts(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    row = {"step": 20, "split": "held_out", "forward_loss": 2.0, "forward_perplexity": 7.389, "seconds": 1.0}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict(Run(data=DataConfig(str(data), 20, "sentences")))))
+    assert main(["report", "--workdir", str(tmp_path)]) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[:-1]]
+    assert shown[0] == "held out forward_loss 2.0000 at step 20, perplexity 7.4"
+    counts = baselines.sentence_baselines(str(data))
+    assert shown[1:] == [f"counts {name} {nats:.4f} nats a token, perplexity {math.exp(nats):,.1f}" for name, nats in counts.items()]

@@ -71,3 +71,17 @@ def test_a_vocabulary_too_large_for_any_memory_is_refused(text, tmp_path):
     """The library would abort the process."""
     with pytest.raises(UserError, match="--vocab-size 1000000000000 is too large"):
         run("--input", text, "--vocab-size", 10**12, "--out", tmp_path / "tok")
+
+
+def test_words_to_predict_and_to_read(text, tmp_path, capsys):
+    assert run("--input", text, "--type", "characters", "--vocab-size", 8, "--out", tmp_path / "tok") == 0
+    tool = load(tmp_path / "tok")
+    assert capsys.readouterr() == (f"{tmp_path / 'tok'}: 8 words to predict, {tool.vocabulary.words} to read\n", "")
+    assert tool.vocabulary.size == 8 and tool.token(3) == "." and tool.characters() is not None
+    run("--input", text, "--type", "characters", "--vocab-size", 900, "--lowercase", "--pretokenized", "--out", tmp_path / "blanks")
+    assert "fewer words than --vocab-size 900" in capsys.readouterr().err
+    assert 2 not in load(tmp_path / "blanks").encode(["Ångström here."])[0] and load(tmp_path / "tok").encode(["ångström"]) == [[2]]
+    with pytest.raises(UserError, match="--type characters: reads accents as they are"):
+        run("--input", text, "--type", "characters", "--out", tmp_path / "other", "--no-strip-accents")
+    with pytest.raises(UserError, match="--type bpe: cuts words itself"):
+        run("--input", text, "--type", "bpe", "--pretokenized", "--out", tmp_path / "other")

@@ -9,6 +9,7 @@ from jaxenc.data import baselines
 from jaxenc.data.baselines import count_baselines
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
+from jaxenc.data.tokenizers import words
 from jaxenc.errors import UserError
 
 
@@ -48,6 +49,55 @@ def test_only_so_many_tokens_are_counted(data, monkeypatch):
     whole = count_baselines(str(data))
     monkeypatch.setattr(baselines, "TRAIN_TOKENS", 300)
     assert count_baselines(str(data))["left"] > whole["left"]
+
+
+@pytest.fixture(scope="module")
+def words_data(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("words")
+    words.train(corpus.read_text().split("\n"), 20).save(folder / "tool")
+    build([str(corpus)], folder / "tool", folder / "data", held_out=0.2)
+    return folder / "data"
+
+
+@pytest.mark.parametrize("direction", ["left", "right"])
+def test_sentences_equal_a_slow_loop_with_markers_and_unknown_words_folded(words_data, direction):
+    def pairs(split):
+        """(what stands beside, target) of the places of each sentence."""
+        shards = open_split(words_data, split)
+        tokens, borders = (table.take(np.arange(len(table))).tolist() for table in (shards.tokens, shards.sentences))
+        assert max(tokens) > 20
+        for start, stop in itertools.pairwise(borders):
+            read = [0, *(token if token < 20 else 2 for token in tokens[start:stop]), 1]
+            yield list(itertools.pairwise(read)) if direction == "left" else [(b, a) for a, b in itertools.pairwise(read)]
+
+    train, test = list(pairs("train")), [pair for sentence in pairs("held_out") for pair in sentence]
+    fit = []
+    while len(fit) < sum(map(len, (*train, fit))) // 10:
+        fit = train.pop() + fit
+    counted = [pair for sentence in train for pair in sentence]
+    one, two = collections.Counter(target for _, target in counted), collections.Counter(counted)
+    beside = collections.Counter(context for context, _ in counted)
+    uni = lambda w: (one[w] + 0.1) / (len(counted) + 0.1 * 20)
+    experts = lambda rows: [(uni(w), two[a, w] / max(beside[a], 1)) for a, w in rows]
+    weights = [0.5, 0.5]
+    for _ in range(baselines.EM_STEPS):
+        shares = [
+            [x * y / sum(map(math.prod, zip(row, weights, strict=True))) for x, y in zip(row, weights, strict=True)] for row in experts(fit)
+        ]
+        weights = [sum(column) / len(fit) for column in zip(*shares, strict=True)]
+    found = baselines.sentence_baselines(str(words_data))
+    assert found["unigram"] == pytest.approx(-sum(math.log(uni(w)) for _, w in test) / len(test), abs=1e-9)
+    mixed = [sum(map(math.prod, zip(row, weights, strict=True))) for row in experts(test)]
+    assert found[direction] == pytest.approx(-sum(map(math.log, mixed)) / len(test), abs=1e-9)
+
+
+def test_only_so_many_tokens_of_whole_sentences_are_counted(words_data, monkeypatch):
+    whole = baselines.sentence_baselines(str(words_data))
+    monkeypatch.setattr(baselines, "TRAIN_TOKENS", 300)
+    assert baselines.sentence_baselines(str(words_data))["left"] > whole["left"]
+    monkeypatch.setattr(baselines, "TRAIN_TOKENS", 1)
+    with pytest.raises(UserError, match="more than one sentence"):
+        baselines.sentence_baselines(str(words_data))
 
 
 def test_a_split_without_tokens_is_refused(corpus, tokenizer, tmp_path):

@@ -45,8 +45,9 @@ KINDS = [
     OptimConfig(beta2=0.98, epsilon_added="before_correction", decay_exclude=()),
     OptimConfig(name="lamb"),
     OptimConfig(name="lamb", bias_correction=False),
+    OptimConfig(name="adagrad", accumulator=0.5),
 ]
-IDS = ["bert", "adamw", "adamw_98", "fairseq", "lamb", "lamb_albert"]
+IDS = ["bert", "adamw", "adamw_98", "fairseq", "lamb", "lamb_albert", "adagrad"]
 
 
 def start() -> dict[str, np.ndarray]:
@@ -65,10 +66,11 @@ def gradients(step: int) -> dict[str, np.ndarray]:
 
 class Transcription:
     """google-research/bert AdamWeightDecayOptimizer; Adam's paper, algorithm 1; fairseq's Adam.step, which corrects the quotient; LAMB
-    as albert:lamb_optimizer.py; all per leaf."""
+    as albert:lamb_optimizer.py; TensorFlow's ApplyAdagrad: accum += g · g, var -= lr · g / sqrt(accum); all per leaf."""
 
     def __init__(self, config: OptimConfig) -> None:
         self.config, self.t = config, 0
+        self.squares = {path: np.full(shape, config.accumulator) for path, shape in SHAPES.items()}
         self.m = {path: np.zeros(shape) for path, shape in SHAPES.items()}
         self.v = {path: np.zeros(shape) for path, shape in SHAPES.items()}
 
@@ -79,8 +81,11 @@ class Transcription:
             g = np.float64(grad)
             self.m[path] = c.beta1 * self.m[path] + (1 - c.beta1) * g
             self.v[path] = c.beta2 * self.v[path] + (1 - c.beta2) * g**2
+            self.squares[path] = self.squares[path] + g**2
             m, v, corrected = self.m[path], self.v[path], (1 - c.beta1**self.t, 1 - c.beta2**self.t)
-            if c.epsilon_added == "before_correction":
+            if c.name == "adagrad":
+                update = g / np.sqrt(self.squares[path])
+            elif c.epsilon_added == "before_correction":
                 update = np.sqrt(corrected[1]) / corrected[0] * (m / (np.sqrt(v) + c.epsilon))
             else:
                 m, v = (m / corrected[0], v / corrected[1]) if c.bias_correction else (m, v)
@@ -158,7 +163,7 @@ def test_epsilon_weighs_more_before_the_correction(added: str, expected: float) 
     assert float(direction["w"]["kernel"][0]) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("config", KINDS, ids=IDS)
+@pytest.mark.parametrize("config", KINDS[:-1], ids=IDS[:-1])
 def test_the_state_mirrors_the_parameters_and_takes_their_shardings(config: OptimConfig) -> None:
     params = tree.from_leaves(start().items())
     optimizer = build(config, params)
@@ -171,6 +176,18 @@ def test_the_state_mirrors_the_parameters_and_takes_their_shardings(config: Opti
     state = jax.jit(optimizer.init, out_shardings=placed)(params)
     kernel = state[0].nu["encoder"]["layer_00"]["query"]["kernel"]
     assert kernel.addressable_shards[0].data.shape == (2, 4) and state[0].count.is_fully_replicated
+
+
+def test_adagrads_sums_lie_as_their_parameters_do_and_start_at_the_accumulator() -> None:
+    params = tree.from_leaves(start().items())
+    optimizer = build(OptimConfig(name="adagrad", accumulator=3.0), params)
+    names = moment_names(optimizer, params, NAMES)
+    placed = shardings(jax.eval_shape(optimizer.init, params), names, make(MeshConfig(preset="fsdp_tp", tensor=2, fsdp=2)), "fsdp_tp")
+    sums = jax.jit(optimizer.init, out_shardings=placed)(params)[0].sum_of_squares
+    assert names[0].sum_of_squares == NAMES and {(leaf.dtype.name, float(leaf.ravel()[0])) for leaf in jax.tree.leaves(sums)} == {
+        ("float32", 3.0)
+    }
+    assert sums["encoder"]["layer_00"]["query"]["kernel"].addressable_shards[0].data.shape == (2, 4)
 
 
 def test_frozen_parameters_have_no_moments_and_their_patterns_still_count() -> None:

@@ -13,10 +13,12 @@ HELD_OUT = 64
 
 
 class Layout(Protocol):
-    """What a row of a stream holds. fields: names of what a batch holds."""
+    """What a row of a stream holds."""
 
     @property
-    def fields(self) -> tuple[str, ...]: ...
+    def fields(self) -> tuple[str, ...]:
+        """Names of what a batch holds."""
+        ...
 
     def rows(self, walk: Walk, step: int, streams: np.ndarray, indices: np.ndarray) -> Batch:
         """The rows of `streams` at a step of the run; indices: their numbers within the epoch, both int64 [n]. Pure."""

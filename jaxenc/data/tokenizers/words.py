@@ -90,7 +90,7 @@ def from_json(path: Path, data: Mapping) -> Tokenizer:
         _check(words, path)
     settings = path.with_name(SETTINGS)
     size = read_json(settings, AGAIN).get(SIZE)
-    if type(size) is not int or not len(SPECIALS) <= size <= len(words):
+    if not isinstance(size, int) or not len(SPECIALS) <= size <= len(words):
         raise UserError(f"{settings}: {SIZE} is {size!r}; write how many words are predicted, {len(SPECIALS)} to {len(words)}")
     return _build(words, size, reading)
 

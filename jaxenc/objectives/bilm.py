@@ -1,0 +1,187 @@
+"""Bidirectional language modelling (Peters et al. 2018, ELMo, section 3.1): each word from those before it, and from those behind it."""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxenc import metrics as metric_sums
+from jaxenc import rng
+from jaxenc.config import at_least
+from jaxenc.data import characters
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.layers.embed import padded
+from jaxenc.layers.heads import Softmax
+from jaxenc.models.elmo import DIRECTIONS, Both, Elmo, ElmoConfig, Read
+from jaxenc.objectives import losses, parts, sampled
+from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.sampled import LogUniform
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+SOFTMAX = ("sampled", "full")
+# The field that holds what each direction predicts.
+TARGETS = MappingProxyType({"forward": "targets", "backward": "reverse_targets"})
+# Logits that are held at once, 2 GB of them: the full softmax of more goes place by place.
+LOGITS = 2**29
+
+
+@dataclasses.dataclass(frozen=True)
+class BilmConfig(ObjectiveConfig[ElmoConfig]):
+    """What a recipe chooses, for rows that are read both ways (`data.rows = sentences`); the numbers are those of allenai/bilm-tf
+    (bin/train_elmo.py).
+
+    softmax: `sampled` trains on `negatives` ids beside each target (`objectives/sampled.py`), drawn once a step and direction, for a
+    vocabulary whose ids run by falling frequency; `full` on all of them. Held-out numbers are of the full softmax.
+    scale: of the loss, which is half the sum of both directions' means. Gradients are clipped behind it: it says where that begins, and
+    with Adagrad how much its first accumulator weighs. The published one is the number of words in a row, 20 (bilm/training.py).
+    """
+
+    kind: ClassVar[str] = "bilm"
+    softmax: str = "sampled"
+    negatives: int = 8192
+    scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        at_least(1, "objective", self, "negatives")
+        if self.softmax not in SOFTMAX:
+            raise UserError(f"objective.softmax is {self.softmax!r}: use {' or '.join(SOFTMAX)}")
+        if not self.scale > 0:
+            raise UserError(f"objective.scale is {self.scale}: it takes a positive number")
+
+    def build(self, model: ElmoConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Bilm":
+        """The objective of one phase; as many negatives as there are ids are the full softmax. Raises UserError for another model."""
+        if not isinstance(model, ElmoConfig):
+            raise UserError(f"objective.kind bilm takes a model that reads both ways: set model.kind to elmo, not {model.kind}")
+        samples = self.softmax == "sampled" and self.negatives < model.vocab_size
+        law = LogUniform(model.vocab_size, self.negatives) if samples else None
+        softmax = Softmax(model.vocab_size, model.width, execution)
+        return Bilm(Elmo(model, execution), softmax, law, {name: 0.5 * self.scale for name in DIRECTIONS})
+
+
+@dataclasses.dataclass(frozen=True)
+class Bilm(Objective):
+    """The mean negative log-likelihood of the words of a row, read forward and read backward, each direction from its own state, which
+    goes on from row to row of a slot. Parameters: the model's own, and `softmax`, which both directions share.
+
+    law: of the negatives in training, None for the full softmax. The carry is `Elmo.zero_state`; no gradient flows into it.
+    """
+
+    module: Elmo
+    softmax: Softmax
+    law: LogUniform | None
+    coef: Mapping[str, float]
+
+    @property
+    def heads(self) -> Mapping[str, Softmax]:
+        """The softmax by its name in the parameter tree."""
+        return {"softmax": self.softmax}
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        model = self.module.config
+        bound = characters.SIZE if model.input == "characters" else model.words or model.vocab_size
+        read = {f"{before}{model.input}": bound for before in ("", "reverse_")}
+        return {**read, "targets": model.vocab_size, "reverse_targets": model.vocab_size, "segments": 0, "fresh": 2, "index": 0}
+
+    def init(self, key: Array) -> Tree:
+        config = self.module.config
+        shape = lambda *axes: jax.ShapeDtypeStruct(axes, jnp.int32)
+        read = Read(shape(1, 1), shape(1, 1, characters.WIDTH) if config.input == "characters" else None, None)
+        state = jax.eval_shape(lambda: self.module.zero_state(1))
+        hidden = jax.ShapeDtypeStruct((1, 1, config.width), self.module.execution.policy.compute)
+        params = self.module.lazy_init(rng.part(key, "encoder"), read, read, state, None)["params"]
+        return {**params, "softmax": self.softmax.lazy_init(rng.part(key, "softmax"), hidden)["params"]}
+
+    def carry(self, batch: int) -> Tree:
+        return self.module.zero_state(batch)
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return dict(one)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {name: jnp.sum(example["segments"] > 0, dtype=jnp.int32) for name in self.coef}
+
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
+        both, state = self.read(params, carry, example, keys if train else None)
+        samples = train and self.law is not None
+        scored = self.of_sample(params, both, example, keys) if samples else self.of_all(params, both, example)
+        count = jnp.sum(example["segments"] > 0).astype(jnp.float32)
+        terms, metrics, mark = {}, {}, "sampled_" if samples else ""
+        for name, (loss, correct) in scored.items():
+            terms[name] = loss
+            metrics |= {f"{name}_{mark}loss": (loss, count), f"{name}_{mark}accuracy": (correct, count)}
+        return terms, metrics, state
+
+    def read(self, params: Tree, carry: Tree, example: Mapping[str, Array], noise: Keys | None) -> tuple[Both, Tree]:
+        """The last layers of both directions, and the states behind the rows: from zeros where `fresh` i32 [batch] is 1, and as before
+        where a row is padding."""
+        fresh, real = example["fresh"] > 0, example["segments"] > 0
+        state = jax.tree.map(lambda leaf: jnp.where(fresh.reshape(-1, *[1] * (leaf.ndim - 1)), 0, leaf), carry)
+        reads = [Read(example.get(f"{way}tokens"), example.get(f"{way}characters"), real) for way in ("", "reverse_")]
+        return self.module.apply({"params": params}, *reads, state, noise)
+
+    def of_all(self, params: Tree, both: Both, example: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
+        """{direction: (sum of losses, number of right predictions)} of the full softmax, a part of the places at once."""
+        weights = (example["segments"] > 0).astype(jnp.int32)
+        rows, length = weights.shape
+        at_once = max(1, LOGITS // (rows * padded(self.softmax.vocab_size)))
+
+        def some(hidden: Array, targets: Array, weights: Array) -> tuple[Array, Array]:
+            return losses.cross_entropy(self.logits(params, hidden), targets, weights)
+
+        def one(name: str) -> tuple[Array, Array]:
+            given = (getattr(both, name), example[TARGETS[name]], weights)
+            return some(*given) if at_once >= length else parts.summed(some, at_once, given)
+
+        return {name: one(name) for name in DIRECTIONS}
+
+    def of_sample(self, params: Tree, both: Both, example: Mapping[str, Array], keys: Keys) -> dict[str, tuple[Array, Array]]:
+        """As `of_all`, of the targets and one draw for each direction."""
+        weights = example["segments"] > 0
+        targets = jnp.stack([example[TARGETS[name]] for name in DIRECTIONS])
+        ids = jnp.stack([self.law.draw(keys.shared("sample", name)) for name in DIRECTIONS])
+        # The gradient of a look-up is as large as the table, so both directions share one for their targets and one for their draws.
+        look_up = lambda ids: [jnp.take(leaf, ids, axis=0, mode="clip") for leaf in (params["softmax"]["table"], params["softmax"]["bias"])]
+        rows = look_up(targets), look_up(ids)
+
+        def one(at: int, hidden: Array) -> tuple[Array, Array]:
+            own = jax.tree.map(lambda leaf: leaf[at], (targets, ids, *rows))
+            return sampled.cross_entropy(self.law, hidden, own[0], weights, *own[1:])
+
+        return {name: one(at, getattr(both, name)) for at, name in enumerate(DIRECTIONS)}
+
+    def logits(self, params: Tree, hidden: Array) -> Array:
+        """float32 [..., padded vocabulary] for what a direction gives, [..., width]."""
+        return self.softmax.apply({"params": params["softmax"]}, hidden)
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        """`hidden` has both directions side by side; of the last layer, `forward` are the logits of the word behind each, `backward` of the
+        word before it, [batch, length, vocab_size]. example holds `characters` too, for a model that reads them."""
+        hidden, _ = self.module.text(params, example["tokens"], example.get("characters"), example["segments"])
+        halves = zip(DIRECTIONS, jnp.split(hidden[-1], 2, axis=-1), strict=True)
+        logits = {name: self.logits(params, half)[..., : self.softmax.vocab_size] for name, half in halves}
+        return {"hidden": hidden.astype(jnp.float32), **logits}
+
+    def flops(self, length: int) -> float:
+        classes = self.law.count + 1 if self.law else self.softmax.vocab_size
+        return 3 * (self.module.forward_flops(length) + 2 * 2.0 * length * self.softmax.width * classes)
+
+    def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
+        """The means; beside the losses of the full softmax, the perplexity of each direction, and of their mean as bilm/training.py has it."""
+        means = super().summary(sums)
+        nats = {name: means[f"{name}_loss"] for name in DIRECTIONS if f"{name}_loss" in means}
+        if nats:
+            means |= {f"{name}_perplexity": float(np.exp(value)) for name, value in nats.items()}
+            means["perplexity"] = float(np.exp(np.mean(list(nats.values()))))
+        return means
