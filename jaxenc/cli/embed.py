@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
     parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write: .npz, or .hdf5 as AllenNLP writes it")
-    told = 'all of them, [layers, words, width] (default), the top one or their average, [words, width], or a mix: {"weights": [...], "gamma": 1}'
+    told = 'all, [layers, words, width] (default), the top one or their average, [words, width], or a mix: {"weights": [...], "gamma": 1}'
     parser.add_argument("--layers", default="all", metavar="all|top|average|mix:FILE", help=told)
     parser.add_argument("--batch", type=int, default=words.BATCH, metavar="N", help="sentences at a time (default: %(default)s)")
     parser.add_argument("--stateful", action="store_true", help="line i goes on with ELMo's state behind line i - N, as it was released")

@@ -7,7 +7,7 @@ from pathlib import Path
 from jaxenc import tree
 from jaxenc.errors import UserError
 from jaxenc.models.base import EncoderConfig
-from jaxenc.objectives.bilm import BilmConfig
+from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.pretrained import Model, objective_of
@@ -25,8 +25,8 @@ def commands(out: Path, model: Model) -> str:
         return f"next, in Python: jaxenc.load({str(out)!r}).encode({given}); training on needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
     kind = ""
-    if model.config.objective == BilmConfig("none"):
-        kind = " --config.objective.softmax=sampled"
+    if isinstance(model.config.objective, FeaturesConfig):
+        kind = " --config.objective.kind=bilm"
     elif not _learns_from_text(model):
         if not _can_learn_mlm(model):
             return f"next, in Python: jaxenc.load({str(out)!r}).encode([...])"

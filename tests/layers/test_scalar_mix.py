@@ -24,7 +24,8 @@ def slow(weights: list[float], gamma: float, states: np.ndarray, mask: np.ndarra
     shares = [np.exp(w) for w in weights]
     out = np.zeros(states.shape[1:])
     for layer, share in zip(states.astype(np.float64), shares, strict=True):
-        counted = [value for row, seen in zip(layer, mask, strict=True) for token, on in zip(row, seen, strict=True) if on for value in token]
+        tokens = zip(layer.reshape(-1, WIDTH), mask.reshape(-1), strict=True)
+        counted = [value for token, on in tokens if on for value in token]
         mean = sum(counted) / len(counted)
         variance = sum((value - mean) ** 2 for value in counted) / len(counted)
         out += share / sum(shares) * ((layer - mean) / np.sqrt(variance + 1e-12) if layer_norm else layer)

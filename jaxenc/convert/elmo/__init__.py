@@ -13,7 +13,7 @@ from jaxenc.data.files import made, must_be_new, read_json
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.models.elmo import ElmoConfig
-from jaxenc.objectives.bilm import BilmConfig
+from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.pretrained import Model
 from jaxenc.run import Run
 
@@ -43,7 +43,7 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
 
 def run_of(model: ElmoConfig) -> Run:
     """A Run for a converted model: no loss, and the rows that it was trained on."""
-    return Run(BilmConfig("none"), model, data=DataConfig(rows="sentences", length=LENGTH))
+    return Run(FeaturesConfig(), model, data=DataConfig(rows="sentences", length=LENGTH))
 
 
 def save(out: str | Path, ours: Model) -> None:

@@ -64,7 +64,7 @@ def of_model(model: ElmoConfig) -> dict[str, Any]:
     if not model.reads_characters:
         raise UserError("this model reads words by their ids: only one that reads their characters can be exported")
     if model.forget_bias != FORGET_BIAS:
-        raise UserError(f"model.forget_bias is {model.forget_bias}: bilm-tf and AllenNLP compute with {FORGET_BIAS}, so it cannot be exported")
+        raise UserError(f"model.forget_bias is {model.forget_bias}: AllenNLP computes with {FORGET_BIAS}, so it cannot be exported")
     clip = lambda value: (int(value) if value == int(value) else value) if value else None
     return {
         "lstm": {
