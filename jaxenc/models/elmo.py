@@ -18,7 +18,8 @@ from jaxenc.layers.char_cnn import CharCnn, CharCnnSpec
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed, padded
 from jaxenc.layers.initializers import Uniform, leading_rows
-from jaxenc.layers.lstm import Lstm, LstmSpec, LstmState, LstmWeights, side_by_side
+from jaxenc.layers.lstm import Lstm
+from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, side_by_side
 from jaxenc.layers.stack import layer_name
 from jaxenc.models.base import ModelConfig
 from jaxenc.rng import Keys
@@ -140,6 +141,7 @@ class Elmo(nn.Module):
     execution: Execution
 
     def setup(self) -> None:
+        """The parts, by their names in the parameter tree."""
         config, execution = self.config, self.execution
         if config.input == "characters":
             self.char_cnn = CharCnn(config.char_cnn, execution)
@@ -174,19 +176,16 @@ class Elmo(nn.Module):
         noises = (noise, noise and noise.apart("backward"))
         drop = lambda x, site, layer: jnp.stack([dropout(x[at], config.dropout, noises[at], site, layer) for at in range(2)])
         states, after = [x], []
+        weights = jax.tree.map(lambda *pair: jnp.stack(pair), self.forward(), self.backward())
         for layer in range(config.layers):
             x = drop(states[-1], "lstm_input", layer)
             before = jax.tree.map(lambda *pair, layer=layer: jnp.stack([leaf[:, layer] for leaf in pair]), *_pair(state))
-            y, kept = side_by_side(config.lstm, self.weights(layer, x.shape[-1]), x, real, before)
+            y, kept = side_by_side(config.lstm, weights[layer], x, real, before)
             states.append(y + x if config.residual and layer else y)
             after.append(kept)
         out = jnp.stack(states, axis=1) if all_layers else drop(states[-1], "final", 0)
         stacked = jax.tree.map(lambda *layers: jnp.stack(layers, axis=2), *after)
         return Both(*out), {name: jax.tree.map(lambda leaf, at=at: leaf[at], stacked) for at, name in enumerate(DIRECTIONS)}
-
-    def weights(self, layer: int, inputs: int) -> LstmWeights:
-        """Both directions' weights of a layer, forward first."""
-        return jax.tree.map(lambda *pair: jnp.stack(pair), self.forward(layer, inputs), self.backward(layer, inputs))
 
     def text(self, params: Tree, tokens: Array, characters: Array | None, segments: Array, state: Tree | None = None) -> tuple[Array, Tree]:
         """(hidden [layers + 1, batch, length, 2 · width], forward beside backward, in the order of the text; the state behind it).
@@ -227,12 +226,11 @@ class Layers(nn.Module):
     config: ElmoConfig
     execution: Execution
 
-    def setup(self) -> None:
-        self.lstms = [Lstm(self.config.lstm, self.execution, name=layer_name(number)) for number in range(self.config.layers)]
-
-    def __call__(self, layer: int, inputs: int) -> LstmWeights:
-        """The weights of one layer, for inputs of this width."""
-        return self.lstms[layer].weights(inputs)
+    @nn.compact
+    def __call__(self) -> list[LstmWeights]:
+        """The weights of each layer; all read vectors as wide as those they give."""
+        config = self.config
+        return [Lstm(config.lstm, self.execution, name=layer_name(layer)).weights(config.width) for layer in range(config.layers)]
 
 
 def _pair(state: Tree) -> tuple[LstmState, LstmState]:
