@@ -69,8 +69,15 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     missing = sorted(reads - fields)
     if missing == ["word_starts"]:
         raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
+    if missing == ["characters", "reverse_characters"]:
+        mend = "build it with one of `jaxenc tokenizer --type characters`, or set model.input to tokens"
+        raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {mend}")
     if missing:
-        raise UserError(f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks: set data.rows")
+        held = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
+        raise UserError(f"{held}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
+    if "reverse_targets" in fields - reads:
+        both = f"the rows of data.rows={job.run.data.rows} run both ways"
+        raise UserError(f"{both}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
     if "direction" in fields - reads:
         backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
         raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
@@ -133,7 +140,8 @@ def refuse_other_carry(job: Job, start: Start) -> None:
     smaller from step to step than the run that wrote it."""
     saved, run = from_dict(restore.read_json(start.path, CONFIG)), job.run
     sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
-    if type(saved.objective) is type(run.objective) and any((*sizes(saved).values(), *sizes(run).values())):
+    carries = bool(jax.eval_shape(lambda: job.objective(run.plan[0]).carry(1))) or any(sizes(saved).values())
+    if type(saved.objective) is type(run.objective) and carries:
         batch = lambda run: phases.saved_by(run.plan, start.step).batch
         shape = lambda run: {"objective": sizes(run), "train": {"batch": batch(run), "precision": run.train.precision}}
         refusals.refuse(shape(saved), shape(run), ())

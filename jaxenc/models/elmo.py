@@ -82,11 +82,11 @@ class ElmoConfig(ModelConfig):
     @property
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named: ELMo's layout."""
-        return published_elmo(self.vocab_size)
+        return dataclasses.replace(published_elmo(self.vocab_size), words=self.words)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "ElmoConfig":
-        """This model for a tokenizer; a table of words has a row for each that a text may hold."""
-        return dataclasses.replace(self, vocab_size=vocabulary.size, words=0 if self.reads_characters else vocabulary.words)
+        """This model for a tokenizer."""
+        return dataclasses.replace(self, vocab_size=vocabulary.size, words=vocabulary.words)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
         """0, 1, 2 ... at every place of every row, i32 [batch, length]; the model does not read them."""
@@ -216,7 +216,7 @@ class Elmo(nn.Module):
         """FLOPs of its matrix products on one row of `length` words a direction, forward; a multiply and an add are two."""
         config = self.config
         layer = 2.0 * (2 * config.width * 4 * config.cells + config.cells * config.width)
-        word = CharCnn(config.char_cnn, self.execution).forward_flops() if config.input == "characters" else 0.0
+        word = CharCnn(config.char_cnn, self.execution, parent=None).forward_flops() if config.input == "characters" else 0.0
         return 2 * length * (config.layers * layer + word)
 
 

@@ -97,7 +97,7 @@ class Objective(abc.ABC):
 
 class ObjectiveConfig(abc.ABC, Generic[M]):
     """A frozen dataclass: what a recipe chooses of an objective for models of M. kind: its name in a recipe; carried: those of its fields
-    that decide how large the objective's carry is, which has none where all of them are 0."""
+    that decide how large the objective's carry is, which has none where there are such and all of them are 0."""
 
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()

@@ -178,7 +178,7 @@ class Bilm(Objective):
         return 3 * (self.module.forward_flops(length) + 2 * 2.0 * length * self.softmax.width * classes)
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
-        """The means; beside the losses of the full softmax, the perplexity of each direction, and of their mean as bilm/training.py has it."""
+        """The means; beside losses of the full softmax the perplexity of each direction, and of their mean, as bilm/training.py has it."""
         means = super().summary(sums)
         nats = {name: means[f"{name}_loss"] for name in DIRECTIONS if f"{name}_loss" in means}
         if nats:

@@ -11,11 +11,13 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import rng
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Classifier, LmHead, MlmHead, Pooler, RtdHead, Summary
-from jaxenc.models.base import Encoder, EncoderConfig
+from jaxenc.models.base import Encoder, EncoderConfig, ModelConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -28,6 +30,14 @@ POOLED = ("pooler", "summary")
 ON_POOLED = ("next_sentence", "classifier")
 # Heads that give a logit for every token of the vocabulary.
 TIED = ("mlm", "lm")
+
+
+def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution) -> Encoder:
+    """The network of `model` that has the heads `names`, for the objective of this kind. Raises UserError for a model that has no such
+    heads, and as `EncoderConfig.encoder`."""
+    if not isinstance(model, EncoderConfig):
+        raise UserError(f"objective.kind {kind} takes a model that heads sit on, such as bert: set model.kind, which is {model.kind}")
+    return model.encoder(names, execution)
 
 
 def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activation: str = POOLER) -> Heads:

@@ -58,7 +58,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Heads":
         """The objective; no number of it depends on the vocabulary, the data or the predictions."""
         names = [name for name in NAMES if name in self.heads]
-        encoder = model.encoder(names, execution)
+        encoder = encoders.of(self.kind, model, names, execution)
         heads = encoders.made(names, encoder, len(self.labels), self.pooler_activation)
         # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
         coef = {name: 1.0 for name in heads if name in LABELS and heads[name].classes > 1}

@@ -95,7 +95,12 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
 
     def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
-        """The masking rule at one row length; `max_predictions` 0 takes the config's own."""
+        """The masking rule at one row length; `max_predictions` 0 takes the config's own.
+
+        Raises UserError for a vocabulary that leaves nothing to draw, or that has no mask.
+        """
+        if vocabulary.mask < 0:
+            raise UserError(f"objective.kind {self.kind}: the tokenizer has no mask: build the data with one of --type wordpiece or bpe")
         control = (vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.sep)
         left_out = {"text": vocabulary.reserved, "all": (), "all_but_control": control}[self.replacements]
         replacements = np.setdiff1d(np.arange(vocabulary.size, dtype=np.int32), np.array(left_out, np.int32))
@@ -125,7 +130,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
 
     def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Mlm":
         """The objective of one phase; of an ELECTRA it is the generator's."""
-        encoder = model.encoder(("mlm",), execution)
+        encoder = encoders.of(self.kind, model, ("mlm",), execution)
         return Mlm(encoder, encoders.made(("mlm",), encoder)["mlm"], self.masking(vocabulary, data.length, max_predictions))
 
 
