@@ -75,9 +75,6 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     if missing:
         held = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
         raise UserError(f"{held}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
-    if "reverse_targets" in fields - reads:
-        both = f"the rows of data.rows={job.run.data.rows} run both ways"
-        raise UserError(f"{both}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
     if "direction" in fields - reads:
         backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
         raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")

@@ -6,21 +6,26 @@ import numpy as np
 import pytest
 
 from jaxenc.data.build import build
-from jaxenc.data.tokenizers import sentencepiece, wordpiece
+from jaxenc.data.tokenizers import sentencepiece, wordpiece, words
 
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "sa", "te", "ro", "ni", "pa")
 
 
-def make_data(folder: Path, seed: int, unigram: bool = False) -> Path:
-    """A data folder of 80 documents of made-up words, a fifth of them held out, with one vocabulary whatever the seed: WordPiece, or
-    SentencePiece's, whose streams have ends of documents."""
+TRAINERS = {
+    "wordpiece": lambda all_words: wordpiece.train([" ".join(all_words)] * 3, 150),
+    "unigram": lambda all_words: sentencepiece.train([" ".join(all_words)] * 50, 60),
+    "characters": lambda all_words: words.train(all_words, 60),
+}
+
+
+def make_data(folder: Path, seed: int, kind: str = "wordpiece") -> Path:
+    """A data folder of 80 documents of made-up words, a fifth of them held out, with one vocabulary of this kind whatever the seed."""
     random = np.random.default_rng(seed)
-    words = [a + b for a in SYLLABLES for b in SYLLABLES]
-    line = lambda: " ".join(random.choice(words, random.integers(3, 12))) + "."
+    all_words = [a + b for a in SYLLABLES for b in SYLLABLES]
+    line = lambda: " ".join(random.choice(all_words, random.integers(3, 12))) + "."
     folder.mkdir()
     (folder / "text.txt").write_text("\n\n".join("\n".join(line() for _ in range(random.integers(2, 8))) for _ in range(80)))
-    made = sentencepiece.train([" ".join(words)] * 50, 60) if unigram else wordpiece.train([" ".join(words)] * 3, 150)
-    made.save(folder / "tokenizer")
+    TRAINERS[kind](all_words).save(folder / "tokenizer")
     build([str(folder / "text.txt")], folder / "tokenizer", folder / "data", held_out=0.2)
     return folder / "data"
 

@@ -26,7 +26,7 @@ OBJECTIVE = PlmConfig(predictions=6, permutation=8, memory=12)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_data(tmp_path_factory.mktemp("runs") / "streams", 1, unigram=True)
+    return make_data(tmp_path_factory.mktemp("runs") / "streams", 1, "unigram")
 
 
 def recipe(data: Path) -> Run:
