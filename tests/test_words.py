@@ -1,7 +1,6 @@
 """Vectors of words: deterministic for each sentence, or with ELMo's state as released; pieces of words for the other families."""
 
 import dataclasses
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -71,17 +70,20 @@ def test_words_that_are_odd_differ(model: Model) -> None:
     assert same(2, 3) and same(4, 5) and same(6, 7) and not same(0, 1) and not same(8, 9) and np.isfinite(first).all()
 
 
-TOKENIZERS = {
-    "bert": (lambda: wordpiece.train([TEXT] * 6, 60), BertConfig(width=16, layers=2, heads=2, feed_forward=32, positions=40), MlmConfig()),
-    "roberta": (lambda: bpe.train([TEXT] * 6, 280), BertConfig(width=16, layers=2, heads=2, feed_forward=32, types=1, first_position=2, positions=80), MlmConfig()),
-    "xlnet": (lambda: sentencepiece.train([TEXT] * 18, 60, False, True), XlnetConfig(width=16, layers=2, heads=2, feed_forward=32), PlmConfig(predictions=4, permutation=4, memory=0)),
-}  # fmt: skip
+BERT = BertConfig(width=16, layers=2, heads=2, feed_forward=32, positions=80)
+ROBERTA = dataclasses.replace(BERT, types=1, first_position=2)
+XLNET = XlnetConfig(width=16, layers=2, heads=2, feed_forward=32)
+OTHERS = {
+    "bert": (lambda: wordpiece.train([TEXT] * 6, 60), BERT, MlmConfig()),
+    "roberta": (lambda: bpe.train([TEXT] * 6, 280), ROBERTA, MlmConfig()),
+    "xlnet": (lambda: sentencepiece.train([TEXT] * 18, 60, False, True), XLNET, PlmConfig(predictions=4, permutation=4, memory=0)),
+}
 
 
-@pytest.fixture(scope="module", params=list(TOKENIZERS))
+@pytest.fixture(scope="module", params=list(OTHERS))
 def other(request: pytest.FixtureRequest) -> Model:
     """A model of another family, which cuts words into pieces."""
-    make, config, objective = TOKENIZERS[request.param]
+    make, config, objective = OTHERS[request.param]
     return of(make(), config, objective)
 
 

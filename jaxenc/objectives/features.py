@@ -67,4 +67,3 @@ class Features(Objective):
 
     def flops(self, length: int) -> float:
         return 3 * self.elmo.forward_flops(length)
-

@@ -1,6 +1,7 @@
 """`jaxenc embed`: files in AllenNLP's layout."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,9 +67,8 @@ def test_which_layers(model: Path, text: Path, tmp_path: Path) -> None:
     """The mix by its formula, in NumPy (<= 1e-6)."""
     (tmp_path / "mix.json").write_text(json.dumps({"weights": [0.5, -1, 2.0], "gamma": 1.5}))
     every = embed(model, text, tmp_path / "all.npz")
-    top, average, mix = (
-        embed(model, text, tmp_path / f"{at}.npz", "--layers", layers) for at, layers in enumerate(("top", "average", f"mix:{tmp_path}/mix.json"))
-    )
+    choices = ("top", "average", f"mix:{tmp_path}/mix.json")
+    top, average, mix = (embed(model, text, tmp_path / f"{at}.npz", "--layers", layers) for at, layers in enumerate(choices))
     shares = np.exp([0.5, -1, 2.0]) / np.exp([0.5, -1, 2.0]).sum()
     for name in map(str, range(4)):
         assert top[name].tobytes() == every[name][2].tobytes() and mix[name].dtype == np.float32
@@ -119,12 +119,13 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(model: Path, text: Path,
 def test_without_a_tokenizer_there_is_no_running_text(text: Path, tmp_path: Path, fails: Callable[..., str], capsys) -> None:
     """The commands that lead to such a model, and what they say."""
     theirs, ours = folders.write(tmp_path / "their elmo", folders.options(), folders.arrays()), tmp_path / "ours"
-    assert f"`jaxenc convert --from 'allennlp:{theirs}' --to DIR`" in fails("embed", "--model", theirs, "--input", text, "--out", tmp_path / "x.npz")
+    given = ("--input", text, "--out", tmp_path / "x.npz")
+    assert f"`jaxenc convert --from 'allennlp:{theirs}' --to DIR`" in fails("embed", "--model", theirs, *given)
     assert "transformers, which opens no allennlp model" in fails("convert", "--from", f"allennlp:{theirs}", "--to", ours, "--check")
     assert main(["convert", "--from", f"allennlp:{theirs}", "--to", str(ours)]) == 0
     out, err = capsys.readouterr()
     assert "encode(words=[[...]])" in out and "has no tokenizer files" in err
-    assert "--raw: this model has no tokenizer" in fails("embed", "--model", ours, "--input", text, "--out", tmp_path / "x.npz", "--raw")
+    assert "--raw: this model has no tokenizer" in fails("embed", "--model", ours, *given, "--raw")
     assert "transformers has no class for a model of kind elmo" in fails("export", "--model", ours, "--out", tmp_path / "hf")
     assert "--dtype float16: the published files hold float32" in fails(
         "export", "--model", ours, "--out", tmp_path / "back", "--to", "allennlp", "--dtype", "float16"
@@ -132,3 +133,24 @@ def test_without_a_tokenizer_there_is_no_running_text(text: Path, tmp_path: Path
     assert main(["export", "--model", str(ours), "--out", str(tmp_path / "back"), "--to", "allennlp"]) == 0
     written, wanted = (folders.read(place / "weights.hdf5") for place in (tmp_path / "back", theirs))
     assert all(written[name].tobytes() == array.tobytes() for name, array in wanted.items())
+
+
+@pytest.mark.slow
+def test_an_elmo_without_a_softmax_is_trained_on(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """By the commands that `convert` prints: the softmax starts fresh, all else is taken over, and vectors come of the result."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("The fox. A dog, a fox.\nThe dog and the fox.\n\nA dog.\nAnd a fox.\n" * 6)
+    place = model.parent
+    command = ["convert", "--from", f"allennlp:{place / 'theirs'}", "--tokenizer", str(place / "words"), "--to", "our model"]
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()[-2:]
+    small = ("train.batch=8", "train.steps=2", "data.length=4", "log.tensorboard=false")
+    for line in lines:
+        argv = shlex.split(line.removeprefix("next:"))
+        more = [f"--config.{item}" for item in small] if argv[1] == "pretrain" else []
+        assert argv[0] == "jaxenc" and main([*({"FILES": "text.txt"}.get(item, item) for item in argv[1:]), *more]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().err.splitlines() if "starts fresh: " in line] == ["softmax"]
+    before, after = jaxenc.load("our model").params, jaxenc.load("RUN").params
+    change = np.abs(np.asarray(after["forward"]["layer_00"]["input"]) - before["forward"]["layer_00"]["input"]).max()
+    assert 0 < change < 0.5 and "softmax" in after
+    assert embed(Path("RUN"), Path("text.txt"), Path("x.npz"), "--raw")["0"].shape == (3, 9, WIDTH)

@@ -14,6 +14,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.models.elmo import ElmoConfig
 from jaxenc.objectives.features import FeaturesConfig
+from jaxenc.optim.config import OptimConfig
 from jaxenc.pretrained import Model
 from jaxenc.run import Run
 
@@ -42,8 +43,9 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
 
 
 def run_of(model: ElmoConfig) -> Run:
-    """A Run for a converted model: no loss, and the rows that it was trained on."""
-    return Run(FeaturesConfig(), model, data=DataConfig(rows="sentences", length=LENGTH))
+    """A Run for a converted model: no loss; rows and optimizer as in its training (bin/train_elmo.py of allenai/bilm-tf)."""
+    adagrad = OptimConfig("adagrad", lr=0.2, warmup=0, schedule="constant", weight_decay=0.0, clip=10.0, decay_exclude=())
+    return Run(FeaturesConfig(), model, data=DataConfig(rows="sentences", length=LENGTH), optim=adagrad)
 
 
 def save(out: str | Path, ours: Model) -> None:

@@ -104,7 +104,7 @@ def test_options_of_training(tmp_path: Path) -> None:
     assert (found.dropout, found.vocab_size, found.residual, found.cell_clip, found.projection_clip) == (0.2, 1000, False, 0, 0)
 
 
-def wrong(path: str, value: Any) -> Callable[[dict], None]:
+def changed(path: str, value: Any) -> Callable[[dict], None]:
     def change(data: dict) -> None:
         *parents, name = path.split(".")
         for parent in parents:
@@ -115,7 +115,7 @@ def wrong(path: str, value: Any) -> Callable[[dict], None]:
 
 
 @pytest.mark.parametrize(
-    "path, value, words",
+    "path, value, told",
     [
         ("lstm.n_layers", 3, "missing: RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0[input]"),
         ("lstm.n_layers", 1, "not known: RNN_0/RNN/MultiRNNCell/Cell1/LSTMCell/B"),
@@ -141,14 +141,14 @@ def wrong(path: str, value: Any) -> Callable[[dict], None]:
         ("dropout", 1.5, "dropout is 1.5: it takes a rate"),
     ],
 )
-def test_options_that_disagree_are_one_line(path: str, value: Any, words: str, folder: Path, tmp_path: Path) -> None:
+def test_options_that_disagree_are_one_line(path: str, value: Any, told: str, folder: Path, tmp_path: Path) -> None:
     settings = copy.deepcopy(folders.options())
-    wrong(path, value)(settings)
+    changed(path, value)(settings)
     (tmp_path / "options.json").write_text(json.dumps(settings))
     (tmp_path / "weights.hdf5").symlink_to(folder / f"{PREFIX}weights.hdf5")
     with pytest.raises(UserError) as error:
         elmo.load(tmp_path)
-    assert words in str(error.value) and "\n" not in str(error.value) and str(tmp_path) in str(error.value)
+    assert told in str(error.value) and "\n" not in str(error.value) and str(tmp_path) in str(error.value)
 
 
 def test_a_list_of_words_beside_the_weights(folder: Path, tmp_path: Path) -> None:
@@ -187,12 +187,12 @@ def other(model: Model, **numbers: Any) -> Model:
 def test_what_cannot_be_exported(model: Model, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="transformers has no class for a model of kind elmo"):
         hf.save(tmp_path / "out", model)
-    for wrong, words in (
+    for wrong, told in (
         (other(model, input="tokens"), "reads words by their ids"),
         (other(model, forget_bias=0.5), "model.forget_bias is 0.5: AllenNLP computes with 1.0"),
         (Model(Run(), {}, None), "a model of kind bert is none that AllenNLP's ELMo opens"),
     ):
-        with pytest.raises(UserError, match=words):
+        with pytest.raises(UserError, match=told):
             elmo.save(tmp_path / "out", wrong)
     assert not any(tmp_path.iterdir())
 
