@@ -46,6 +46,20 @@ def test_a_sentence_has_the_same_bits_whatever_stands_around_it(model: Model) ->
         assert encoded.mask[i].sum() == len(SENTENCES[i]) + 2
 
 
+def test_the_shape_that_is_computed_goes_by_the_sentence_alone(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a machine's bits depend on the shape, they depend on nothing else: a batch is full, a row as long as its own sentence asks."""
+    shapes, hidden = [], Model.hidden
+
+    def given(self: Model, rows: dict, at_once: int) -> np.ndarray:
+        shapes.append((rows["segments"].shape[0], rows["segments"].sum(axis=1)))
+        return hidden(self, rows, at_once)
+
+    monkeypatch.setattr(Model, "hidden", given)
+    list(words.vectors(model, SENTENCES, 4))
+    assert [count for count, _ in shapes] == [4, 4, 4]
+    assert sorted(tuple(sorted(places)) for _, places in shapes) == [(0, 0, 0, 13), (0, 0, 4, 4), (2, 3, 4, 7)]
+
+
 def test_the_state_goes_on_as_released(model: Model) -> None:
     """Slot by slot, markers and all, as one chain of `Elmo.text` over the rows of each; a last batch may be short (<= 1e-5)."""
     found = list(words.vectors(model, SENTENCES, 3, stateful=True))

@@ -57,7 +57,7 @@ def _npz(place: Path) -> Iterator[Callable[[str, np.ndarray | str], None]]:
     with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as file:
 
         def store(name: str, value: np.ndarray | str) -> None:
-            with file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as part:
+            with file.open(f"{name}.npy", "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, np.asarray(value))
 
         yield store

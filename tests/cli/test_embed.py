@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,6 +60,9 @@ def test_both_formats_hold_the_layers_of_each_line(ending: str, model: Path, tex
     assert index.shape == ((1,) if ending == "hdf5" else ())
     assert json.loads(index.item()) == {"the fox": "3", "": "1", "a dog , a fox": "2"}
     embed(model, text, tmp_path / f"y.{ending}")
+    if ending == "npz":
+        with zipfile.ZipFile(tmp_path / "x.npz") as file:
+            assert {part.date_time[0] for part in file.infolist()} == {1980}
     assert (tmp_path / f"x.{ending}").read_bytes() == (tmp_path / f"y.{ending}").read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", f"x.{ending}", f"y.{ending}"}
 

@@ -109,6 +109,18 @@ def test_files_that_are_none(content: bytes, tmp_path: Path) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_a_file_that_claims_more_than_it_holds(tmp_path: Path) -> None:
+    """The header of a sound file, its numbers written over."""
+    hdf5.write(tmp_path / "x.hdf5", {"w": np.zeros(12345, np.float32)})
+    content, word = (tmp_path / "x.hdf5").read_bytes(), lambda number: number.to_bytes(8, "little")
+    for was, size in ((12345, 1 << 40), (4 * 12345, 4 << 40)):
+        assert word(was) in content
+        content = content.replace(word(was), word(size))
+    (tmp_path / "x.hdf5").write_bytes(content)
+    with pytest.raises(UserError, match=r"w \(1099511627776,\) takes 4,398,046,511,104 bytes|no sound HDF5 file"):
+        hdf5.open_tensors(tmp_path / "x.hdf5")
+
+
 def test_a_truncated_file_and_none_at_all(tmp_path: Path) -> None:
     hdf5.write(tmp_path / "x.hdf5", {"w": np.zeros(4096)})
     content = (tmp_path / "x.hdf5").read_bytes()
