@@ -69,8 +69,8 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     missing = sorted(reads - fields)
     if missing == ["word_starts"]:
         raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
-    if missing == ["characters", "reverse_characters"]:
-        mend = "build it with one of `jaxenc tokenizer --type characters`, or set model.input to tokens"
+    if missing and all(name.endswith("characters") for name in missing):
+        mend = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
         raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {mend}")
     if missing:
         held = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"

@@ -34,6 +34,10 @@ def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         ("electra/large", 354_655_291 - 295_738 - 1_050_625, 354_655_291),
         ("xlnet/base", 116_718_336, 116_750_336),
         ("xlnet/large", 360_268_800, 360_300_800),
+        ("elmo/small", 13_593_296, 13_593_296 + 793_471 * 129),
+        ("elmo/medium", 28_027_728, 28_027_728 + 793_471 * 257),
+        ("elmo/original", 93_600_848, 93_600_848 + 793_471 * 513),
+        ("elmo/original_5_5b", 93_600_848, 93_600_848 + 793_471 * 513),
     ],
 )
 def test_counts_are_the_published_ones(capsys: pytest.CaptureFixture[str], recipe: str, without_heads: int, total: int) -> None:
@@ -56,6 +60,7 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     assert {"roberta/tiny", "roberta/base", "roberta/large"} <= set(recipes)
     assert {"electra/tiny", "electra/small", "electra/small_owt", "electra/base", "electra/large"} <= set(recipes)
     assert {"xlnet/tiny", "xlnet/small", "xlnet/base", "xlnet/large"} <= set(recipes)
+    assert {"elmo/tiny", "elmo/small_quick", "elmo/small", "elmo/medium", "elmo/original", "elmo/original_5_5b"} <= set(recipes)
     for name in recipes:
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
@@ -111,3 +116,16 @@ def test_xlnet_recipes_are_as_published(recipe: str, batch: int) -> None:
     layer = "encoder/layer_00/"
     norms = {f"{layer}{part}/norm/{leaf}" for part in ("attention", "feed_forward") for leaf in ("scale", "bias")}
     assert kept == {*norms, f"{layer}feed_forward/up/bias", f"{layer}feed_forward/down/bias", "lm/bias"}
+
+
+@pytest.mark.parametrize("size", ["small", "medium", "original"])
+def test_elmo_recipes_are_as_published(size: str) -> None:
+    """allenai/bilm-tf bin/train_elmo.py and bilm/training.py: 100,084 steps in each of ten epochs; the gradient of 20 times the mean of
+    both directions' losses is clipped at 10."""
+    run = cli_config.resolve(f"elmo/{size}", [])
+    phase, optim, objective = run.plan[0], run.optim, run.objective
+    assert (phase.steps, phase.batch, phase.length, run.data.rows) == (1_000_840, 384, 20, "sentences")
+    assert (optim.name, phase.lr, phase.warmup, optim.schedule, optim.accumulator) == ("adagrad", 0.2, 0, "constant", 1.0)
+    assert (optim.clip, optim.weight_decay, optim.decay_exclude) == (10.0, 0.0, ())
+    assert (objective.softmax, objective.negatives, run.model.dropout, run.model.residual) == ("sampled", 8192, 0.1, True)
+    assert run.build(run.model.published_vocabulary, phase, "cpu").coef == {"forward": 10.0, "backward": 10.0}

@@ -1,5 +1,6 @@
 """Runs that are refused before they write anything, and what a run says of itself. Eight devices, a nano BERT."""
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.build import build
 from jaxenc.data.files import held
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from jaxenc.objectives.mlm import Mlm
@@ -65,6 +67,18 @@ def test_data_of_an_older_version_trains_what_needs_no_words(data: Path, tmp_pat
     jobs.check(jobs.prepare(recipe(data), tmp_path / "run"))
     with pytest.raises(UserError, match="made before word_starts, which the objective reads: build the data again"):
         jobs.check(job)
+
+
+def test_rows_that_lack_what_an_objective_reads_are_refused(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of another kind, and data whose tokenizer has no characters."""
+    run = dataclasses.replace(recipe(data), data=DataConfig(str(data), 16, "sentences"))
+    job = jobs.prepare(run, tmp_path / "run")
+    with pytest.raises(UserError, match="the objective reads positions, types, which data.rows=sentences lacks: set data.rows"):
+        jobs.check(job)
+    monkeypatch.setattr(Mlm, "reads", property(lambda self: {"tokens": 0, "segments": 0, "reverse_characters": 261}))
+    with pytest.raises(UserError, match="its tokenizer has no characters of words, which the model reads: make one with") as raised:
+        jobs.check(job)
+    assert "\n" not in str(raised.value)
 
 
 def test_an_evaluation_on_data_of_an_older_version_is_one_line(

@@ -69,7 +69,7 @@ def test_the_published_ids_and_the_facts_of_the_vocabulary(tool):
     assert [tool.token(i) for i in range(17)] == SPECIALS + SYMBOLS
     held = dataclasses.asdict(tool.vocabulary)
     del held["fingerprint"]
-    ids = {"unk": 0, "cls": 3, "sep": 4, "pad": 5, "mask": 6, "eod": 7}
+    ids = {"unk": 0, "cls": 3, "sep": 4, "pad": 5, "mask": 6, "eod": 7, "words": 0}
     assert held == ids | {"size": held["size"], "reserved": tuple(range(9))} and 17 < held["size"] <= 120
     with pytest.raises(ValueError, match="outside"):
         tool.token(held["size"])

@@ -113,7 +113,7 @@ def test_a_masked_model_does_not_read_both_ways(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="data.rows=sentences lacks: set data.rows$"):
         jobs.check(jobs.prepare(dataclasses.replace(test_loop.recipe(pieces), data=both), tmp_path / "run"))
     run = dataclasses.replace(recipe(pieces), data=both)
-    with pytest.raises(UserError, match="its tokenizer has no characters .* --type characters`, or set model.input to tokens"):
+    with pytest.raises(UserError, match="its tokenizer has no characters .*, or set model.input to tokens"):
         jobs.check(jobs.prepare(run, tmp_path / "run"))
     by_token = dataclasses.replace(run, model=dataclasses.replace(run.model, input="tokens"))
     jobs.check(jobs.prepare(by_token, tmp_path / "run"))

@@ -51,10 +51,10 @@ class Sentences:
         out["epoch"][:], out["index"][:], out["fresh"][:] = epoch, indices, step == 0
         first, end = walk.begins(streams, 0), walk.begins(streams + 1, 0)
         real = first[:, None] + step * self.length + np.arange(self.length) < end[:, None]
-        left, right = self._around(first + step * self.length)
+        begins = np.concatenate([first + step * self.length, end - (step + 1) * self.length])
+        (left, last_left), (right, last_right) = (np.split(ids, 2) for ids in self._around(begins))
         self._fill(out, "", real, left, right)
-        left, right = self._around(end - (step + 1) * self.length)
-        self._fill(out, "reverse_", real, right[:, ::-1], left[:, ::-1])
+        self._fill(out, "reverse_", real, last_right[:, ::-1], last_left[:, ::-1])
         out["segments"][:] = real
         return out
 

@@ -98,7 +98,8 @@ def from_json(path: Path, data: Mapping) -> Tokenizer:
 def _reading(path: Path, data: Mapping) -> Reading:
     kinds = tuple((data.get(part) or {}).get("type", "") for part in ("normalizer", "pre_tokenizer"))
     if kinds[0] not in ("", "Lowercase") or kinds[1] not in ("WhitespaceSplit", "BertPreTokenizer"):
-        raise Unsupported(f"{path}: reads words by {' and '.join(filter(None, kinds))}; only lists made by jaxenc can be opened")
+        held = " and ".join(filter(None, kinds))
+        raise Unsupported(f"{path}: reads words by {held}; only lists made by jaxenc can be opened, other kinds come later")
     return Reading(kinds[0] == "Lowercase", kinds[1] == "WhitespaceSplit")
 
 
