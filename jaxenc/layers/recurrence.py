@@ -2,15 +2,17 @@
 
 What JAX derives keeps every gate of every step in float32 and adds to each weight's gradient at every step. Here the backward pass keeps
 what goes into the gates, in the compute dtype, computes the gates again, and multiplies out the weights' gradients once, over all steps.
+The barriers are for that: without them the compiler sees through the rounding, and keeps the float32 of the forward pass after all.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+from jaxenc.tree import Tree
 
 # Steps that are compiled as one straight line: the segment of ELMo's training. A loop of single steps is 1.5 times slower on a GPU.
 UNROLL = 20
@@ -50,6 +52,7 @@ class LstmWeights:
     projection: Array
 
 
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def side_by_side(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
     """Several LSTMs of one spec, each on its own rows: [lstms, batch, length, in] to [lstms, batch, length, width], and the last state.
 
@@ -57,93 +60,86 @@ def side_by_side(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | N
     zeros and keeps the state; None for all real. Everything has the axis of LSTMs first: their products are batched products, which fill
     a GPU that one direction alone leaves idle.
     """
-    turn = lambda steps: jnp.swapaxes(steps, 1, 2)
-    y, state = _run(spec, weights, turn(x), None if real is None else turn(real), state)
-    return turn(y), state
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _run(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
-    """As `side_by_side`, of [lstms, length, batch, ...]."""
     return _forward(spec, weights, x, real, state)[0]
 
 
 def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[tuple[Array, LstmState], tuple]:
-    gates = jnp.einsum("dtbi,dig->dtbg", x, weights.input)
-    stack = lambda leaf: jnp.zeros((*x.shape[:3], leaf.shape[-1]), x.dtype)
+    from_input = jnp.einsum("dri,dig->drg", _rows(x), weights.input).reshape(*x.shape[:3], -1)
 
-    def step(at: Array, carried: tuple) -> tuple:
-        now, gates, cells, hiddens, y = carried
-        own = _at(gates, at) + jnp.einsum("dbw,dwg->dbg", now.hidden, weights.recurrent).astype(jnp.float32) + weights.bias[:, None]
-        cell, inner = _cell(spec, own, now.cell)
-        inner = inner.astype(x.dtype)
-        hidden = _clip(jnp.einsum("dbc,dcw->dbw", inner, weights.projection), spec.projection_clip)
-        after, out = LstmState(cell.astype(x.dtype), hidden), hidden
-        if real is not None:
-            here = _at(real, at)[..., None]
-            after, out = jax.tree.map(lambda new, old: jnp.where(here, new, old), after, now), jnp.where(here, hidden, 0)
-        return after, _put(gates, own, at), _put(cells, now.cell, at), _put(hiddens, now.hidden, at), _put(y, out, at)
+    def step(before: LstmState, given: tuple[Array, Array | None]) -> tuple[LstmState, tuple]:
+        at, here = given
+        now = jax.lax.dynamic_index_in_dim(from_input, at, axis=2, keepdims=False).astype(jnp.float32)
+        now += jnp.einsum("dbw,dwg->dbg", before.hidden, weights.recurrent)
+        gates = jnp.split(now + weights.bias[:, None], 4, axis=-1)
+        old = before.cell.astype(jnp.float32)
+        cell, inner = _cell(spec, *gates, old)
+        gates, cell, inner = _written(x.dtype, gates, _seen(here, cell, old), inner)
+        y = jnp.einsum("dbc,dcw->dbw", inner, weights.projection)
+        y = jnp.clip(y, -spec.projection_clip, spec.projection_clip) if spec.projection_clip else y
+        return LstmState(cell, _seen(here, y, before.hidden)), (_seen(here, y, 0), gates, before)
 
-    carried = (state, gates, stack(state.cell), stack(state.hidden), stack(state.hidden))
-    last, gates, cells, hiddens, y = _loop(x.shape[1], step, carried)
-    return (y, last), (weights, x, real, gates, cells, hiddens, y)
+    given = (jnp.arange(x.shape[2]), _steps(real))
+    last, (y, gates, before) = jax.lax.scan(step, state, given, unroll=min(UNROLL, x.shape[2]))
+    return (jnp.moveaxis(y, 0, 2), last), (weights, x, real, gates, before, y)
 
 
 def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> tuple:
-    weights, x, real, gates, cells, hiddens, y = kept
-    from_y, last = slopes
-    length = x.shape[1]
+    weights, x, real, gates, before, y = kept
 
-    def step(turn: Array, carried: tuple) -> tuple:
-        later, gates, inners, outs = carried
-        at = length - 1 - turn
-        seen = lambda slope, otherwise=0: slope if real is None else jnp.where(_at(real, at)[..., None], slope, otherwise)
-        out = later.hidden + _at(from_y, at)
-        if spec.projection_clip:
-            out = jnp.where(jnp.abs(_at(y, at)) < spec.projection_clip, out, 0)
-        out = seen(out)
-        from_inner = jnp.einsum("dbw,dcw->dbc", out, weights.projection)
-        wide = lambda *arrays: tuple(array.astype(jnp.float32) for array in arrays)
-        (_, inner), pull = jax.vjp(functools.partial(_cell, spec), *wide(_at(gates, at), _at(cells, at)))
-        gate, cell = pull(wide(later.cell, from_inner))
-        gate = seen(gate).astype(x.dtype)
-        hidden = seen(jnp.einsum("dbg,dwg->dbw", gate, weights.recurrent), later.hidden)
-        earlier = LstmState(seen(cell, later.cell).astype(x.dtype), hidden)
-        return earlier, _put(gates, gate, at), _put(inners, inner, at), _put(outs, out, at)
+    def step(later: LstmState, given: tuple) -> tuple[LstmState, tuple]:
+        gates, before, y, of_y, here = given
+        out = later.hidden + of_y
+        out = jnp.where(jnp.abs(y) < spec.projection_clip, out, 0) if spec.projection_clip else out
+        out = _seen(here, out, 0)
+        of_inner = jnp.einsum("dbw,dcw->dbc", out, weights.projection)
+        read, slope = jax.tree.map(lambda array: array.astype(jnp.float32), ((*gates, before.cell), (later.cell, of_inner)))
+        (_, inner), pull = jax.vjp(functools.partial(_cell, spec), *read)
+        *of_gates, of_cell = pull(slope)
+        of_gates, of_cell = [_seen(here, gate, 0) for gate in of_gates], _seen(here, of_cell, slope[0])
+        of_gates, of_cell, inner = _written(x.dtype, of_gates, of_cell, inner)
+        of_gates = jnp.concatenate(of_gates, axis=-1)
+        of_hidden = jnp.einsum("dbg,dwg->dbw", of_gates, weights.recurrent)
+        return LstmState(of_cell, _seen(here, of_hidden, later.hidden)), (of_gates, inner, out)
 
-    carried = (last, gates, jnp.zeros_like(cells), jnp.zeros_like(y))
-    first, gates, inners, outs = _loop(length, step, carried)
-    from_weights = LstmWeights(
-        input=jnp.einsum("dtbi,dtbg->dig", x, gates),
-        recurrent=jnp.einsum("dtbw,dtbg->dwg", hiddens, gates),
-        bias=jnp.sum(gates, axis=(1, 2), dtype=jnp.float32),
-        projection=jnp.einsum("dtbc,dtbw->dcw", inners, outs),
+    given = (gates, before, y, _steps(slopes[0]), _steps(real))
+    first, of_steps = jax.lax.scan(step, slopes[1], given, reverse=True, unroll=min(UNROLL, len(y)))
+    of_gates, inner, out, hidden = (_rows(jnp.moveaxis(steps, 0, 2)) for steps in (*of_steps, before.hidden))
+    of_weights = LstmWeights(
+        input=jnp.einsum("dri,drg->dig", _rows(x), of_gates),
+        recurrent=jnp.einsum("drw,drg->dwg", hidden, of_gates),
+        bias=jnp.sum(of_gates, axis=1, dtype=jnp.float32),
+        projection=jnp.einsum("drc,drw->dcw", inner, out),
     )
-    return from_weights, jnp.einsum("dtbg,dig->dtbi", gates, weights.input), None, first
+    return of_weights, jnp.einsum("drg,dig->dri", of_gates, weights.input).reshape(x.shape), None, first
 
 
-_run.defvjp(_forward, _backward)
+side_by_side.defvjp(_forward, _backward)
 
 
-def _cell(spec: LstmSpec, gates: Array, before: Array) -> tuple[Array, Array]:
-    """(cell, what is projected), float32 [..., cells], from what goes into the gates [..., 4 cells] and the cell before."""
-    i, j, f, o = jnp.split(gates, 4, axis=-1)
-    cell = _clip(jax.nn.sigmoid(f + spec.forget_bias) * before + jax.nn.sigmoid(i) * jnp.tanh(j), spec.cell_clip)
+def _cell(spec: LstmSpec, i: Array, j: Array, f: Array, o: Array, before: Array) -> tuple[Array, Array]:
+    """(cell, what is projected) from what goes into the gates and the cell before, all of one shape."""
+    cell = jax.nn.sigmoid(f + spec.forget_bias) * before + jax.nn.sigmoid(i) * jnp.tanh(j)
+    cell = jnp.clip(cell, -spec.cell_clip, spec.cell_clip) if spec.cell_clip else cell
     return cell, jax.nn.sigmoid(o) * jnp.tanh(cell)
 
 
-def _clip(x: Array, limit: float) -> Array:
-    return jnp.clip(x, -limit, limit) if limit else x
+def _seen(here: Array | None, new: Array, old: Array | float) -> Array:
+    """`new` where a step is real, else `old`."""
+    return new if here is None else jnp.where(here, new, old)
 
 
-def _loop(length: int, step: Callable[[Array, tuple], tuple], carried: tuple) -> tuple:
-    return jax.lax.fori_loop(0, length, step, carried, unroll=min(UNROLL, length))
+def _written(dtype: jnp.dtype, *arrays: Tree) -> Tree:
+    """The arrays as they lie in memory between two products."""
+    return jax.lax.optimization_barrier(jax.tree.map(lambda array: array.astype(dtype), arrays))
 
 
-def _at(stack: Array, at: Array) -> Array:
-    """Step `at` of [lstms, length, ...]."""
-    return jax.lax.dynamic_index_in_dim(stack, at, axis=1, keepdims=False)
+def _steps(array: Array | None) -> Array | None:
+    """[lstms, batch, length, ...] by steps, [length, lstms, batch, ...]; of `real` each step is as wide as one number."""
+    if array is None:
+        return None
+    return jnp.moveaxis(array if array.ndim > 3 else array[..., None], 2, 0)
 
 
-def _put(stack: Array, new: Array, at: Array) -> Array:
-    return jax.lax.dynamic_update_index_in_dim(stack, new.astype(stack.dtype), at, axis=1)
+def _rows(array: Array) -> Array:
+    """[lstms, batch · length, ...], for one product over all steps; the batch is the outer axis, so that its shards stay where they are."""
+    return array.reshape(len(array), -1, array.shape[-1])
