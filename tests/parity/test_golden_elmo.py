@@ -32,6 +32,7 @@ def published(number: int, k: int) -> np.ndarray:
     return np.concatenate(read(f"lm_embeddings_{k}.hdf5")[str(number)], axis=-1)
 
 
+@pytest.mark.slow
 def test_the_top_layer_with_the_state_that_goes_on(model: Model) -> None:
     """All ten batches of three (<= 1e-5)."""
     found = list(words.vectors(model, sentences(), 3, stateful=True))
