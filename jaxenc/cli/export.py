@@ -4,13 +4,16 @@ import argparse
 from pathlib import Path
 
 from jaxenc import pretrained
-from jaxenc.convert import hf
+from jaxenc.convert import elmo, hf
 from jaxenc.data.files import must_be_new
+from jaxenc.errors import UserError
+
+TO = "hf: what transformers' from_pretrained opens (default); allennlp: an ELMo's options.json and its weights in HDF5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
-    parser.add_argument("--to", choices=("hf",), default="hf", help="hf: what transformers' from_pretrained opens (default)")
+    parser.add_argument("--to", choices=("hf", "allennlp"), default="hf", help=TO)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--dtype", choices=hf.WRITTEN, default=hf.WRITTEN[0], help="of the weights (default: %(default)s)")
 
@@ -19,6 +22,13 @@ def run(args: argparse.Namespace) -> int:
     """Loads and writes; prints where and what to open it with. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    for folder, name in hf.save(out, pretrained.load(Path(args.model).expanduser()), args.dtype).items():
+    model = pretrained.load(Path(args.model).expanduser())
+    if args.to == "allennlp":
+        if args.dtype != hf.WRITTEN[0]:
+            raise UserError(f"--dtype {args.dtype}: the published files hold {hf.WRITTEN[0]}: leave it out")
+        elmo.save(out, model)
+        print(f"{out}: {elmo.OPTIONS} and {elmo.WEIGHTS}")
+        return 0
+    for folder, name in hf.save(out, model, args.dtype).items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
     return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from jaxenc import tree
 from jaxenc.errors import UserError
 from jaxenc.models.base import EncoderConfig
+from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.pretrained import Model, objective_of
@@ -16,14 +17,20 @@ from jaxenc.train.state import parameters
 def commands(out: Path, model: Model) -> str:
     """Lines to print: how `model`, which lies in the run directory `out`, is trained on with text of one's own.
 
-    A model whose objective is not learned from text alone, such as a classifier, goes on with masked tokens.
+    A model whose objective is not learned from text alone, such as a classifier, goes on with masked tokens, and an ELMo without its
+    softmax with a new one.
     """
     if model.tokenizer is None:
-        return f"next, in Python: jaxenc.load({str(out)!r}).encode(tokens=...); training on needs a tokenizer"
+        given = "words=[[...]]" if model.config.model.reads_characters else "tokens=..."
+        return f"next, in Python: jaxenc.load({str(out)!r}).encode({given}); training on needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
-    kind = "" if _learns_from_text(model) else " --config.objective.kind=mlm"
-    if kind and not _can_learn_mlm(model):
-        return f"next, in Python: jaxenc.load({str(out)!r}).encode([...])"
+    kind = ""
+    if isinstance(model.config.objective, FeaturesConfig):
+        kind = " --config.objective.kind=bilm"
+    elif not _learns_from_text(model):
+        if not _can_learn_mlm(model):
+            return f"next, in Python: jaxenc.load({str(out)!r}).encode([...])"
+        kind = " --config.objective.kind=mlm"
     return (
         f"next: jaxenc data --input FILES --tokenizer {tokenizer} --out DATA\n"
         f"      jaxenc pretrain --config {config}{kind} --init-from {run} --config.data.path=DATA --workdir RUN"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.convert import FAMILIES, build, key_map, safetensors, weights
-from jaxenc.convert.family import Export, class_of
+from jaxenc.convert.family import Export, Family, class_of
 from jaxenc.convert.tensor import ADVICE
 from jaxenc.data.files import made, must_be_new, read_json
 from jaxenc.errors import UserError
@@ -55,13 +55,20 @@ def _config(path: Path) -> dict[str, Any]:
 
 def models(ours: Model) -> Mapping[str, Model]:
     """The models of transformers that `ours` is: {subfolder: model}, {'': ours} for the usual one."""
-    several = FAMILIES[ours.config.model.kind].several
+    several = _family(ours).several
     return (several and several.split(ours)) or {"": ours}
 
 
 def export(ours: Model) -> Export:
     """`ours`, one of `models`, as transformers has it. Raises UserError for a model that it does not have."""
-    return FAMILIES[ours.config.model.kind].write(ours)
+    return _family(ours).write(ours)
+
+
+def _family(ours: Model) -> Family:
+    kind = ours.config.model.kind
+    if kind not in FAMILIES:
+        raise UserError(f"transformers has no class for a model of kind {kind}: `jaxenc export --help` shows what else there is")
+    return FAMILIES[kind]
 
 
 def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, str]:

@@ -23,14 +23,21 @@ def user_errors(where: str | Path, advice: str) -> Iterator[None]:
         raise UserError(f"{name}: {error.strerror or error}; {advice}") from error
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replaces `path` by `content` in one move, so that a reader sees the old file or the new one."""
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to, which replaces `path` in one move when the block ends well and goes when it does not."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(content)
+        yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replaces `path` by `content`, so that a reader sees the old file or the new one."""
+    with written(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def read_lines(path: Path, advice: str) -> list[str]:

@@ -38,6 +38,16 @@ class ModelConfig(abc.ABC):
     attention_dropout: float
 
     @property
+    def ids(self) -> int:
+        """How many ids a row may hold: those that are predicted, and for a model of words maybe more."""
+        return self.vocab_size
+
+    @property
+    def reads_characters(self) -> bool:
+        """Whether it reads words by the batch field `characters` and not by their ids."""
+        return False
+
+    @property
     @abc.abstractmethod
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named."""

@@ -93,6 +93,16 @@ class ElmoConfig(ModelConfig):
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     @property
+    def ids(self) -> int:
+        """Rows of the table of words, where there is one."""
+        return self.words or self.vocab_size
+
+    @property
+    def reads_characters(self) -> bool:
+        """As `input` says."""
+        return self.input == "characters"
+
+    @property
     def lstm(self) -> LstmSpec:
         """What one layer of one direction needs to know."""
         return LstmSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(LstmSpec)})

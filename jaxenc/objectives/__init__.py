@@ -1,6 +1,7 @@
 """Every objective that a recipe can name: an entry here, a file beside this one."""
 
 from jaxenc.objectives.bilm import BilmConfig
+from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
@@ -8,4 +9,5 @@ from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 
-OBJECTIVES = {cls.kind: cls for cls in (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, PlmConfig, BilmConfig, HeadsConfig)}
+ALL = (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, PlmConfig, BilmConfig, FeaturesConfig, HeadsConfig)
+OBJECTIVES = {cls.kind: cls for cls in ALL}

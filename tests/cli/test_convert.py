@@ -89,9 +89,9 @@ def test_the_next_commands_run_as_they_are_printed(architecture: str, afresh: li
     assert 0 < np.abs(kept(after) - kept(before)).max() < 1e-2 and "mlm" in after
 
 
-@pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "allennlp:DIR", ""])
+@pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:", ""])
 def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
-    assert "it takes hf:DIR or tf:PREFIX" in fails("convert", "--from", source, "--to", tmp_path / "out")
+    assert "it takes hf:DIR, tf:PREFIX or allennlp:DIR" in fails("convert", "--from", source, "--to", tmp_path / "out")
 
 
 def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

@@ -21,7 +21,7 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
 STOREYS = (
     ("errors", "config", "precision", "execution", "rng", "tree", "metrics"),
     ("sharding",), ("data",), ("layers",), ("models",), ("objectives",), ("optim",), ("checkpoint",), ("train",), ("run",),
-    ("inputs", "pretrained"), ("convert",), ("bench",), ("cli",),
+    ("inputs", "pretrained", "words", "neighbours"), ("convert",), ("bench",), ("cli",),
 )  # fmt: skip
 HEIGHT = {part: height for height, storey in enumerate(STOREYS) for part in storey}
 

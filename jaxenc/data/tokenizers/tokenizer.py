@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -63,8 +65,13 @@ class Tokenizer:
 
     def split(self, text: str) -> list[str]:
         """Corpus mode: the words of a text, as the vocabulary's normaliser writes and its word splitter cuts them, known or not."""
-        written = self._literal.normalizer.normalize_str(text) if self._literal.normalizer else text
-        return [word for word, _ in self._literal.pre_tokenizer.pre_tokenize_str(written)]
+        written = self.written(text)
+        places = [place for _, place in self._literal.pre_tokenizer.pre_tokenize_str(written)]
+        return [word for start, end in places if (word := written[start:end].strip())]
+
+    def written(self, text: str) -> str:
+        """`text` as the vocabulary's normaliser writes it."""
+        return self._literal.normalizer.normalize_str(text) if self._literal.normalizer else text
 
     def characters(self) -> np.ndarray | None:
         """uint16 [vocabulary.ids, 50]: of each id the characters of its word, and of CLS and SEP those of ELMo's markers; see
@@ -87,6 +94,26 @@ class Tokenizer:
         _check_characters(text)
         encoding = self._framed.encode(text)
         return encoding.ids, encoding.type_ids
+
+    def encode_split(self, words: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
+        """Of a text that is split into words already: the ids, framed as `encode_prompt` frames them, the type of each, and the number of
+        its word, -1 for a special piece around the text.
+
+        The words stand with one blank between them and are taken literally. A piece belongs to the word of its last character. A word may
+        give no piece: a blank one, or one that the normaliser takes away. Of a vocabulary of words each gives one id, cut no further.
+        Raises UserError as `encode_prompt`.
+        """
+        if self._words:
+            known = [self._literal.token_to_id(self.written(word)) for word in words]
+            ids = [self.vocabulary.unk if index is None else index for index in known]
+            return [self.vocabulary.cls, *ids, self.vocabulary.sep], [0] * (len(ids) + 2), [-1, *range(len(ids)), -1]
+        there = [word if word.strip() else "" for word in words]
+        text = " ".join(filter(None, there))
+        _check_characters(text)
+        ends = list(itertools.accumulate((len(word) + 1 if word else 0 for word in there), initial=-1))[1:]
+        found = self._framed.post_process(self._literal.encode(text, add_special_tokens=False))
+        places = zip(found.special_tokens_mask, found.offsets, strict=True)
+        return found.ids, found.type_ids, [-1 if special else bisect.bisect_right(ends, max(b - 1, a)) for special, (a, b) in places]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Readable text of `ids`; special pieces are written out."""

@@ -1,0 +1,33 @@
+"""`jaxenc neighbours`: what is near a word in context, beside what is near it without."""
+
+import argparse
+
+from jaxenc import neighbours
+from jaxenc.cli import embed
+from jaxenc.errors import UserError
+from jaxenc.pretrained import load
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
+    parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
+    parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
+    parser.add_argument("--word", required=True, help="a word as it stands in the text")
+    parser.add_argument("--layer", type=int, default=-1, help="whose vectors are compared (default: -1, the top one)")
+    parser.add_argument("--count", type=int, default=8, help="neighbours of each (default: %(default)s)")
+    parser.add_argument("--senses", type=int, default=4, help="occurrences that are shown, unlike each other (default: %(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the report. Raises UserError."""
+    for name in ("count", "senses"):
+        if getattr(args, name) < 1:
+            raise UserError(f"--{name} {getattr(args, name)}: it is at least 1")
+    lines = list(embed.read(args.input))
+    model = load(args.model)
+    sentences = [embed.cut(model, line, args.raw) for line in lines]
+    states, _ = model.shape
+    layer = args.layer + states if args.layer < 0 else args.layer
+    found = neighbours.report(model, sentences, args.word, layer, args.count, args.senses)
+    print("\n".join(neighbours.lines(found, sentences, args.word, layer, states - 1)))
+    return 0

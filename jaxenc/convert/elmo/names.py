@@ -1,0 +1,78 @@
+"""ELMo's parameters in the HDF5 files of bilm-tf (bilm/training.py, dump_weights) and AllenNLP (modules/elmo.py, elmo_lstm.py)."""
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from jaxenc.convert.key_map import IDENTITY, Entry, Transform
+from jaxenc.convert.tensor import Tensor
+from jaxenc.layers.stack import layer_name
+from jaxenc.models.elmo import DIRECTIONS, ElmoConfig
+
+CELL = "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+# One kernel for what a cell reads and for its own last output, one above the other.
+JOINT = "W_0"
+PARTS = ("input", "recurrent")
+
+
+def entries(model: ElmoConfig) -> tuple[Entry, ...]:
+    """The table of one model. The joint kernels are named by their parts, as `split` names them."""
+    return (*_of_words(model), *_of_layers(model))
+
+
+def _of_words(model: ElmoConfig) -> Iterator[Entry]:
+    yield Entry("char_embed", "char_cnn/characters/table")
+    for number, (width, filters) in enumerate(zip(model.filter_widths, model.filters, strict=True)):
+        ours = f"char_cnn/convolution_{number:02d}"
+        yield Entry(f"CNN/W_cnn_{number}", f"{ours}/kernel", _convolution(width, model.character_width, filters))
+        yield Entry(f"CNN/b_cnn_{number}", f"{ours}/bias")
+    for number in range(model.highways):
+        for gate in ("carry", "transform"):
+            ours, theirs = f"char_cnn/highway_{number:02d}/{gate}", f"CNN_high_{number}"
+            yield Entry(f"{theirs}/W_{gate}", f"{ours}/kernel")
+            yield Entry(f"{theirs}/b_{gate}", f"{ours}/bias")
+    yield Entry("CNN_proj/W_proj", "char_cnn/projection/kernel")
+    yield Entry("CNN_proj/b_proj", "char_cnn/projection/bias")
+
+
+def _of_layers(model: ElmoConfig) -> Iterator[Entry]:
+    for name, ours in _cells(model):
+        yield from (Entry(f"{name}/{JOINT}[{part}]", f"{ours}/{part}", IDENTITY) for part in PARTS)
+        yield Entry(f"{name}/B", f"{ours}/bias")
+        yield Entry(f"{name}/W_P_0", f"{ours}/projection")
+
+
+def _cells(model: ElmoConfig) -> Iterator[tuple[str, str]]:
+    """(their name, our path) of each LSTM."""
+    for number, direction in enumerate(DIRECTIONS):
+        for layer in range(model.layers):
+            yield CELL.format(direction=number, layer=layer), f"{direction}/{layer_name(layer)}"
+
+
+def _convolution(width: int, characters: int, filters: int) -> Transform:
+    """[1, width, characters, filters], as TensorFlow's two-dimensional convolution has it, and [width · characters, filters]."""
+    flat = lambda a: a.reshape(math.prod(a.shape[:3]), a.shape[3])
+    return Transform(flat, lambda a: a.reshape(1, width, characters, filters))
+
+
+def split(tensors: Mapping[str, Tensor], model: ElmoConfig) -> dict[str, Tensor]:
+    """`tensors` with the two parts of each joint kernel in its place: as many rows as the layer reads, and the rest."""
+    out = dict(tensors)
+    for name, _ in _cells(model):
+        if joint := out.pop(f"{name}/{JOINT}", None):
+            rows = (slice(0, model.width), slice(model.width, None))
+            for part, some in zip(PARTS, rows, strict=True):
+                shape = (len(range(*some.indices(joint.shape[0]))), *joint.shape[1:])
+                read = functools.partial(lambda joint, some: joint.read()[some], joint, some)
+                out[f"{joint.name}[{part}]"] = Tensor(f"{joint.name}[{part}]", shape, joint.dtype, read)
+    return out
+
+
+def joined(arrays: Mapping[str, np.ndarray], model: ElmoConfig) -> dict[str, np.ndarray]:
+    """The way back from `split`."""
+    out = dict(arrays)
+    for name, _ in _cells(model):
+        out[f"{name}/{JOINT}"] = np.concatenate([out.pop(f"{name}/{JOINT}[{part}]") for part in PARTS])
+    return out

@@ -1,0 +1,69 @@
+"""A language model of both directions without its softmax: what is left of an ELMo once it is published."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc import rng
+from jaxenc.data.characters import WIDTH
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.models.elmo import Elmo, ElmoConfig, Read
+from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+
+@dataclasses.dataclass(frozen=True)
+class FeaturesConfig(ObjectiveConfig[ElmoConfig]):
+    """Vectors of words and no loss. `bilm` trains such a model on, with a softmax that starts fresh."""
+
+    kind: ClassVar[str] = "features"
+
+    def build(self, model: ElmoConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Features":
+        """The objective; no number of it depends on the vocabulary, the data or the predictions. Raises UserError for another family."""
+        if not isinstance(model, ElmoConfig):
+            raise UserError(f"objective.kind features is for model.kind {ElmoConfig.kind}: for {model.kind} without heads use heads")
+        return Features({}, Elmo(model, execution))
+
+
+@dataclasses.dataclass(frozen=True)
+class Features(Objective):
+    """The network alone: opened and asked, not trained."""
+
+    coef: Mapping[str, float]
+    elmo: Elmo
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        return {"tokens": self.elmo.config.ids, "segments": 0} | ({"characters": 0} if self.elmo.config.reads_characters else {})
+
+    def init(self, key: Array) -> Tree:
+        elmo = self.elmo
+        letters = jax.ShapeDtypeStruct((1, 1, WIDTH), jnp.uint16) if elmo.config.reads_characters else None
+        one = Read(jax.ShapeDtypeStruct((1, 1), jnp.int32), letters, None)
+        return dict(elmo.lazy_init(rng.part(key, "encoder"), one, one, jax.eval_shape(lambda: elmo.zero_state(1)), None)["params"])
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return dict(one)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {}
+
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
+        return {}, {}, carry
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        """`hidden` alone: each text begins without a state, and its padding is at its end."""
+        return {"hidden": self.elmo.text(params, example["tokens"], example.get("characters"), example["segments"])[0].astype(jnp.float32)}
+
+    def flops(self, length: int) -> float:
+        return 3 * self.elmo.forward_flops(length)
