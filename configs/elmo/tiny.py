@@ -2,7 +2,7 @@
 
     jaxenc pretrain --config elmo/tiny --config.data.path=DATA --workdir RUN
 
-TIME
+RESULT
 """
 
 from jaxenc.configs import recipe
