@@ -37,6 +37,13 @@ class CharCnnSpec:
             return [Uniform(0.05) for _ in self.filter_widths]
         return [Normal((width * self.character_width) ** -0.5) for width in self.filter_widths]
 
+    def forward_flops(self) -> float:
+        """FLOPs of the matrix products of one word, forward."""
+        places = [characters.WIDTH - width + 1 for width in self.filter_widths]
+        kernels = [width * self.character_width * count for width, count in zip(self.filter_widths, self.filters, strict=True)]
+        filters = sum(self.filters)
+        return 2.0 * (sum(map(int.__mul__, places, kernels)) + self.highways * 2 * filters**2 + filters * self.width)
+
 
 class CharCnn(nn.Module):
     """Convolutions over the characters, the largest value of each filter over all places where it fits whole, highways, a projection.
@@ -61,13 +68,6 @@ class CharCnn(nn.Module):
             x = Highway(self.execution, name=f"highway_{number:02d}")(x)
         init = Normal(sum(spec.filters) ** -0.5)
         return Dense(spec.width, (None, "embed"), init, self.execution, name="projection")(x)
-
-    def forward_flops(self) -> float:
-        """FLOPs of the matrix products of one word, forward."""
-        spec, filters = self.spec, sum(self.spec.filters)
-        places = [characters.WIDTH - width + 1 for width in spec.filter_widths]
-        kernels = [width * spec.character_width * count for width, count in zip(spec.filter_widths, spec.filters, strict=True)]
-        return 2.0 * (sum(map(int.__mul__, places, kernels)) + spec.highways * 2 * filters**2 + filters * spec.width)
 
 
 class CharacterTable(nn.Module):

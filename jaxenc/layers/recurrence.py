@@ -141,5 +141,5 @@ def _steps(array: Array | None) -> Array | None:
 
 
 def _rows(array: Array) -> Array:
-    """[lstms, batch · length, ...], for one product over all steps; the batch is the outer axis, so that its shards stay where they are."""
+    """[lstms, batch · length, ...], for one product over all steps; the batch is the outer axis, so that no shard of it moves."""
     return array.reshape(len(array), -1, array.shape[-1])

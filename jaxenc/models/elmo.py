@@ -207,7 +207,7 @@ class Elmo(nn.Module):
         """FLOPs of its matrix products on one row of `length` words a direction, forward; a multiply and an add are two."""
         config = self.config
         layer = 2.0 * (2 * config.width * 4 * config.cells + config.cells * config.width)
-        word = CharCnn(config.char_cnn, self.execution, parent=None).forward_flops() if config.input == "characters" else 0.0
+        word = config.char_cnn.forward_flops() if config.input == "characters" else 0.0
         return 2 * length * (config.layers * layer + word)
 
 
