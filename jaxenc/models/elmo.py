@@ -116,10 +116,11 @@ class ElmoConfig(ModelConfig):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """What one direction reads, in the order of its reading. tokens: i32 [batch, length]; characters: uint16 [batch, length, 50], for a
-    model that reads them, else None; real: bool [batch, length], None for all. What is not real moves no state and gives zeros."""
+    """What one direction reads, in the order of its reading. tokens: i32 [batch, length]; characters: uint16 [batch, length, 50]; the
+    one that the model does not read may be None. real: bool [batch, length], None for all. What is not real moves no state and gives zeros.
+    """
 
-    tokens: Array
+    tokens: Array | None
     characters: Array | None
     real: Array | None
 
