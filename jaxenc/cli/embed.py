@@ -30,13 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = 'all, [layers, words, width] (default), the top one or their average, [words, width], or a mix: {"weights": [...], "gamma": 1}'
     parser.add_argument("--layers", default="all", metavar="all|top|average|mix:FILE", help=told)
     parser.add_argument("--batch", type=int, default=words.BATCH, metavar="N", help="sentences at a time (default: %(default)s)")
-    parser.add_argument("--stateful", action="store_true", help="line i goes on with ELMo's state behind line i - N, as it was released")
+    parser.add_argument("--stateful", action="store_true", help="line i goes on with ELMo's state behind line i - N of --batch N, as it was released")
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the file; prints how many sentences and words. Raises UserError."""
     vectors.check(args.out)
     lines = list(read(args.input))
+    if args.stateful and args.batch >= len(lines):
+        print(f"embed: --batch {args.batch} is no less than the {len(lines)} lines, so none goes on from another", file=sys.stderr)
     model = load(args.model)
     states, width = model.shape
     mixed = chosen(args.layers, states)

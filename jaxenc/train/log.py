@@ -25,10 +25,11 @@ class Log:
         self._bad_in_a_row = 0
 
     def begin(self, phase: Phase, objective: Objective, mesh: Mesh) -> None:
-        """Starts the clock of a phase. objective: says what a report's sums mean and how many FLOPs a row takes."""
+        """Starts a phase and its clock. objective: says what a report's sums mean and how many FLOPs a row takes."""
         self.flush()
         self._phase, self._objective, self._mesh = phase, objective, mesh
         self._clock: tuple[float, int] | None = None
+        self._recorder.say(f"compiling the step: {phase.batch:,} rows of {phase.length:,} tokens")
 
     def push(self, step: int, report: Any, batch: Batch) -> None:
         """Takes the report of step `step`, just dispatched, and reads the one before it."""
