@@ -108,6 +108,8 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(model: Path, text: Path,
         ('{"weights": [1, 2]}', "weighs 2 layers, and the model has 3 with layer 0"),
         ('{"weights": [1, 2, "3"]}', "holds"),
         ('{"weights": [1, 2, NaN]}', "holds"),
+        ('{"weights": [1, 2, 1e39]}', "holds"),
+        (f'{{"weights": [1, 2, 3], "gamma": {10**400}}}', "holds"),
         ('{"weights": [1, 2, 3], "layer_norm": true}', "holds"),
         ("[]", "holds no JSON object"),
     ):
