@@ -1,6 +1,6 @@
 """Texts, words and tokens that people give a trained model, as checked rows of a batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,15 +22,18 @@ def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[st
     tokenizer = needed(model, tokenizer)
     if model.reads_characters:
         return of_words(model, tokenizer, [tokenizer.split(text) for text in texts])[0]
-    return _framed(model, tokenizer.vocabulary.pad, [tokenizer.encode_framed(text) for text in texts], "texts")
+    return _framed(model, tokenizer.vocabulary.pad, [tokenizer.encode_framed(text) for text in texts], "texts[{}]".format)
 
 
-def of_words(model: ModelConfig, tokenizer: Tokenizer | None, sentences: Iterable[Iterable[str]]) -> tuple[Batch, np.ndarray]:
+def of_words(
+    model: ModelConfig, tokenizer: Tokenizer | None, sentences: Iterable[Iterable[str]], called: Callable[[int], str] = "words[{}]".format
+) -> tuple[Batch, np.ndarray]:
     """Rows of sentences that are split into words, as of `of_texts`, and i32 [batch, length], the number of the word that each place
     belongs to, -1 for special tokens and padding.
 
     A word that the tokenizer cuts further has several places, one that it takes away none. A model that reads characters gives every word
-    one place, '' too, and needs no tokenizer. Raises UserError as `of_texts`.
+    one place, '' too, and needs no tokenizer. called: what a message about the length calls a sentence, by its number from 0. Raises
+    UserError as `of_texts`.
     """
     if isinstance(sentences, str) or not isinstance(sentences, Iterable):
         raise UserError("words= takes a list of sentences: [[word, word], [word]]")
@@ -42,7 +45,7 @@ def of_words(model: ModelConfig, tokenizer: Tokenizer | None, sentences: Iterabl
     else:
         vocabulary = model.published_vocabulary
         framed = [_frame(len(words), vocabulary.cls, vocabulary.unk, vocabulary.sep) for words in split]
-    rows = _framed(model, vocabulary.pad, [(ids, types) for ids, types, _ in framed], "words")
+    rows = _framed(model, vocabulary.pad, [(ids, types) for ids, types, _ in framed], called)
     numbers = np.full(rows["tokens"].shape, -1, np.int32)
     numbers[rows["segments"] > 0] = [number for *_, found in framed for number in found]
     if model.reads_characters:
@@ -87,11 +90,11 @@ def of_tokens(
     return rows if table is None else {**rows, "characters": table[tokens]}
 
 
-def _framed(model: ModelConfig, pad: int, framed: Sequence[tuple[list[int], list[int]]], what: str) -> Batch:
+def _framed(model: ModelConfig, pad: int, framed: Sequence[tuple[list[int], list[int]]], called: Callable[[int], str]) -> Batch:
     """Rows of (ids, types), padded at their end."""
     lengths = np.array([len(ids) for ids, _ in framed], np.int32)
     if len(framed):
-        _check_length(model, int(lengths.max()), f"{what}[{lengths.argmax()}]")
+        _check_length(model, int(lengths.max()), called(int(lengths.argmax())))
     segments = (np.arange(lengths.max(initial=0)) < lengths[:, None]).astype(np.int32)
     tokens, types = np.full(segments.shape, pad, np.int32), np.zeros(segments.shape, np.int32)
     tokens[segments > 0], types[segments > 0] = ([item for row in framed for item in row[part]] for part in (0, 1))

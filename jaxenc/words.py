@@ -42,7 +42,9 @@ def vectors(model: Model, sentences: Iterable[Sentence], batch: int = BATCH, sta
 
 def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.ndarray]:
     """Sentences of like length are computed together, always `batch` of them in rows of one length."""
-    rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences)
+    # Its number here is not its number in what was given, so a sentence is called by its words.
+    called = lambda index: f"the sentence that begins with {' '.join(sentences[index])[:40]!r}"
+    rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called)
     buckets: dict[int, list[int]] = {}
     for index, length in enumerate(rows["segments"].sum(axis=1)):
         buckets.setdefault(power_of_two(int(length), SHORTEST), []).append(index)

@@ -149,8 +149,8 @@ def test_what_is_refused(other: Model, model: Model) -> None:
             call()
         assert said in str(error.value) and "\n" not in str(error.value)
     if other.config.model.positions:
-        with pytest.raises(UserError, match=r"words\[1\] has .* tokens and the model takes"):
-            list(words.vectors(other, [["the"], ["the"] * 100]))
+        with pytest.raises(UserError, match=r"the sentence that begins with 'fox the the .* has \d+ tokens and the model takes"):
+            list(words.vectors(other, [["the"], ["fox", *["the"] * 100]]))
 
 
 def test_memory_of_a_long_text_is_that_of_a_window(model: Model) -> None:

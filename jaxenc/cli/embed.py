@@ -19,6 +19,7 @@ from jaxenc.pretrained import Model, load
 
 LAYERS = ("all", "top", "average")
 MIX = "mix:"
+LARGEST = float(np.finfo(np.float32).max)
 Mixed = Callable[[np.ndarray], np.ndarray]
 
 
@@ -96,7 +97,7 @@ def _mix(path: Path, states: int) -> Mixed:
     """The scalar mix in a JSON file: `weights` before their softmax, one a layer with layer 0, and `gamma`."""
     data = read_json(path, 'write {"weights": [0.0, ...], "gamma": 1.0}')
     weights, gamma = data.get("weights"), data.get("gamma", 1.0)
-    numbers = lambda values: all(type(value) in (int, float) and np.isfinite(value) for value in values)
+    numbers = lambda values: all(type(value) in (int, float) and abs(value) <= LARGEST for value in values)
     if not isinstance(weights, list) or not numbers([*weights, gamma]) or data.keys() - {"weights", "gamma"}:
         raise UserError(f'{path}: holds {json.dumps(data)[:80]}; write {{"weights": [0.0, ...], "gamma": 1.0}}')
     if len(weights) != states:

@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     jobs.refuse_other_tokenizer(job, path)
     step = int(path.name)
     phase = phases.saved_by(job.run.plan, step)
+    if not job.objective(phase).coef:
+        raise UserError(f"objective.kind={job.run.objective.kind} predicts nothing, so it has no numbers: name a run that has trained")
     jobs.check_rows(job, "held_out", phase)
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)

@@ -27,7 +27,9 @@ def run(args: argparse.Namespace) -> int:
     model = load(args.model)
     sentences = [embed.cut(model, line, args.raw) for line in lines]
     states, _ = model.shape
-    layer = args.layer + states if args.layer < 0 else args.layer
+    if not -states <= args.layer < states:
+        raise UserError(f"--layer {args.layer}: it is {-states} to {states - 1}, layer 0 before any context and -1 the top one")
+    layer = args.layer % states
     found = neighbours.report(model, sentences, args.word, layer, args.count, args.senses)
     print("\n".join(neighbours.lines(found, sentences, args.word, layer, states - 1)))
     return 0

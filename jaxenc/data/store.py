@@ -114,7 +114,7 @@ class Shards:
 
 def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     """Opens `split` (train, held_out) of a data folder. Reads no tokens: sizes and the tokenizer are checked against the manifest; one
-    that is a list of words, which may be long, by its checksums.
+    that is a list of words, which may be long, and their characters by their checksums.
 
     verify: also compares every file's sha256. Raises UserError naming the file that is missing, truncated or changed, a tokenizer/
     folder that is not the one of the manifest, and ids outside the vocabulary.
@@ -141,7 +141,7 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     sentences = Concatenation([*firsts, zero], flat.starts)
     packed = _mapped(folder, [s.name for s in shards], "words", [-(-s.tokens // 8) for s in shards], "uint8") if facts.has_words else []
     words = Bits(Concatenation(packed, [0] * len(packed)), flat.starts)
-    table = _table(folder / characters.NAME, facts.tokenizer.words) if facts.tokenizer.words else None
+    table = np.lib.format.open_memmap(folder / characters.NAME, "r") if facts.tokenizer.words else None
     return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]), table)
 
 
@@ -153,20 +153,10 @@ def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
         size = path.stat().st_size
         if size != file.size:
             raise UserError(f"{path}: has {size} bytes, not the {file.size} of the manifest; copy it or build the data again")
-        if (verify or (facts.tokenizer.words and name.startswith("tokenizer/"))) and sha256(path) != file.sha256:
+        if (verify or (facts.tokenizer.words and name.startswith(("tokenizer/", characters.NAME)))) and sha256(path) != file.sha256:
             raise UserError(f"{path}: its content changed since the manifest was written; copy it or build the data again")
 
 
 def _mapped(folder: Path, names: Sequence[str], suffix: str, counts: Sequence[int], dtype: str) -> list[np.ndarray]:
     kind = np.dtype(dtype).newbyteorder("<")
     return [np.memmap(folder / f"{name}.{suffix}", kind, "r", shape=(count,)) for name, count in zip(names, counts, strict=True)]
-
-
-def _table(path: Path, words: int) -> np.ndarray:
-    try:
-        table = np.load(path, mmap_mode="r")
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: damaged or missing ({error}); build the data again") from error
-    if table.dtype != np.uint16 or table.shape != (words, characters.WIDTH):
-        raise UserError(f"{path}: holds {table.dtype} {list(table.shape)}, not uint16 [{words}, {characters.WIDTH}]; build the data again")
-    return table

@@ -192,20 +192,17 @@ class Elmo(nn.Module):
         """(hidden [layers + 1, batch, length, 2 · width], forward beside backward, in the order of the text; the state behind it).
 
         tokens: i32 [batch, length], a text a row with <S> before and </S> behind it; characters: uint16 [batch, length, 50] for a model
-        that reads them. segments: i32 [batch, length], 0 = padding, which is at the end. The backward direction reads each row from its
-        own last token. The first of the layers + 1 is the vector of the word twice (bilm/model.py). What is padding gives zeros.
-        state: None for zeros.
+        that reads them. segments: i32 [batch, length], 0 = padding, wherever it is: it moves no state, so the backward direction begins
+        at the last token of each row. The first of the layers + 1 is the vector of the word twice (bilm/model.py). What is padding gives
+        zeros. state: None for zeros.
         """
         real = segments > 0
-        length, place = jnp.sum(real, axis=1, keepdims=True), jnp.arange(segments.shape[1])
-        order = jnp.where(place < length, length - 1 - place, place)
-        turn = lambda x: jnp.take_along_axis(x, order[..., None], axis=-2)
         apply = lambda *inputs, method: self.apply({"params": params}, *inputs, method=method)
         words = jnp.where(real[..., None], apply(tokens, characters, method="embed"), 0)
         state = self.zero_state(len(tokens)) if state is None else state
-        pair, real = jnp.stack([words, turn(words)]), jnp.broadcast_to(real, (2, *real.shape))
+        pair, real = (jnp.stack([array, jnp.flip(array, axis=1)]) for array in (words, real))
         both, state = apply(pair, real, state, None, True, method="read")
-        return jnp.concatenate([both.forward, jax.vmap(turn)(both.backward)], axis=-1), state
+        return jnp.concatenate([both.forward, jnp.flip(both.backward, axis=2)], axis=-1), state
 
     def zero_state(self, batch: int) -> Tree:
         """{"forward", "backward"} of LstmState with an axis of layers: cell [batch, layers, cells], hidden [batch, layers, width]."""

@@ -108,6 +108,8 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(model: Path, text: Path,
         ('{"weights": [1, 2]}', "weighs 2 layers, and the model has 3 with layer 0"),
         ('{"weights": [1, 2, "3"]}', "holds"),
         ('{"weights": [1, 2, NaN]}', "holds"),
+        ('{"weights": [1, 2, 1e39]}', "holds"),
+        (f'{{"weights": [1, 2, 3], "gamma": {10**400}}}', "holds"),
         ('{"weights": [1, 2, 3], "layer_norm": true}', "holds"),
         ("[]", "holds no JSON object"),
     ):
@@ -140,7 +142,9 @@ def test_without_a_tokenizer_there_is_no_running_text(text: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_an_elmo_without_a_softmax_is_trained_on(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_an_elmo_without_a_softmax_is_trained_on(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[..., str], capsys
+) -> None:
     """By the commands that `convert` prints: the softmax starts fresh, all else is taken over, and vectors come of the result."""
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("The fox. A dog, a fox.\nThe dog and the fox.\n\nA dog.\nAnd a fox.\n" * 6)
@@ -154,6 +158,7 @@ def test_an_elmo_without_a_softmax_is_trained_on(model: Path, tmp_path: Path, mo
         more = [f"--config.{item}" for item in small] if argv[1] == "pretrain" else []
         assert argv[0] == "jaxenc" and main([*({"FILES": "text.txt"}.get(item, item) for item in argv[1:]), *more]) == 0
     assert [line.split()[0] for line in capsys.readouterr().err.splitlines() if "starts fresh: " in line] == ["softmax"]
+    assert "objective.kind=features predicts nothing" in fails("evaluate", "--workdir", "our model", "--data", "DATA")
     before, after = jaxenc.load("our model").params, jaxenc.load("RUN").params
     change = np.abs(np.asarray(after["forward"]["layer_00"]["input"]) - before["forward"]["layer_00"]["input"]).max()
     assert 0 < change < 0.5 and "softmax" in after

@@ -60,7 +60,7 @@ def test_the_occurrences_that_are_shown_are_unlike_each_other() -> None:
     assert neighbours.unlike(np.ones((3, 2)) / np.sqrt(2), 3) == [0, 1, 2]
 
 
-def test_the_text_of_it(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_the_text_of_it(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture, fails: Callable[..., str]) -> None:
     pretrained.save(tmp_path / "run", model)
     (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n")
     command = ["neighbours", "--model", str(tmp_path / "run"), "--input", str(tmp_path / "text.txt"), "--word", WORD]
@@ -69,6 +69,8 @@ def test_the_text_of_it(model: Model, tmp_path: Path, capsys: pytest.CaptureFixt
     assert out[0] == "bank: 5 occurrences in 8 sentences" and out[2] == "without context (layer 0)" and out[3].count(" · ") == 1
     assert out.count("in context (layer 2 of 2)") == 3 and len(out) == 4 + 3 * 5
     assert sum("[bank]" in out[at] for at in (6, 11, 16)) == 3 and all("[" in line for line in (*out[7:9], *out[12:14], *out[17:19]))
+    for layer in (3, -4):
+        assert f"--layer {layer}: it is -3 to 2" in fails(*command, "--layer", str(layer))
 
 
 def test_long_sentences_are_cut() -> None:

@@ -46,8 +46,10 @@ def test_nothing_is_the_frame_alone(tokenizer: Tokenizer) -> None:
 
 
 def test_half_a_character_is_one_line(tokenizer: Tokenizer) -> None:
-    with pytest.raises(UserError, match="is no character"):
-        tokenizer.encode_split(["a", "\ud800"])
+    for made in (tokenizer, word_lists.train([TEXT], 8)):
+        for ask in (made.encode_split, lambda words, made=made: made.split(" ".join(words))):
+            with pytest.raises(UserError, match="is no character"):
+                ask(["a", "\ud800"])
 
 
 def test_a_vocabulary_of_words_cuts_no_word() -> None:

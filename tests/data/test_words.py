@@ -148,12 +148,9 @@ def test_a_folder_whose_words_were_changed_is_named(folder):
 def test_a_folder_whose_characters_were_changed_is_named(folder):
     path = folder / characters.NAME
     content = path.read_bytes()
-    path.write_bytes(content[:-1] + b"\0")
-    with pytest.raises(UserError, match=r"characters\.npy: its content changed"):
-        open_split(folder, "train", verify=True)
-    for damaged, said in ((content.replace(b"<u2", b"<i2"), "holds int16"), (b"x" * len(content), "damaged or missing")):
+    for damaged in (content[:-1] + b"\0", content.replace(b"<u2", b"<i2"), b"PK\3\4".ljust(len(content)), content[:-1]):
         path.write_bytes(damaged)
-        with pytest.raises(UserError, match=said) as raised:
+        with pytest.raises(UserError, match=r"characters\.npy: (its content changed|has \d+ bytes)") as raised:
             open_split(folder, "train")
         assert "\n" not in str(raised.value)
     path.unlink()

@@ -130,6 +130,22 @@ def test_text_reads_each_row_from_its_own_ends():
             np.testing.assert_allclose(whole[row], own[0], atol=1e-6)
 
 
+def test_padding_stands_anywhere():
+    """Before a text, in it and behind it: what is left is the text without padding, zeros stand in its places (<= 1e-6)."""
+    elmo, params = start(TINY)
+    tokens, ids = words(3)
+    segments = np.array([[0, 0, 1, 1, 1], [1, 0, 1, 1, 0], [0, 1, 0, 0, 1]], np.int32)
+    assert segments.shape == (BATCH, LENGTH)
+    text = jax.jit(elmo.text)
+    hidden, state = text(params, tokens, ids, segments)
+    assert not np.asarray(hidden)[:, segments == 0].any()
+    for row, real in enumerate(segments > 0):
+        alone, after = text(params, tokens[row : row + 1, real], ids[row : row + 1, real], np.ones((1, real.sum()), np.int32))
+        np.testing.assert_allclose(hidden[:, row, real], alone[:, 0], atol=1e-6)
+        for whole, own in zip(jax.tree.leaves(state), jax.tree.leaves(after), strict=True):
+            np.testing.assert_allclose(whole[row], own[0], atol=1e-6)
+
+
 def test_dropout_is_on_what_layers_read_and_on_the_last():
     """With zero kernels an LSTM gives zeros, so the second layer's output is what its residual adds: the dropped-out zeros. With tokens and
     one layer only the first input and the output are left: both directions draw their own, and evaluation draws nothing."""

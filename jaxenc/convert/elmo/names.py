@@ -58,10 +58,13 @@ def _convolution(width: int, characters: int, filters: int) -> Transform:
 
 
 def split(tensors: Mapping[str, Tensor], model: ElmoConfig) -> dict[str, Tensor]:
-    """`tensors` with the two parts of each joint kernel in its place: as many rows as the layer reads, and the rest."""
+    """`tensors` with the two parts of each joint kernel in its place: as many rows as the layer reads, and the rest. A kernel without rows
+    stays under a name that no table has."""
     out = dict(tensors)
     for name, _ in _cells(model):
-        if joint := out.pop(f"{name}/{JOINT}", None):
+        joint = out.get(f"{name}/{JOINT}")
+        if joint and joint.shape:
+            del out[joint.name]
             rows = (slice(0, model.width), slice(model.width, None))
             for part, some in zip(PARTS, rows, strict=True):
                 shape = (len(range(*some.indices(joint.shape[0]))), *joint.shape[1:])

@@ -1,7 +1,6 @@
 """options.json of allenai/bilm-tf and AllenNLP, from and to the numbers of a model."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,9 @@ def model_of(data: Mapping[str, Any], where: Path) -> ElmoConfig:
 
 
 def with_words(model: ElmoConfig, data: Mapping[str, Any], vocabulary: Vocabulary, where: Path) -> ElmoConfig:
-    """The model for a list of words. Raises UserError where the options name another number of them."""
+    """The model for a list of words. Raises UserError where the options name another number of them, and for another tokenizer."""
+    if not vocabulary.words:
+        raise UserError(f"{where}: the tokenizer cuts words, and here {CONVERTED}: name a list of words with --tokenizer DIR, or none")
     if data.get("n_tokens_vocab", vocabulary.size) != vocabulary.size:
         told = f"n_tokens_vocab is {data['n_tokens_vocab']} and the list of words has {vocabulary.size}"
         raise UserError(f"{where}: {told}: name the right one with --tokenizer DIR; `--tokenizer none` converts without it")
@@ -95,7 +96,7 @@ class _Check:
 
 
 def _number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    return type(value) in (int, float) and abs(value) < LARGEST
 
 
 def _whole(least: int) -> _Check:

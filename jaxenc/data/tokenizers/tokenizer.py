@@ -64,13 +64,17 @@ class Tokenizer:
         return [line] * bool(line.strip()) if self._by_line else sentences.split(line)
 
     def split(self, text: str) -> list[str]:
-        """Corpus mode: the words of a text, as the vocabulary's normaliser writes and its word splitter cuts them, known or not."""
+        """Corpus mode: the words of a text, as the vocabulary's normaliser writes and its word splitter cuts them, known or not.
+
+        Raises UserError as `encode_prompt`.
+        """
         written = self.written(text)
         places = [place for _, place in self._literal.pre_tokenizer.pre_tokenize_str(written)]
         return [word for start, end in places if (word := written[start:end].strip())]
 
     def written(self, text: str) -> str:
-        """`text` as the vocabulary's normaliser writes it."""
+        """`text` as the vocabulary's normaliser writes it. Raises UserError as `encode_prompt`."""
+        _check_characters(text)
         return self._literal.normalizer.normalize_str(text) if self._literal.normalizer else text
 
     def characters(self) -> np.ndarray | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxenc.convert import elmo, hf
-from jaxenc.data.tokenizers import words
+from jaxenc.data.tokenizers import wordpiece, words
 from jaxenc.errors import UserError
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.pretrained import Model
@@ -127,6 +127,8 @@ def changed(path: str, value: Any) -> Callable[[dict], None]:
         ("lstm.projection_dim", KeyError, "has no lstm.projection_dim: it takes a whole number from 1 on"),
         ("lstm.cell_clip", 0, "lstm.cell_clip is 0: it takes a number above 0, or null for none"),
         ("lstm.cell_clip", "3", "lstm.cell_clip is '3': it takes"),
+        ("lstm.cell_clip", 10**400, "it takes a number above 0, or null for none"),
+        ("lstm.cell_clip", float("nan"), "lstm.cell_clip is nan: it takes"),
         ("lstm.use_skip_connections", 1, "lstm.use_skip_connections is 1: it takes true or false"),
         ("lstm", [1], "has no lstm.projection_dim"),
         ("char_cnn", KeyError, "has no char_cnn: only models in which a word is read by its characters"),
@@ -165,6 +167,19 @@ def test_a_list_of_words_beside_the_weights(folder: Path, tmp_path: Path) -> Non
     (tmp_path / "theirs" / "options.json").write_text(json.dumps(settings | {"n_tokens_vocab": 6}))
     with pytest.raises(UserError, match="n_tokens_vocab is 6 and the list of words has 5"):
         elmo.load(tmp_path / "theirs")
+
+
+def test_a_tokenizer_of_pieces_is_refused(folder: Path, tmp_path: Path) -> None:
+    wordpiece.train(["the fox"] * 4, 20).save(tmp_path)
+    with pytest.raises(UserError, match="the tokenizer cuts words, and here a word is read by its characters"):
+        elmo.load(folder, str(tmp_path))
+
+
+def test_a_joint_kernel_without_rows_is_one_line(tmp_path: Path) -> None:
+    name = "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0"
+    folders.write(tmp_path, folders.options(), folders.arrays() | {name: np.float32(1)})
+    with pytest.raises(UserError, match=f"missing: {name}.*not known: {name}"):
+        elmo.load(tmp_path)
 
 
 def test_places_that_hold_no_elmo(folder: Path, tmp_path: Path) -> None:
