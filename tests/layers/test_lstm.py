@@ -31,9 +31,9 @@ def drawn(length, masked, batch=3, inputs=3, dtype=np.float32):
 
 
 @pytest.mark.parametrize("spec", [SPEC, FREE])
-@pytest.mark.parametrize("length, masked, unroll", [(1, False, 20), (3, True, 20), (5, True, 2)])
-def test_steps_are_those_of_a_loop(monkeypatch, spec, length, masked, unroll):
-    monkeypatch.setattr(recurrence, "UNROLL", unroll)  # a straight line, and a loop with a remainder
+@pytest.mark.parametrize("length, masked, line", [(1, False, 1), (3, True, 3), (5, True, 2)])
+def test_steps_are_those_of_a_loop(monkeypatch, spec, length, masked, line):
+    monkeypatch.setattr(recurrence, "at_once", lambda length: line)  # a straight line, and a loop with a remainder
     weights, x, real, state = drawn(length, masked)
     y, after = jax.jit(side_by_side, static_argnums=0)(spec, weights, x, real, state)
     for lstm in range(2):
@@ -64,10 +64,10 @@ def plain(spec, weights, x, real, state):
 
 
 @pytest.mark.parametrize("spec", [SPEC, FREE])
-@pytest.mark.parametrize("length, masked, unroll", [(3, False, 20), (5, True, 2)])
-def test_gradients_are_those_that_jax_derives(monkeypatch, spec, length, masked, unroll):
+@pytest.mark.parametrize("length, masked, line", [(3, False, 3), (5, True, 2)])
+def test_gradients_are_those_that_jax_derives(monkeypatch, spec, length, masked, line):
     """Of weights, inputs and the state before, from the output and the state behind; whole and leaf by leaf to 1e-5."""
-    monkeypatch.setattr(recurrence, "UNROLL", unroll)
+    monkeypatch.setattr(recurrence, "at_once", lambda length: line)
     weights, x, real, state = drawn(length, masked)
     slopes = jax.tree.map(
         lambda leaf: jnp.cos(jnp.arange(leaf.size, dtype=jnp.float32)).reshape(leaf.shape), plain(spec, weights, x, real, state)
@@ -90,6 +90,13 @@ def test_a_step_that_is_not_real_keeps_the_state_bit_for_bit():
         assert not np.asarray(y[:, row]).any()
         assert (after.cell[:, row] == state.cell[:, row]).all() and (after.hidden[:, row] == state.hidden[:, row]).all()
     assert (after.cell[:, 1] != state.cell[:, 1]).any()
+
+
+def test_an_accelerator_has_the_published_segment_in_one_line(monkeypatch):
+    """And longer rows in lines that are about as long as each other, never longer than that; a CPU goes step by step."""
+    assert {recurrence.at_once(length) for length in (1, 20, 64)} == {1}
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert [recurrence.at_once(length) for length in (1, 20, 21, 32, 40, 64, 509)] == [1, 20, 11, 16, 20, 16, 20]
 
 
 def test_bfloat16_is_float32_rounded():
