@@ -104,6 +104,7 @@ def test_bfloat16_is_float32_rounded():
     narrow = drawn(4, True, batch=16, dtype=jnp.bfloat16)
     wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float32) if leaf.dtype == jnp.bfloat16 else leaf, narrow)
 
+    @jax.jit
     def both(weights, x, real, state):
         run = lambda weights, x: side_by_side(SPEC, weights, x, real, state)
         (y, after), pull = jax.vjp(run, weights, x)
@@ -121,12 +122,13 @@ def test_module_reads_as_the_steps_do_and_starts_as_published():
     _, x, real, state = drawn(2, True)
     alone = (x[0], real[0], jax.tree.map(lambda leaf: leaf[0], state))
     lstm = Lstm(SPEC, EXECUTION)
-    params = nn.meta.unbox(lstm.init(jax.random.key(0), *alone)["params"])
+    params = nn.meta.unbox(jax.jit(lstm.init)(jax.random.key(0), *alone)["params"])
     shapes = {path: leaf.shape for path, leaf in tree.leaves(params)}
     assert shapes == {"input": (3, 32), "recurrent": (4, 32), "bias": (32,), "projection": (8, 4)}
-    y, after = lstm.apply({"params": params}, *alone)
+    y, after = jax.jit(lstm.apply)({"params": params}, *alone)
     weights = jax.tree.map(lambda leaf: leaf[None], LstmWeights(**params))
-    expected, behind = side_by_side(SPEC, weights, x[:1], real[:1], jax.tree.map(lambda leaf: leaf[:1], state))
+    first = jax.tree.map(lambda leaf: leaf[:1], (x, real, state))
+    expected, behind = jax.jit(side_by_side, static_argnums=0)(SPEC, weights, *first)
     assert (y == expected[0]).all() and (after.cell == behind.cell[0]).all() and (after.hidden == behind.hidden[0]).all()
     # Glorot's limit of [input; recurrent] as one matrix of 3 + 4 rows and 32 columns, and of the projection.
     for name, limit in (("input", (6 / 39) ** 0.5), ("recurrent", (6 / 39) ** 0.5), ("projection", (6 / 12) ** 0.5)):
