@@ -90,6 +90,12 @@ def of_tokens(
     return rows if table is None else {**rows, "characters": table[tokens]}
 
 
+def filled(rows: Batch, count: int, length: int) -> Batch:
+    """`count` rows of `length` places: zeros, which are padding, behind the rows and at the end of each."""
+    to = lambda array: np.pad(array, [(0, count - array.shape[0]), (0, length - array.shape[1]), *[(0, 0)] * (array.ndim - 2)])
+    return {field: to(array) for field, array in rows.items()}
+
+
 def _framed(model: ModelConfig, pad: int, framed: Sequence[tuple[list[int], list[int]]], called: Callable[[int], str]) -> Batch:
     """Rows of (ids, types), padded at their end."""
     lengths = np.array([len(ids) for ids, _ in framed], np.int32)

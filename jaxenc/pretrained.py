@@ -99,9 +99,14 @@ class Model:
             return self.objective.outputs(params, {name: jnp.asarray(value) for name, value in example.items()})
 
     def encode(
-        self, texts: Iterable[str] | None = None, *, words: Iterable[Iterable[str]] | None = None, tokens: Any = None, mask: Any = None,
+        self,
+        texts: Iterable[str] | None = None,
+        *,
+        words: Iterable[Iterable[str]] | None = None,
+        tokens: Any = None,
+        mask: Any = None,
         types: Any = None,
-    ) -> Encoded:  # fmt: skip
+    ) -> Encoded:
         """Hidden states of texts, of sentences that are split into words already, or of tokens: lists or arrays [batch, length], where
         mask 0 marks padding and types 0 is usual.
 
@@ -169,9 +174,7 @@ class Model:
         count, length = rows["tokens"].shape
         padded = power_of_two(length, SHORTEST)
         wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
-        more = [(0, size - has) for size, has in zip(wanted, (count, length), strict=True)]
-        filled = {field: np.pad(array, more + [(0, 0)] * (array.ndim - 2)) for field, array in rows.items()}
-        return np.asarray(self._compiled(name, self.params, filled))
+        return np.asarray(self._compiled(name, self.params, inputs.filled(rows, *wanted)))
 
     @functools.cached_property
     def shape(self) -> tuple[int, int]:

@@ -52,15 +52,10 @@ def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.
     for length, members in buckets.items():
         for start in range(0, len(members), batch):
             chosen = members[start : start + batch]
-            hidden = model.hidden(_filled(rows, chosen, length, batch), batch)
+            some = {field: array[chosen, :length] for field, array in rows.items()}
+            hidden = model.hidden(inputs.filled(some, batch, some["tokens"].shape[1]), batch)
             out |= {index: _of_words(hidden[:, at], numbers[index], len(sentences[index])) for at, index in enumerate(chosen)}
     return [out[index] for index in range(len(sentences))]
-
-
-def _filled(rows: Batch, chosen: Sequence[int], length: int, batch: int) -> Batch:
-    """`batch` rows of at most `length` places, padding behind those that are chosen."""
-    some = {field: array[chosen, :length] for field, array in rows.items()}
-    return {field: np.pad(array, [(0, batch - len(chosen)), *[(0, 0)] * (array.ndim - 1)]) for field, array in some.items()}
 
 
 def _of_words(hidden: np.ndarray, numbers: np.ndarray, words: int) -> np.ndarray:
@@ -83,9 +78,7 @@ def _on(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.
     step, state = _step(elmo), elmo.zero_state(batch)
     while group := list(itertools.islice(sentences, batch)):
         rows, numbers = inputs.of_words(config, model.tokenizer, group)
-        length = power_of_two(numbers.shape[1], SHORTEST)
-        rows = {field: np.pad(a, [(0, batch - len(a)), (0, length - a.shape[1]), *[(0, 0)] * (a.ndim - 2)]) for field, a in rows.items()}
-        hidden, state = step(model.params, rows, state)
+        hidden, state = step(model.params, inputs.filled(rows, batch, power_of_two(numbers.shape[1], SHORTEST)), state)
         hidden = np.asarray(hidden)
         yield from (_of_words(hidden[:, at], numbers[at], len(words)) for at, words in enumerate(group))
 

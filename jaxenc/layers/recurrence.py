@@ -14,8 +14,9 @@ from jax import Array
 
 from jaxenc.tree import Tree
 
-# Steps that are compiled as one straight line: the segment of ELMo's training. A loop of single steps is 1.5 times slower on a GPU.
-UNROLL = 20
+# Most steps that an accelerator takes in one straight line: the segment of ELMo's training. A loop of single steps is 1.5 times slower on
+# a GPU. On a CPU the line gains nothing, and two layers of it with their gradient take half a minute to compile.
+LINE = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None,
         return LstmState(cell, _seen(here, y, before.hidden)), (_seen(here, y, 0), gates, before)
 
     given = (jnp.arange(x.shape[2]), _steps(real))
-    last, (y, gates, before) = jax.lax.scan(step, state, given, unroll=min(UNROLL, x.shape[2]))
+    last, (y, gates, before) = jax.lax.scan(step, state, given, unroll=at_once(x.shape[2]))
     return (jnp.moveaxis(y, 0, 2), last), (weights, x, real, gates, before, y)
 
 
@@ -102,7 +103,7 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
         return LstmState(of_cell, _seen(here, of_hidden, later.hidden)), (of_gates, inner, out)
 
     given = (gates, before, y, _steps(slopes[0]), _steps(real))
-    first, of_steps = jax.lax.scan(step, slopes[1], given, reverse=True, unroll=min(UNROLL, len(y)))
+    first, of_steps = jax.lax.scan(step, slopes[1], given, reverse=True, unroll=at_once(len(y)))
     of_gates, inner, out, hidden = (_rows(jnp.moveaxis(steps, 0, 2)) for steps in (*of_steps, before.hidden))
     of_weights = LstmWeights(
         input=jnp.einsum("dri,drg->dig", _rows(x), of_gates),
@@ -114,6 +115,11 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
 
 
 side_by_side.defvjp(_forward, _backward)
+
+
+def at_once(length: int) -> int:
+    """Steps that are compiled as one straight line: all, or in the fewest lines of at most LINE, all about as long; on a CPU one."""
+    return 1 if jax.default_backend() == "cpu" else -(-length // -(-length // LINE))
 
 
 def _cell(spec: LstmSpec, i: Array, j: Array, f: Array, o: Array, before: Array) -> tuple[Array, Array]:

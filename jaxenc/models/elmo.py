@@ -144,7 +144,7 @@ class Elmo(nn.Module):
     def setup(self) -> None:
         """The parts, by their names in the parameter tree."""
         config, execution = self.config, self.execution
-        if config.input == "characters":
+        if config.reads_characters:
             self.char_cnn = CharCnn(config.char_cnn, execution)
         elif config.words:
             self.word = Embed(config.words, config.width, ("vocab", "table_embed"), Uniform(1.0), execution)
@@ -153,6 +153,12 @@ class Elmo(nn.Module):
             self.token = Embed(padded(config.vocab_size), config.width, ("vocab", "table_embed"), init, execution)
         self.forward = Layers(config, execution)
         self.backward = Layers(config, execution)
+
+    def start(self, key: Array) -> Tree:
+        """The parameters it starts from, boxed with their axis names; key: one typed key."""
+        ids = lambda *axes: jax.ShapeDtypeStruct((1, 1, *axes), jnp.int32)
+        one = Read(ids(), ids(character_ids.WIDTH), None)
+        return self.lazy_init(key, one, one, jax.eval_shape(lambda: self.zero_state(1)), None)["params"]
 
     def __call__(self, forward: Read, backward: Read, state: Tree, noise: Keys | None, all_layers: bool = False) -> tuple[Both, Tree]:
         """What both directions give, in the compute dtype, and the state behind the last step.
@@ -166,7 +172,7 @@ class Elmo(nn.Module):
 
     def embed(self, tokens: Array, characters: Array | None) -> Array:
         """The vector of each word without its context, [..., width] in the compute dtype, of tokens i32 [...] or characters [..., 50]."""
-        if self.config.input == "characters":
+        if self.config.reads_characters:
             return self.char_cnn(characters)
         table = self.word if self.config.words else self.token
         return table(tokens).astype(self.execution.policy.compute)
@@ -214,7 +220,7 @@ class Elmo(nn.Module):
         """FLOPs of its matrix products on one row of `length` words a direction, forward; a multiply and an add are two."""
         config = self.config
         layer = 2.0 * (2 * config.width * 4 * config.cells + config.cells * config.width)
-        word = config.char_cnn.forward_flops() if config.input == "characters" else 0.0
+        word = config.char_cnn.forward_flops() if config.reads_characters else 0.0
         return 2 * length * (config.layers * layer + word)
 
 

@@ -75,7 +75,7 @@ class Bilm(Objective):
     law: of the negatives in training, None for the full softmax. The carry is `Elmo.zero_state`; no gradient flows into it.
     """
 
-    module: Elmo
+    elmo: Elmo
     softmax: Softmax
     law: LogUniform | None
     coef: Mapping[str, float]
@@ -87,22 +87,18 @@ class Bilm(Objective):
 
     @property
     def reads(self) -> Mapping[str, int]:
-        model = self.module.config
-        bound = characters.SIZE if model.input == "characters" else model.words or model.vocab_size
+        model = self.elmo.config
+        bound = characters.SIZE if model.reads_characters else model.ids
         read = {f"{before}{model.input}": bound for before in ("", "reverse_")}
         return {**read, "targets": model.vocab_size, "reverse_targets": model.vocab_size, "segments": 0, "fresh": 2, "index": 0}
 
     def init(self, key: Array) -> Tree:
-        config = self.module.config
-        shape = lambda *axes: jax.ShapeDtypeStruct(axes, jnp.int32)
-        read = Read(shape(1, 1), shape(1, 1, characters.WIDTH) if config.input == "characters" else None, None)
-        state = jax.eval_shape(lambda: self.module.zero_state(1))
-        hidden = jax.ShapeDtypeStruct((1, 1, config.width), self.module.execution.policy.compute)
-        params = self.module.lazy_init(rng.part(key, "encoder"), read, read, state, None)["params"]
-        return {**params, "softmax": self.softmax.lazy_init(rng.part(key, "softmax"), hidden)["params"]}
+        hidden = jax.ShapeDtypeStruct((1, 1, self.elmo.config.width), self.elmo.execution.policy.compute)
+        softmax = self.softmax.lazy_init(rng.part(key, "softmax"), hidden)["params"]
+        return {**self.elmo.start(rng.part(key, "encoder")), "softmax": softmax}
 
     def carry(self, batch: int) -> Tree:
-        return self.module.zero_state(batch)
+        return self.elmo.zero_state(batch)
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return dict(one)
@@ -129,7 +125,7 @@ class Bilm(Objective):
         fresh, real = example["fresh"] > 0, example["segments"] > 0
         state = jax.tree.map(lambda leaf: jnp.where(fresh.reshape(-1, *[1] * (leaf.ndim - 1)), 0, leaf), carry)
         reads = [Read(example.get(f"{way}tokens"), example.get(f"{way}characters"), real) for way in ("", "reverse_")]
-        return self.module.apply({"params": params}, *reads, state, noise)
+        return self.elmo.apply({"params": params}, *reads, state, noise)
 
     def of_all(self, params: Tree, both: Both, example: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
         """{direction: (sum of losses, number of right predictions)} of the full softmax, a part of the places at once."""
@@ -168,14 +164,14 @@ class Bilm(Objective):
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         """`hidden` has both directions side by side; of the last layer, `forward` are the logits of the word behind each, `backward` of the
         word before it, [batch, length, vocab_size]. example holds `characters` too, for a model that reads them."""
-        hidden, _ = self.module.text(params, example["tokens"], example.get("characters"), example["segments"])
+        hidden, _ = self.elmo.text(params, example["tokens"], example.get("characters"), example["segments"])
         halves = zip(DIRECTIONS, jnp.split(hidden[-1], 2, axis=-1), strict=True)
         logits = {name: self.logits(params, half)[..., : self.softmax.vocab_size] for name, half in halves}
         return {"hidden": hidden.astype(jnp.float32), **logits}
 
     def flops(self, length: int) -> float:
         classes = self.law.count + 1 if self.law else self.softmax.vocab_size
-        return 3 * (self.module.forward_flops(length) + 2 * 2.0 * length * self.softmax.width * classes)
+        return 3 * (self.elmo.forward_flops(length) + 2 * 2.0 * length * self.softmax.width * classes)
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
         """The means; beside losses of the full softmax the perplexity of each direction, and of their mean, as bilm/training.py has it."""

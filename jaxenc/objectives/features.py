@@ -4,17 +4,16 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import rng
-from jaxenc.data.characters import WIDTH
+from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.models.elmo import Elmo, ElmoConfig, Read
+from jaxenc.models.elmo import Elmo, ElmoConfig
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -42,13 +41,11 @@ class Features(Objective):
 
     @property
     def reads(self) -> Mapping[str, int]:
-        return {"tokens": self.elmo.config.ids, "segments": 0} | ({"characters": 0} if self.elmo.config.reads_characters else {})
+        model = self.elmo.config
+        return {"tokens": model.ids, "segments": 0} | ({"characters": characters.SIZE} if model.reads_characters else {})
 
     def init(self, key: Array) -> Tree:
-        elmo = self.elmo
-        letters = jax.ShapeDtypeStruct((1, 1, WIDTH), jnp.uint16) if elmo.config.reads_characters else None
-        one = Read(jax.ShapeDtypeStruct((1, 1), jnp.int32), letters, None)
-        return dict(elmo.lazy_init(rng.part(key, "encoder"), one, one, jax.eval_shape(lambda: elmo.zero_state(1)), None)["params"])
+        return dict(self.elmo.start(rng.part(key, "encoder")))
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return dict(one)

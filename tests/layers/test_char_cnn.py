@@ -21,7 +21,7 @@ def spec(activation="relu", highways=2):
 
 def start(of, seed=0):
     net = CharCnn(of, EXECUTION)
-    return net, nn.meta.unbox(net.init(jax.random.key(seed), characters.of_words(["a"]))["params"])
+    return net, nn.meta.unbox(jax.jit(net.init)(jax.random.key(seed), characters.of_words(["a"]))["params"])
 
 
 @pytest.mark.parametrize("activation, highways", [("relu", 2), ("tanh", 1), ("relu", 0)])
@@ -34,7 +34,7 @@ def test_words_are_those_of_a_loop(activation, highways):
     ids = np.stack([*characters.of_words(["", "a", "Zürich", "w" * 60]), characters.begin(), characters.end()]).reshape(3, 2, 50)
     wide = tree.map_with_path(lambda _, leaf: np.float64(leaf), params)
     expected = np.stack([reference.word(wide, of, word) for word in ids.reshape(-1, 50)]).reshape(3, 2, 6)
-    np.testing.assert_allclose(net.apply({"params": params}, ids), expected, atol=1e-5 * np.abs(expected).max())
+    np.testing.assert_allclose(jax.jit(net.apply)({"params": params}, ids), expected, atol=1e-5 * np.abs(expected).max())
 
 
 def test_starts_as_published():

@@ -31,9 +31,9 @@ def drawn(length, masked, batch=3, inputs=3, dtype=np.float32):
 
 
 @pytest.mark.parametrize("spec", [SPEC, FREE])
-@pytest.mark.parametrize("length, masked, unroll", [(1, False, 20), (3, True, 20), (5, True, 2)])
-def test_steps_are_those_of_a_loop(monkeypatch, spec, length, masked, unroll):
-    monkeypatch.setattr(recurrence, "UNROLL", unroll)  # a straight line, and a loop with a remainder
+@pytest.mark.parametrize("length, masked, line", [(1, False, 1), (3, True, 3), (5, True, 2)])
+def test_steps_are_those_of_a_loop(monkeypatch, spec, length, masked, line):
+    monkeypatch.setattr(recurrence, "at_once", lambda length: line)  # a straight line, and a loop with a remainder
     weights, x, real, state = drawn(length, masked)
     y, after = jax.jit(side_by_side, static_argnums=0)(spec, weights, x, real, state)
     for lstm in range(2):
@@ -64,10 +64,10 @@ def plain(spec, weights, x, real, state):
 
 
 @pytest.mark.parametrize("spec", [SPEC, FREE])
-@pytest.mark.parametrize("length, masked, unroll", [(3, False, 20), (5, True, 2)])
-def test_gradients_are_those_that_jax_derives(monkeypatch, spec, length, masked, unroll):
+@pytest.mark.parametrize("length, masked, line", [(3, False, 3), (5, True, 2)])
+def test_gradients_are_those_that_jax_derives(monkeypatch, spec, length, masked, line):
     """Of weights, inputs and the state before, from the output and the state behind; whole and leaf by leaf to 1e-5."""
-    monkeypatch.setattr(recurrence, "UNROLL", unroll)
+    monkeypatch.setattr(recurrence, "at_once", lambda length: line)
     weights, x, real, state = drawn(length, masked)
     slopes = jax.tree.map(
         lambda leaf: jnp.cos(jnp.arange(leaf.size, dtype=jnp.float32)).reshape(leaf.shape), plain(spec, weights, x, real, state)
@@ -92,11 +92,19 @@ def test_a_step_that_is_not_real_keeps_the_state_bit_for_bit():
     assert (after.cell[:, 1] != state.cell[:, 1]).any()
 
 
+def test_an_accelerator_has_the_published_segment_in_one_line(monkeypatch):
+    """And longer rows in lines that are about as long as each other, never longer than that; a CPU goes step by step."""
+    assert {recurrence.at_once(length) for length in (1, 20, 64)} == {1}
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert [recurrence.at_once(length) for length in (1, 20, 21, 32, 40, 64, 509)] == [1, 20, 11, 16, 20, 16, 20]
+
+
 def test_bfloat16_is_float32_rounded():
     """The state is held in bfloat16; outputs and gradients are within a few roundings of the same numbers in float32."""
     narrow = drawn(4, True, batch=16, dtype=jnp.bfloat16)
     wide = jax.tree.map(lambda leaf: leaf.astype(jnp.float32) if leaf.dtype == jnp.bfloat16 else leaf, narrow)
 
+    @jax.jit
     def both(weights, x, real, state):
         run = lambda weights, x: side_by_side(SPEC, weights, x, real, state)
         (y, after), pull = jax.vjp(run, weights, x)
@@ -114,12 +122,13 @@ def test_module_reads_as_the_steps_do_and_starts_as_published():
     _, x, real, state = drawn(2, True)
     alone = (x[0], real[0], jax.tree.map(lambda leaf: leaf[0], state))
     lstm = Lstm(SPEC, EXECUTION)
-    params = nn.meta.unbox(lstm.init(jax.random.key(0), *alone)["params"])
+    params = nn.meta.unbox(jax.jit(lstm.init)(jax.random.key(0), *alone)["params"])
     shapes = {path: leaf.shape for path, leaf in tree.leaves(params)}
     assert shapes == {"input": (3, 32), "recurrent": (4, 32), "bias": (32,), "projection": (8, 4)}
-    y, after = lstm.apply({"params": params}, *alone)
+    y, after = jax.jit(lstm.apply)({"params": params}, *alone)
     weights = jax.tree.map(lambda leaf: leaf[None], LstmWeights(**params))
-    expected, behind = side_by_side(SPEC, weights, x[:1], real[:1], jax.tree.map(lambda leaf: leaf[:1], state))
+    first = jax.tree.map(lambda leaf: leaf[:1], (x, real, state))
+    expected, behind = jax.jit(side_by_side, static_argnums=0)(SPEC, weights, *first)
     assert (y == expected[0]).all() and (after.cell == behind.cell[0]).all() and (after.hidden == behind.hidden[0]).all()
     # Glorot's limit of [input; recurrent] as one matrix of 3 + 4 rows and 32 columns, and of the projection.
     for name, limit in (("input", (6 / 39) ** 0.5), ("recurrent", (6 / 39) ** 0.5), ("projection", (6 / 12) ** 0.5)):

@@ -30,8 +30,7 @@ BATCH, LENGTH = 3, 5
 def start(config):
     """(module, random parameters in float32)."""
     elmo = Elmo(config, EXECUTION)
-    read = Read(jnp.zeros((1, 2), jnp.int32), jnp.zeros((1, 2, characters.WIDTH), jnp.uint16), None)
-    params = nn.meta.unbox(elmo.init(jax.random.key(0), read, read, elmo.zero_state(1), None)["params"])
+    params = nn.meta.unbox(jax.eval_shape(elmo.start, jax.random.key(0)))
     draws = np.random.default_rng(0)
     return elmo, tree.map_with_path(lambda _, leaf: draws.normal(size=leaf.shape).astype(np.float32) / 2, params)
 
@@ -100,11 +99,11 @@ def test_no_output_knows_of_a_word_that_comes_later_in_its_reading():
 def test_a_padded_row_keeps_its_state():
     elmo, params = start(TINY)
     reads = [Read(*words(way), np.arange(BATCH)[:, None].repeat(LENGTH, 1) != 1) for way in range(2)]
-    run = jax.jit(elmo.apply)
+    run = jax.jit(elmo.apply, static_argnums=5)
     all_real = [dataclasses.replace(read, real=np.ones_like(read.real)) for read in reads]
     _, before = run({"params": params}, *all_real, elmo.zero_state(BATCH), None)
     both, after = run({"params": params}, *reads, before, None)
-    top = jax.jit(elmo.apply, static_argnums=5)({"params": params}, *reads, before, None, True)[0]
+    top = run({"params": params}, *reads, before, None, True)[0]
     np.testing.assert_allclose(both.forward, top.forward[-1], atol=1e-6)
     moved = jax.tree.map(lambda old, new: np.asarray(old != new).any(axis=(1, 2)).tolist(), before, after)
     assert all(leaf == [True, False, True] for leaf in jax.tree.leaves(moved, is_leaf=lambda leaf: isinstance(leaf, list)))
@@ -152,7 +151,7 @@ def test_dropout_is_on_what_layers_read_and_on_the_last():
     config = dataclasses.replace(TINY, input="tokens", dropout=0.5, layers=1)
     elmo, params = start(config)
     reads, keys = [Read(words(1)[0], None, None)] * 2, rng.training(0, jnp.int32(3), BATCH)
-    run = lambda noise: elmo.apply({"params": params | {"backward": params["forward"]}}, *reads, elmo.zero_state(BATCH), noise)[0]
+    run = jax.jit(lambda noise: elmo.apply({"params": params | {"backward": params["forward"]}}, *reads, elmo.zero_state(BATCH), noise)[0])
     dropped, whole = run(keys), run(None)
     for out in (dropped.forward, dropped.backward):
         assert 0.35 < np.mean(np.asarray(out) == 0) < 0.65
@@ -171,9 +170,10 @@ def test_residual_adds_the_dropped_out_input():
         name: params[name] | {"layer_01": jax.tree.map(np.zeros_like, params[name]["layer_01"])} for name in ("forward", "backward")
     }
     reads, keys = [Read(np.tile(words(1)[0], (1, 8)), None, None)] * 2, rng.training(0, jnp.int32(3), BATCH)
-    both, _ = elmo.apply({"params": silent}, *reads, elmo.zero_state(BATCH), keys)
+    run = jax.jit(lambda noise: elmo.apply({"params": silent}, *reads, elmo.zero_state(BATCH), noise))
+    both, _ = run(keys)
     assert 0.68 < np.mean(np.asarray(both.forward) == 0) < 0.82
-    undropped, _ = elmo.apply({"params": silent}, *reads, elmo.zero_state(BATCH), None)
+    undropped, _ = run(None)
     assert np.mean(np.asarray(undropped.forward) == 0) < 0.01
 
 
@@ -184,13 +184,8 @@ def test_published_counts(name, count):
     """Without the softmax, and with it 793,472 true rows less one: no padding row counts."""
     config = sizes.elmo(*sizes.ELMO[name])
     elmo, head = Elmo(config, EXECUTION), Softmax(config.vocab_size, config.width, EXECUTION)
-    read = Read(jnp.zeros((1, 2), jnp.int32), jnp.zeros((1, 2, characters.WIDTH), jnp.uint16), None)
-
-    def init():
-        body = elmo.init(jax.random.key(0), read, read, elmo.zero_state(1), None)["params"]
-        return nn.meta.unbox((body, {"softmax": head.init(jax.random.key(0), jnp.zeros((1, config.width)))["params"]}))
-
-    body, softmax = jax.eval_shape(init)
+    init = lambda key: nn.meta.unbox((elmo.start(key), {"softmax": head.init(key, jnp.zeros((1, config.width)))["params"]}))
+    body, softmax = jax.eval_shape(init, jax.random.key(0))
     assert parameter_count(body, config.vocab_size) == count
     assert parameter_count(softmax, config.vocab_size) == 793_471 * (config.width + 1)
 

@@ -87,6 +87,7 @@ def problem(seed: int, count: int, predictions: int, size: int = SIZE) -> tuple[
     return LogUniform(size, count), hidden, targets, table, bias
 
 
+@functools.partial(jax.jit, static_argnums=0)
 def loss(chosen: LogUniform, ids: Any, hidden: Any, targets: Any, table: Any, bias: Any, weights: Any) -> Any:
     pick = lambda ids: (table[ids], bias[ids])
     return sampled.cross_entropy(chosen, hidden, targets, weights, ids, pick(targets), pick(ids))
@@ -101,35 +102,36 @@ def test_with_every_id_it_is_the_full_softmax() -> None:
     """Value and gradients of hidden states, table and biases <= 1e-6, at 200 ids, 40 predictions, some without weight."""
     chosen, hidden, targets, table, bias = problem(1, 200, 40, 200)
     targets, weights = targets.at[:8].set(jnp.argmax(hidden @ table.T + bias, axis=1)[:8]), jnp.asarray(np.arange(40) % 4 > 0, jnp.float32)
-    ids = chosen.draw(jax.random.key(0))
+    ids = jax.jit(chosen.draw)(jax.random.key(0))
     assert sorted(ids.tolist()) == list(range(200))
     ours = lambda hidden, table, bias: loss(chosen, ids, hidden, targets, table, bias, weights)[0]
     want = lambda hidden, table, bias: full(hidden, targets, table, bias, weights)
-    got, expected = (jax.value_and_grad(one, argnums=(0, 1, 2))(hidden, table, bias) for one in (ours, want))
+    got, expected = (jax.jit(jax.value_and_grad(one, argnums=(0, 1, 2)))(hidden, table, bias) for one in (ours, want))
     assert abs(got[0] - expected[0]) <= 1e-6 * expected[0]
     tiny.assert_close(jax.device_get(got[1]), jax.device_get(expected[1]), 1e-6)
     right = np.sum((np.argmax(hidden @ table.T + bias, axis=1) == targets) * weights)
     assert 6 <= right == loss(chosen, ids, hidden, targets, table, bias, weights)[1]
 
 
-@functools.cache
+@functools.partial(jax.jit, static_argnums=0)
+def mean_and_full(chosen: LogUniform, hidden: Any, targets: Any, table: Any, bias: Any, keys: Any) -> tuple[Any, Any]:
+    """(mean of the gradients of a draw for each key, the full gradient), over hidden states and table."""
+    weights, slope = jnp.ones(len(targets)), functools.partial(jax.grad, argnums=(0, 1))
+
+    def add(total: Any, key: Any) -> tuple[Any, None]:
+        ids = chosen.draw(key)
+        one = slope(lambda hidden, table: loss(chosen, ids, hidden, targets, table, bias, weights)[0])(hidden, table)
+        return jax.tree.map(jnp.add, total, one), None
+
+    total, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, (hidden, table)), keys)
+    want = slope(lambda hidden, table: full(hidden, targets, table, bias, weights))(hidden, table)
+    return jax.tree.map(lambda leaf: leaf / len(keys), total), want
+
+
 def bias_of(count: int, seed: int) -> float:
     """|mean of the gradients of 600 draws - full gradient| / |full gradient| of one prediction, over hidden state and table."""
     chosen, hidden, targets, table, bias = problem(seed, count, 1)
-    bias, weights = jnp.zeros_like(bias), jnp.ones(1)
-
-    @jax.jit
-    def mean(keys: Any) -> Any:
-        def add(total: Any, key: Any) -> tuple[Any, None]:
-            ids = chosen.draw(key)
-            one = jax.grad(lambda hidden, table: loss(chosen, ids, hidden, targets, table, bias, weights)[0], argnums=(0, 1))(hidden, table)
-            return jax.tree.map(jnp.add, total, one), None
-
-        total, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, (hidden, table)), keys)
-        return jax.tree.map(lambda leaf: leaf / len(keys), total)
-
-    got = mean(jax.random.split(jax.random.key(seed), 600))
-    want = jax.grad(lambda hidden, table: full(hidden, targets, table, bias, weights), argnums=(0, 1))(hidden, table)
+    got, want = mean_and_full(chosen, hidden, targets, table, jnp.zeros_like(bias), jax.random.split(jax.random.key(seed), 600))
     norm = lambda trees: np.sqrt(sum(np.sum(np.square(leaf)) for leaf in trees))
     return norm([a - b for a, b in zip(got, want, strict=True)]) / norm(want)
 
@@ -151,7 +153,7 @@ def test_an_id_that_is_the_target_takes_no_part() -> None:
     """Against a NumPy loop that leaves it out, <= 1e-6; its own row gets no gradient as a negative, exactly; nothing but the target drawn
     is a loss of 0 and no gradient."""
     chosen, hidden, targets, table, bias = problem(2, COUNT, 30)
-    ids = chosen.draw(jax.random.key(3))
+    ids = jax.jit(chosen.draw)(jax.random.key(3))
     held = np.isin(np.asarray(targets), np.asarray(ids))
     assert 5 < held.sum() < 30
     weights = jnp.ones(30)
@@ -166,11 +168,12 @@ def test_an_id_that_is_the_target_takes_no_part() -> None:
     by_row = lambda rows: sampled.cross_entropy(
         chosen, hidden[hit], targets[hit], weights[hit], ids, (table[targets[hit]], bias[targets[hit]]), (rows, bias[ids])
     )[0]
-    slope = np.abs(jax.grad(by_row)(table[ids])).max(axis=1)
+    slope = np.abs(jax.jit(jax.grad(by_row))(table[ids])).max(axis=1)
     assert (slope[np.asarray(ids == targets[hit])] == 0).all() and (slope > 0).sum() > COUNT / 2
 
     alone = LogUniform(SIZE, 1)
-    value, grads = jax.value_and_grad(lambda table: loss(alone, targets[:1], hidden[:1], targets[:1], table, bias, weights[:1])[0])(table)
+    of_table = lambda table: loss(alone, targets[:1], hidden[:1], targets[:1], table, bias, weights[:1])[0]
+    value, grads = jax.jit(jax.value_and_grad(of_table))(table)
     assert value == 0 and not grads.any() and NEVER < -1e20
 
 
