@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from jaxenc.errors import Diverged, UserError
+from jaxenc.errors import Absent, Diverged, UserError
 
 COMMANDS = {
     "demo": "embedded corpus, vocabulary, data, a tiny BERT and fill-mask, on a CPU",
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (UserError, Diverged, OSError, KeyboardInterrupt, RuntimeError) as error:
+    except (UserError, Diverged, Absent, OSError, KeyboardInterrupt, RuntimeError) as error:
         if isinstance(error, OSError) and error.errno not in DISK:
             raise
         if isinstance(error, RuntimeError) and not str(error).startswith(NO_MEMORY):

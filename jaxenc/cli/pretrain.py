@@ -1,9 +1,12 @@
 """`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped."""
 
 import argparse
+import contextlib
+import os
 import pathlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
@@ -15,10 +18,11 @@ from jaxenc.cli import jobs
 from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
+from jaxenc.sharding import multihost
 from jaxenc.train.begin import begin, heads_afresh, is_finite
 from jaxenc.train.job import Job
 from jaxenc.train.loop import Outcome, lacks_evaluation, train
-from jaxenc.train.record import Recorder
+from jaxenc.train.record import Recorder, Silent
 from jaxenc.train.signals import Stop
 
 PREEMPTED = 75
@@ -37,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
+    multihost.connect(multihost.from_environment(os.environ))
+    outcome = code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
+    multihost.close()
+    return outcome
 
 
 def code(outcome: Outcome, workdir: pathlib.Path) -> int:
@@ -57,8 +64,13 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)
     jobs.refuse_other_run(job, workdir)
-    with held(workdir, "wait for it, or choose another --workdir"):
-        start = restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map)
+    with contextlib.ExitStack() as holding:
+
+        def choose() -> list[Any]:
+            holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
+            return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
+
+        start = Start.from_json(multihost.from_primary("start", choose))
         if start.kind == "resume":
             jobs.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
@@ -79,9 +91,11 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a parameter is not a finite number: start from an older step")
-        jobs.write_facts(job, workdir)
+        if multihost.is_primary():
+            jobs.write_facts(job, workdir)
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
-            recorder = Recorder(workdir, int(state.step), job.run.log.examples, job.run.log.tensorboard)
+            log, step = job.run.log, int(state.step)
+            recorder = Recorder(workdir, step, log.examples, log.tensorboard) if multihost.is_primary() else Silent()
             anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
             for line in (jobs.describe(job, start), *moved, *anew, *jobs.warnings(job)):

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.sharding import partition
+from jaxenc.sharding import multihost, partition
 from jaxenc.train import phases
 from jaxenc.train.evaluate import evaluation
 from jaxenc.train.job import Job
@@ -35,7 +35,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """
     run, step = job.run, int(state.step)
     plan = run.plan
-    log = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad)
+    log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), multihost.Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
     if lacks_evaluation(job, step):
         before = phases.saved_by(plan, step)
@@ -54,11 +54,11 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 step += 1
                 log.push(step, report, batch)
                 checkpoints.check()
-                last = stop.requested or step == plan[-1].end
-                if last or is_due(run.checkpoint.every, step):
+                stopping = vote.agreed(stop.requested)
+                if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
                     log.flush()
                     checkpoints.save(step, state, job.files)
-                if stop.requested:
+                if stopping:
                     checkpoints.wait()
                     return Outcome(step, True, held_out)
                 if evaluation_due(job, step):
@@ -80,5 +80,8 @@ def evaluation_due(job: Job, step: int) -> bool:
 
 
 def lacks_evaluation(job: Job, step: int) -> bool:
-    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation."""
-    return step > 0 and evaluation_due(job, step) and not evaluated(job.directory, step)
+    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation.
+
+    Every process asks, at the same point: process 0 looks, because only it writes what it reads.
+    """
+    return step > 0 and evaluation_due(job, step) and multihost.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
