@@ -5,12 +5,13 @@
 #
 # Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS, and its lines
 # begin with its number. --devices-per-proc D: D CPU devices in each. When one process dies the others get TERM and, KILL_AFTER (30) seconds
-# later, KILL; then all start again from the newest checkpoint, until RESTARTS (3) starts in a row brought no newer one.
+# later, KILL; then all start again from the newest checkpoint, until RESTARTS (3) of them in a row brought no newer one.
 # Exit code: 0 done · 75 stopped on request, run it again · 2 bad input, not tried again · else that of the process that died first.
-# TERM and INT go to every process, once each.
+# TERM and INT (Ctrl-C) become TERM for every process.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
+kill_after=${KILL_AFTER:-30} restarts=${RESTARTS:-3}
 procs='' devices='' dry='' workdir=''
 while [ $# -gt 0 ]; do
   case $1 in
@@ -42,45 +43,66 @@ newest() { # the newest checkpoint of the run, or -1
   echo "${step:--1}"
 }
 
-pids=()
-running() { # how many of the processes live
-  local pid count=0
-  for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null && count=$((count + 1)); done
-  echo $count
-}
+pids=() asked='' ending=''
 tell() { local pid; for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null; done; }
-asked=''
-ask() { # a request to stop, handed on once
-  asked=$1
-  tell "$1"
-}
-trap 'ask TERM' TERM
-trap 'ask INT' INT
+trap 'asked=1; tell TERM' TERM INT
 
-gang() { # runs all processes once; `code` becomes 0, or the code of the first that ended otherwise
-  local port rank status waited
+dead() { # the code of a process that has ended; false while it lives
+  kill -0 "$1" 2>/dev/null && return 1
+  { wait "$1"; } 2>/dev/null
+  status=$?
+}
+
+gang() { # runs all processes once; `code` is 0, or the code of the first that ended otherwise
+  local port rank pid status left last=''
   port=$(free_port) || fail "no free port: set PYTHON to a Python 3"
   pids=() code=0
   for ((rank = 0; rank < procs; rank++)); do
-    # A job of its own each, so that the terminal's Ctrl-C comes from here and comes once.
+    # A session of its own each, so that a Ctrl-C at the terminal comes once, as TERM.
     JAXENC_COORDINATOR=127.0.0.1:$port JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank setsid "$@" \
-      > >(exec sed -u "s/^/[$rank] /") 2> >(exec sed -u "s/^/[$rank] /" >&2) &
+      > >(trap '' INT; exec sed -u "s/^/[$rank] /") 2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&2) &
     pids+=($!)
   done
-  [ -z "$asked" ] || tell "$asked"
-  for ((waited = 0; waited < procs;)); do
-    wait -n "${pids[@]}" 2>/dev/null
-    status=$?
-    # A signal of ours ends `wait` too; 127: nobody is left to wait for.
-    [ "$(running)" -lt $((procs - waited)) ] || continue
-    [ $status -ne 127 ] || break
-    waited=$((procs - $(running)))
-    if [ $status -ne 0 ] && [ $code -eq 0 ]; then
-      code=$status
-      end_others $status &
-      watcher=$!
-    fi
+  [ -z "$asked" ] || tell TERM
+  while [ ${#pids[@]} -gt 0 ]; do
+    left=()
+    for pid in "${pids[@]}"; do
+      if ! dead "$pid"; then
+        left+=("$pid")
+      elif [ $code -eq 0 ] && [ $status -ne 0 ]; then
+        code=$status
+        # Who stops on request is followed by the others; who fails leaves them waiting for it.
+        last=$((SECONDS + kill_after))
+        [ $code -eq 75 ] || ending=1
+      fi
+    done
+    pids=("${left[@]}")
+    if [ -n "$ending" ]; then tell TERM; ending=''; fi
+    if [ -n "$last" ] && [ $SECONDS -ge $last ]; then tell KILL; fi
+    [ ${#pids[@]} -eq 0 ] || sleep 0.2
   done
-  [ -z "${watcher:-}" ] || { kill "$watcher"; wait "$watcher"; } 2>/dev/null
-  watcher=''
 }
+
+if [ -n "$dry" ]; then
+  for ((rank = 0; rank < procs; rank++)); do
+    echo "JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank${devices:+ XLA_FLAGS=$XLA_FLAGS} $*"
+  done
+  exit
+fi
+
+idle=0
+while true; do
+  before=$(newest)
+  gang "$@"
+  case $code in
+    0 | 2 | 75) exit $code ;;
+  esac
+  [ -z "$asked" ] || exit $code
+  now=$(newest)
+  if [ "$now" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
+  if [ $idle -gt "$restarts" ]; then
+    echo "local: a process ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
+    exit $code
+  fi
+  echo "local: a process ended with $code: starting all $procs again (newest checkpoint: step $now)" >&2
+done

@@ -15,6 +15,7 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
 from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
+from jaxenc.cli.main import told
 from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
@@ -41,17 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    multihost.connect(multihost.from_environment(os.environ))
-    outcome = code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
-    multihost.close()
-    return outcome
+    with multihost.joined(multihost.from_environment(os.environ), lambda error: told(error, "--debug" in sys.argv)):
+        return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 
 
 def code(outcome: Outcome, workdir: pathlib.Path) -> int:
     """The exit code of a command that trained in `workdir`; where the run was stopped, with a line on stderr that says how it goes on."""
     if not outcome.preempted:
         return 0
-    print(f"{workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
+    if multihost.is_primary():
+        print(f"{workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
     return PREEMPTED
 
 
@@ -74,7 +74,8 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
         if start.kind == "resume":
             jobs.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
-                print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
+                if multihost.is_primary():
+                    print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
                 return Outcome(start.step, False, {})
         else:
             jobs.check_data(job)

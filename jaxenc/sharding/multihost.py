@@ -3,11 +3,13 @@
 Everything here is a no-op, or an immediate answer, in a process that is alone.
 """
 
+import contextlib
 import dataclasses
 import json
+import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -95,6 +97,26 @@ def close() -> None:
     """Leaves the other processes once all of them come here."""
     if distributed.global_state.client is not None:
         jax.distributed.shutdown()
+
+
+@contextlib.contextmanager
+def joined(cluster: Cluster, told: Callable[[BaseException], int]) -> Iterator[None]:
+    """`connect`, the block, `close`. When the block of one of several processes fails, that process ends here.
+
+    told: prints the error and returns the exit code. A failed process ends at once: on its way out jax would wait, for half a minute or
+    for ever, for processes that wait for this one.
+    """
+    try:
+        connect(cluster)
+        yield
+    except BaseException as error:
+        if cluster.count == 1:
+            raise
+        number = told(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(number)
+    close()
 
 
 def process_slots(batch: int, count: int, index: int) -> slice:
