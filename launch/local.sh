@@ -4,14 +4,14 @@
 #   bash launch/local.sh --procs N [--devices-per-proc D] [--dry-run] -- jaxenc pretrain --config ... --workdir RUN
 #
 # Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS, and its lines
-# begin with its number. --devices-per-proc D: D CPU devices in each. When one process dies the others get TERM and, KILL_AFTER (30) seconds
+# begin with its number. --devices-per-proc D: D CPU devices in each. When one process dies the others get TERM and, KILL_AFTER (5) seconds
 # later, KILL; then all start again from the newest checkpoint, until RESTARTS (3) of them in a row brought no newer one.
 # Exit code: 0 done · 75 stopped on request, run it again · 2 bad input, not tried again · else that of the process that died first.
 # TERM and INT (Ctrl-C) become TERM for every process.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
-kill_after=${KILL_AFTER:-30} restarts=${RESTARTS:-3}
+kill_after=${KILL_AFTER:-5} restarts=${RESTARTS:-3}
 procs='' devices='' dry='' workdir=''
 while [ $# -gt 0 ]; do
   case $1 in
@@ -43,24 +43,24 @@ newest() { # the newest checkpoint of the run, or -1
   echo "${step:--1}"
 }
 
-pids=() asked='' ending=''
+pids=() asked=''
 tell() { local pid; for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null; done; }
 trap 'asked=1; tell TERM' TERM INT
 
 dead() { # the code of a process that has ended; false while it lives
   kill -0 "$1" 2>/dev/null && return 1
-  { wait "$1"; } 2>/dev/null
+  wait "$1"
   status=$?
 }
 
 gang() { # runs all processes once; `code` is 0, or the code of the first that ended otherwise
-  local port rank pid status left last=''
-  port=$(free_port) || fail "no free port: set PYTHON to a Python 3"
+  local port=$1 rank pid status left last=''
+  shift
   pids=() code=0
   for ((rank = 0; rank < procs; rank++)); do
     # A session of its own each, so that a Ctrl-C at the terminal comes once, as TERM.
     JAXENC_COORDINATOR=127.0.0.1:$port JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank setsid "$@" \
-      > >(trap '' INT; exec sed -u "s/^/[$rank] /") 2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&2) &
+      > >(trap '' INT; exec sed -u "s/^/[$rank] /") 2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&3) &
     pids+=($!)
   done
   [ -z "$asked" ] || tell TERM
@@ -72,13 +72,14 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
       elif [ $code -eq 0 ] && [ $status -ne 0 ]; then
         code=$status
         # Who stops on request is followed by the others; who fails leaves them waiting for it.
-        last=$((SECONDS + kill_after))
-        [ $code -eq 75 ] || ending=1
+        if [ $code -ne 75 ]; then
+          tell TERM
+          last=$((SECONDS + kill_after))
+        fi
       fi
     done
     pids=("${left[@]}")
-    if [ -n "$ending" ]; then tell TERM; ending=''; fi
-    if [ -n "$last" ] && [ $SECONDS -ge $last ]; then tell KILL; fi
+    if [ -n "$last" ] && [ $SECONDS -ge "$last" ]; then tell KILL; fi
     [ ${#pids[@]} -eq 0 ] || sleep 0.2
   done
 }
@@ -93,7 +94,8 @@ fi
 idle=0
 while true; do
   before=$(newest)
-  gang "$@"
+  port=$(free_port) || fail "no free port: set PYTHON to a Python 3"
+  gang "$port" "$@" 3>&2 2>/dev/null # without the shell's own lines about killed jobs
   case $code in
     0 | 2 | 75) exit $code ;;
   esac
