@@ -1,0 +1,31 @@
+"""Barriers and answers of process 0 among real processes."""
+
+import sys
+from pathlib import Path
+
+from tests.faults.gang import Gang
+
+
+def meet(action: str, procs: int, cache: Path, code: int) -> list[str]:
+    with Gang(procs, 1, (sys.executable, "-m", "tests.faults.meet", action), cache) as gang:
+        assert gang.end(60) == code, gang.said
+    return sorted(line for line in gang.lines if "Gloo" not in line)
+
+
+def test_every_process_has_what_process_0_says(tmp_path: Path) -> None:
+    assert meet("value", 2, tmp_path, 0) == [f"[{rank}] [0, 'a'] {{'b': 0}}" for rank in range(2)]
+
+
+def test_every_process_has_the_error_of_process_0(tmp_path: Path) -> None:
+    assert "[0] UserError: no such folder" in meet("error", 2, tmp_path, 2)
+
+
+def test_a_barrier_names_who_is_awaited(tmp_path: Path) -> None:
+    lines = meet("late", 2, tmp_path, 0)
+    assert "[0] the door: process 0 waits for process 1" in lines
+    assert lines[-2:] == ["[0] through", "[1] through"] or lines.count("[1] through") == lines.count("[0] through") == 1
+
+
+def test_a_barrier_has_a_limit_and_names_who_never_came(tmp_path: Path) -> None:
+    lines = meet("absent", 3, tmp_path, 2)
+    assert "[0] Absent: the door: process 2 did not come within 2.5 s: see what it says, and start all processes again" in lines
