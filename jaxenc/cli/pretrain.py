@@ -20,6 +20,7 @@ from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
 from jaxenc.sharding import multihost
+from jaxenc.sharding.watch import Watch
 from jaxenc.train.begin import begin, heads_afresh, is_finite
 from jaxenc.train.job import Job
 from jaxenc.train.loop import Outcome, lacks_evaluation, train
@@ -87,7 +88,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
 
 
 def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
-    with jax.set_mesh(job.mesh), Stop() as stop:
+    with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
         state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
         if not is_finite(state):
@@ -102,6 +103,6 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
             for line in (jobs.describe(job, start), *moved, *anew, *jobs.warnings(job)):
                 recorder.say(line)
             try:
-                return train(job, state, recorder, checkpoints, stop)
+                return train(job, state, recorder, checkpoints, stop, watch)
             finally:
                 recorder.close()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.sharding import multihost, partition
+from jaxenc.sharding.watch import Watch
 from jaxenc.train import phases
 from jaxenc.train.evaluate import evaluation
 from jaxenc.train.job import Job
@@ -26,7 +27,7 @@ class Outcome:
     held_out: Mapping[str, float]
 
 
-def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop) -> Outcome:
+def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
@@ -51,7 +52,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
                 state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh))
-                step += 1
+                watch.step = step = step + 1
                 log.push(step, report, batch)
                 checkpoints.check()
                 stopping = vote.agreed(stop.requested)
@@ -84,4 +85,8 @@ def lacks_evaluation(job: Job, step: int) -> bool:
 
     Every process asks, at the same point: process 0 looks, because only it writes what it reads.
     """
-    return step > 0 and evaluation_due(job, step) and multihost.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
+    return (
+        step > 0
+        and evaluation_due(job, step)
+        and multihost.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
+    )
