@@ -98,16 +98,16 @@ class Silent(Recorder):
         pass
 
     def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
-        pass
+        """Writes nothing."""
 
     def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
-        pass
+        """Writes nothing."""
 
     def say(self, line: str) -> None:
-        pass
+        """Writes nothing."""
 
     def close(self) -> None:
-        pass
+        """Writes nothing."""
 
 
 def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: float) -> str:

@@ -1,5 +1,6 @@
 """Several real processes under `launch/local.sh`, to be killed, stopped and signalled."""
 
+import contextlib
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +48,7 @@ class Gang:
         """Returns once a line matches."""
         self.until(lambda: any(re.search(pattern, line) for line in list(self.lines)), pattern, limit)
 
-    def until(self, condition, what: str, limit: float = 60) -> None:
+    def until(self, condition: Callable[[], bool], what: str, limit: float = 60) -> None:
         """Returns once `condition` holds; AssertionError after `limit` seconds or when everything has ended."""
         end = time.monotonic() + limit
         while not condition():
@@ -81,10 +83,8 @@ class Gang:
         """Kills every process that is left, each by its number."""
         if self._launcher.poll() is None:
             for rank in range(self._procs):
-                try:
+                with contextlib.suppress(AssertionError, OSError):
                     self.send(rank, signal.SIGKILL)
-                except (AssertionError, OSError):
-                    pass
             self._launcher.kill()
             self._launcher.wait()
         self._reader.join(5)

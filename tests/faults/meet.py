@@ -1,6 +1,7 @@
 """One of several processes that do nothing but meet: `python -m tests.faults.meet ACTION`, with the environment of launch/local.sh."""
 
 import os
+import signal
 import sys
 import time
 
@@ -25,6 +26,12 @@ def act(action: str) -> None:
         if rank == 2:
             time.sleep(30)
         barrier("the door", 2.5)
+    if action.startswith("killed"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        barrier("all here", 30)
+        if rank == int(action[-1]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        barrier("the door", 60)
     if action == "late":
         time.sleep(2.5 * (rank == 1))
         barrier("the door", 30)
