@@ -193,7 +193,7 @@ def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float
             return distributed.global_state.client.blocking_key_value_get(key, round(wait * 1000) or 1)
         except jax.errors.JaxRuntimeError as error:
             if "DEADLINE_EXCEEDED" not in str(error):
-                raise
+                raise Absent(f"{name}: process 0 is gone: see what it says, and start all processes again") from error
         awaited = f"process {', '.join(map(str, missing()))}"
         if time.monotonic() >= end:
             raise Absent(f"{name}: {awaited} did not come within {seconds:g} s: see what it says, and start all processes again")
