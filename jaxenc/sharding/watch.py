@@ -10,6 +10,9 @@ from jax._src import distributed  # See sharding/multihost.py.
 
 # Seconds between two lines. A process gives a sign of life three times as often.
 TELL = 15.0
+FOLDER = "jaxenc/watch/"
+# (own step, {process: `step beat`})
+Look = tuple[int, dict[str, str]]
 
 
 class Watch:
@@ -36,22 +39,37 @@ class Watch:
 
     def _run(self) -> None:
         client, index = distributed.global_state.client, jax.process_index()
-        before: tuple[int, dict[str, str]] = (-1, {})
+        before: Look = (-1, {})
         beat = 0
         while not self._closed.wait(TELL / 3):
+            if beat and not _answers(f"{FOLDER}{index}"):
+                self._tell(["0"])
+                continue
             beat += 1
-            client.key_value_set(f"jaxenc/watch/{index}", f"{self.step} {beat}", allow_overwrite=True)
+            client.key_value_set(f"{FOLDER}{index}", f"{self.step} {beat}", allow_overwrite=True)
             if beat % 3 == 0:
-                now = (self.step, {key.rpartition("/")[2]: value for key, value in client.key_value_dir_get("jaxenc/watch/")})
-                awaited = behind(index, before, now)
-                if awaited:
-                    print(f"step {self.step:,}: process {index} waits for process {', '.join(awaited)}", file=sys.stderr, flush=True)
+                now = (self.step, {key.rpartition("/")[2]: value for key, value in client.key_value_dir_get(FOLDER)})
+                self._tell(behind(index, before, now))
                 before = now
 
+    def _tell(self, awaited: list[str]) -> None:
+        if awaited:
+            line = f"step {self.step:,}: process {jax.process_index()} waits for process {', '.join(awaited)}"
+            print(line, file=sys.stderr, flush=True)
 
-def behind(index: int, before: tuple[int, dict[str, str]], now: tuple[int, dict[str, str]]) -> list[str]:
+
+def _answers(key: str) -> bool:
+    """Whether process 0, which keeps the store, answers a question after a key that is there: no other call to it has a time limit."""
+    try:
+        distributed.global_state.client.blocking_key_value_get(key, round(TELL * 2000 / 3))
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
+def behind(index: int, before: Look, now: Look) -> list[str]:
     """The processes that process `index` waits for: none while its own step moves; else those that gave no sign of life between the two
-    looks, and those at an earlier step. A look is (own step, {process: `step beat`})."""
+    looks, and those at an earlier step."""
     if before[0] != now[0]:
         return []
     others = sorted((rank for rank in now[1] if rank != str(index)), key=int)
