@@ -163,9 +163,10 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 
 
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
-    """What `make` returns in process 0, a JSON value, in every process; only process 0 calls it. `name` is used once in a run.
+    """What `make` returns in process 0, a JSON value, in every process; only process 0 calls it.
 
-    A UserError of `make` is raised in every process. Waits, tells and raises as `barrier` does.
+    `name` stands for one answer: where a run asks again, the answer is the same. A UserError of `make` is raised in every process. Waits,
+    tells and raises as `barrier` does.
     """
     client, key = distributed.global_state.client, f"jaxenc/value/{name}"
     if jax.process_count() == 1:
@@ -178,9 +179,9 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     try:
         value = make()
     except UserError as error:
-        client.key_value_set(key, json.dumps({"error": str(error)}))
+        client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
         raise
-    client.key_value_set(key, json.dumps({"value": value}))
+    client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
     return value
 
 

@@ -19,7 +19,8 @@ def refuse() -> None:
 
 def act(action: str) -> None:
     if action == "value":
-        print(from_primary("first", lambda: [rank, "a"]), from_primary("second", lambda: {"b": rank}), flush=True)
+        answers = [from_primary(name, lambda name=name: [rank, name]) for name in ("first", "second", "first")]
+        print(answers, flush=True)
     if action == "error":
         from_primary("first", refuse)
     if action == "absent":

@@ -16,7 +16,7 @@ def meet(action: str, procs: int, cache: Path, code: int, **environment: str) ->
 
 
 def test_every_process_has_what_process_0_says(tmp_path: Path) -> None:
-    assert meet("value", 2, tmp_path, 0) == [f"[{rank}] [0, 'a'] {{'b': 0}}" for rank in range(2)]
+    assert meet("value", 2, tmp_path, 0) == [f"[{rank}] [[0, 'first'], [0, 'second'], [0, 'first']]" for rank in range(2)]
 
 
 def test_every_process_has_the_error_of_process_0(tmp_path: Path) -> None:

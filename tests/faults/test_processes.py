@@ -117,6 +117,17 @@ def test_two_processes_go_on_as_one(nano: Nano, undisturbed: Callable[[int], Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 4] if FULL else [1])
+def test_fewer_devices_go_on(nano: Nano, alone: Path, tmp_path: Path, devices: int) -> None:
+    workdir = tmp_path / "run"
+    shutil.copytree(alone, workdir)
+    shutil.rmtree(workdir / "checkpoints" / "20")
+    with nano.gang(1, devices, workdir) as gang:
+        assert gang.end() == 0, gang.said
+    assert_same_run(alone, workdir, CLOSE)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("procs, repetition", CASES)
 def test_a_damaged_step_and_kill_nine_of_a_worker_and_of_the_coordinator(
     nano: Nano, undisturbed: Callable[[int], Path], tmp_path: Path, procs: int, repetition: int
