@@ -35,6 +35,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     failed, Diverged after too many non-finite steps.
     """
     run, step = job.run, int(state.step)
+    watch.step = step
     plan = run.plan
     log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), multihost.Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
