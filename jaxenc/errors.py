@@ -14,3 +14,7 @@ class Unsupported(UserError):
 
 class Diverged(Exception):
     """Training stopped because too many steps in a row were not finite. The command line prints the message and exits with code 1."""
+
+
+class Absent(Exception):
+    """Another process of the run did not come in time. The command line prints the message and exits with code 1, and all start again."""

@@ -86,11 +86,11 @@ def stored(directory: Path) -> dict[str, tuple[tuple[int, ...], str]]:
 
 
 def read(directory: Path, wanted: Mapping[str, jax.ShapeDtypeStruct]) -> dict[str, jax.Array]:
-    """{path: array} of the wanted paths, placed as each leaf's sharding says (without one: on the first device).
+    """{path: array} of the wanted paths, placed as each leaf's sharding says (without one: on this process's first device).
 
     Orbax casts to the wanted dtype without a word: compare with `stored` first.
     """
-    first = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    first = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     nested = tree.from_leaves(wanted.items())
 
     def placed(leaf: jax.ShapeDtypeStruct) -> ocp.ArrayRestoreArgs:

@@ -7,19 +7,18 @@ Everything of step N is written under `.N.tmp-save`, listed with checksums, flus
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-
-import jax
 
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
 from jaxenc.errors import UserError
+from jaxenc.sharding import multihost
 
 TEMPORARY = re.compile(r"\.\d+\.tmp-(save|delete)")
 
@@ -36,7 +35,7 @@ class Manager:
         self._directory = Path(directory).absolute()
         self._config = config
         self._stage = stage
-        self._primary = jax.process_index() == 0
+        self._primary = multihost.is_primary()
         if self._primary:
             self._clean()
         self._exit = ExitStack()
@@ -68,25 +67,26 @@ class Manager:
             raise ValueError(f"step {step} already exists in {self._directory}")
         temporary = self._directory / f".{step}.tmp-save"
         leaves = by_path(state)
-        try:
+        with self._failures(step):
             if self._primary:
                 shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir()
             self._writer.start(temporary / "state", leaves)
-        except Exception as error:
-            raise self._failure(step, error) from error
         self._stage("copied")
         self._saving = self._thread.submit(self._finish, step, temporary, dict(files))
 
     def _finish(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
-        try:
-            self._writer.wait()
-            self._stage("state")
-            if self._primary:
+        def commit() -> None:
+            with self._failures(step):
                 self._commit(step, temporary, files)
                 self._retain(step)
-        except Exception as error:
-            raise self._failure(step, error) from error
+
+        with self._failures(step):
+            self._writer.wait()
+        self._stage("state")
+        # No rename before every process has written; and none goes on, or stops, before it knows how the rename went.
+        multihost.barrier(f"checkpoint {step} written")
+        multihost.from_primary(f"checkpoint {step} saved", commit)
 
     def _commit(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
         for name, source in files.items():
@@ -113,11 +113,16 @@ class Manager:
                 self._stage("aside")
                 shutil.rmtree(aside)
 
-    def _failure(self, step: int, error: Exception) -> UserError:
-        """The one line for a failed save; its temporary folder is removed as far as the system lets us."""
-        if self._primary:
-            shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
-        return UserError(f"checkpoint failed at step {step}: {reason(error)}: free space or mend the permissions of {self._directory}")
+    @contextmanager
+    def _failures(self, step: int) -> Iterator[None]:
+        """Makes whatever goes wrong with a save one line; its temporary folder is removed as far as the system lets us."""
+        try:
+            yield
+        except Exception as error:
+            if self._primary:
+                shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
+            mend = f"free space or mend the permissions of {self._directory}"
+            raise UserError(f"checkpoint failed at step {step}: {reason(error)}: {mend}") from error
 
     def check(self) -> None:
         """Raises the UserError of a save that has failed, once; cheap enough for every step."""

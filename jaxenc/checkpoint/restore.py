@@ -5,7 +5,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import jax
 
@@ -32,6 +32,16 @@ class Start:
     path: Path | None
     step: int
     moved: Moved = ()
+
+    def to_json(self) -> list[Any]:
+        """As a JSON value, for other processes."""
+        return [self.kind, str(self.path or ""), self.step, self.moved]
+
+    @classmethod
+    def from_json(cls, value: Sequence[Any]) -> Self:
+        """Inverts `to_json`."""
+        kind, path, step, moved = value
+        return cls(kind, Path(path) if path else None, step, tuple((new, old) for new, old in moved))
 
 
 def choose(directory: Path, continue_from: str, init_from: str, check: bool, init_map: Sequence[str] = ()) -> Start:

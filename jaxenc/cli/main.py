@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from jaxenc.errors import Diverged, UserError
+from jaxenc.errors import Absent, Diverged, UserError
 
 COMMANDS = {
     "demo": "embedded corpus, vocabulary, data, a tiny BERT and fill-mask, on a CPU",
@@ -59,14 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (UserError, Diverged, OSError, KeyboardInterrupt, RuntimeError) as error:
-        if isinstance(error, OSError) and error.errno not in DISK:
+    except (UserError, Diverged, Absent, OSError, KeyboardInterrupt, RuntimeError) as error:
+        if not _expected(error):
             raise
-        if isinstance(error, RuntimeError) and not str(error).startswith(NO_MEMORY):
-            raise
-        if "--debug" in argv:
-            traceback.print_exc()
-        return _fail(error)
+        return told(error, "--debug" in argv)
 
 
 def _run(argv: list[str]) -> int:
@@ -114,8 +110,22 @@ def _module(command: str) -> object:
     return importlib.import_module("jaxenc.cli." + command.replace("-", "_"))
 
 
+def _expected(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in DISK
+    if isinstance(error, RuntimeError):
+        return str(error).startswith(NO_MEMORY)
+    return isinstance(error, (UserError, Diverged, Absent, KeyboardInterrupt))
+
+
+def told(error: BaseException, debug: bool) -> int:
+    """Prints what ended a command, one line where that is a person's to mend, and returns the exit code."""
+    if debug or not _expected(error):
+        traceback.print_exception(error)
+    return _fail(error) if _expected(error) else FAILED
+
+
 def _fail(error: BaseException) -> int:
-    """Prints the one line of an error and returns its exit code."""
     code = BAD_INPUT if isinstance(error, (UserError, OSError, RuntimeError)) else FAILED
     message = "interrupted: nothing half-written is left; run it again" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError):

@@ -1,9 +1,12 @@
 """`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped."""
 
 import argparse
+import contextlib
+import os
 import pathlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
@@ -12,13 +15,16 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
 from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
+from jaxenc.cli.main import told
 from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
+from jaxenc.sharding import multihost
+from jaxenc.sharding.watch import Watch
 from jaxenc.train.begin import begin, heads_afresh, is_finite
 from jaxenc.train.job import Job
 from jaxenc.train.loop import Outcome, lacks_evaluation, train
-from jaxenc.train.record import Recorder
+from jaxenc.train.record import Recorder, Silent
 from jaxenc.train.signals import Stop
 
 PREEMPTED = 75
@@ -37,14 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
+    with multihost.joined(multihost.from_environment(os.environ), lambda error: told(error, "--debug" in sys.argv)):
+        return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 
 
 def code(outcome: Outcome, workdir: pathlib.Path) -> int:
     """The exit code of a command that trained in `workdir`; where the run was stopped, with a line on stderr that says how it goes on."""
     if not outcome.preempted:
         return 0
-    print(f"{workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
+    if multihost.is_primary():
+        print(f"{workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
     return PREEMPTED
 
 
@@ -57,12 +65,18 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)
     jobs.refuse_other_run(job, workdir)
-    with held(workdir, "wait for it, or choose another --workdir"):
-        start = restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map)
+    with contextlib.ExitStack() as holding:
+
+        def choose() -> list[Any]:
+            holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
+            return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
+
+        start = Start.from_json(multihost.from_primary("start", choose))
         if start.kind == "resume":
             jobs.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
-                print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
+                if multihost.is_primary():
+                    print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
                 return Outcome(start.step, False, {})
         else:
             jobs.check_data(job)
@@ -74,19 +88,21 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
 
 
 def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
-    with jax.set_mesh(job.mesh), Stop() as stop:
+    with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
         state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a parameter is not a finite number: start from an older step")
-        jobs.write_facts(job, workdir)
+        if multihost.is_primary():
+            jobs.write_facts(job, workdir)
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
-            recorder = Recorder(workdir, int(state.step), job.run.log.examples, job.run.log.tensorboard)
+            log, step = job.run.log, int(state.step)
+            recorder = Recorder(workdir, step, log.examples, log.tensorboard) if multihost.is_primary() else Silent()
             anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
             for line in (jobs.describe(job, start), *moved, *anew, *jobs.warnings(job)):
                 recorder.say(line)
             try:
-                return train(job, state, recorder, checkpoints, stop)
+                return train(job, state, recorder, checkpoints, stop, watch)
             finally:
                 recorder.close()

@@ -1,8 +1,122 @@
-"""Which rows of the global batch a process reads, and which process writes."""
+"""Several processes as one: how they meet, what process 0 decides for all, and which rows of the global batch each reads.
+
+Everything here is a no-op, or an immediate answer, in a process that is alone.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import jax
+import numpy as np
+from jax import Array
+from jax._src import distributed  # The one way to the coordination service's key-value store: jax has no public one.
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxenc.errors import UserError
+from jaxenc.errors import Absent, UserError
+
+COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
+# Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
+# for all to leave at the end, after which jax aborts those that still wait.
+MEET, TELL, LIMIT, LEAVE = 300, 15, 1200, 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The processes of a run.
+
+    address: HOST:PORT where process 0 listens, without authentication, and where the others call. count: processes; index: this one.
+    heartbeat: seconds after which a silent process counts as dead and jax aborts all others.
+    """
+
+    address: str = ""
+    count: int = 1
+    index: int = 0
+    heartbeat: int = 60
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < self.count:
+            raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}: processes are numbered from 0")
+        if self.heartbeat < 1:
+            raise UserError(f"{HEARTBEAT} is {self.heartbeat}: it is at least 1 second")
+        if self.count > 1 and not self.address.rpartition(":")[2].isdigit():
+            raise UserError(f"{COORDINATOR} is {self.address!r}: write HOST:PORT of process 0")
+
+
+def from_environment(environment: Mapping[str, str]) -> Cluster:
+    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set.
+
+    Nothing is guessed from a scheduler's variables. Raises UserError where some are set and not all, and for what is no number.
+    """
+    given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
+    if not given:
+        return Cluster()
+    if len(given) < 3:
+        raise UserError(f"{' and '.join(given)} set without the rest: set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them")
+    numbers = {}
+    for name, default in ((PROCESSES, 1), (PROCESS, 0), (HEARTBEAT, Cluster.heartbeat)):
+        text = environment.get(name) or str(default)
+        if not (text.isascii() and text.isdigit()):
+            raise UserError(f"{name} is {text!r}: it is a whole number")
+        numbers[name] = int(text)
+    return Cluster(environment[COORDINATOR], numbers[PROCESSES], numbers[PROCESS], numbers[HEARTBEAT])
+
+
+def connect(cluster: Cluster) -> None:
+    """Joins the other processes; call it before anything else of jax. Raises UserError when the processes do not find one another."""
+    if cluster.count == 1:
+        return
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    # jax's service would take SIGTERM away from `train/signals.py`; `Agreement` does its work.
+    jax.config.update("jax_enable_preemption_service", False)
+    try:
+        jax.distributed.initialize(
+            cluster.address,
+            cluster.count,
+            cluster.index,
+            cluster_detection_method="deactivate",
+            coordinator_bind_address=cluster.address,
+            initialization_timeout=MEET,
+            heartbeat_timeout_seconds=cluster.heartbeat,
+            shutdown_timeout_seconds=LEAVE,
+        )
+    except RuntimeError as error:
+        why = str(error).splitlines()[0]
+        raise UserError(f"process {cluster.index} of {cluster.count} at {cluster.address}: {why}: is every process started?") from error
+    if jax.process_count() != cluster.count:
+        seen = f"process {cluster.index} sees {jax.process_count()} processes instead of {cluster.count}"
+        raise UserError(f"{seen}: {jax.default_backend()} devices do not reach one another: check the drivers and JAX_PLATFORMS")
+
+
+def close() -> None:
+    """Leaves the other processes once all of them come here."""
+    if distributed.global_state.client is not None:
+        jax.distributed.shutdown()
+
+
+@contextlib.contextmanager
+def joined(cluster: Cluster, told: Callable[[BaseException], int]) -> Iterator[None]:
+    """`connect`, the block, `close`. When the block of one of several processes fails, that process ends here.
+
+    told: prints the error and returns the exit code. A failed process ends at once: on its way out jax would wait, for half a minute or
+    for ever, for processes that wait for this one.
+    """
+    try:
+        connect(cluster)
+        yield
+    except BaseException as error:
+        if cluster.count == 1:
+            raise
+        number = told(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(number)
+    close()
 
 
 def process_slots(batch: int, count: int, index: int) -> slice:
@@ -22,3 +136,90 @@ def process_slots(batch: int, count: int, index: int) -> slice:
 def is_primary() -> bool:
     """Whether this process writes what is written once: logs, configuration, reports."""
     return jax.process_index() == 0
+
+
+def barrier(name: str, seconds: float = LIMIT) -> None:
+    """Waits for every process to come to `name`, which is used once in a run; any thread may.
+
+    Every 15 s a line on stderr names the processes that are awaited. Raises Absent, which names them, after `seconds`.
+    """
+    count, index, client = jax.process_count(), jax.process_index(), distributed.global_state.client
+    if count == 1:
+        return
+    folder = f"jaxenc/barrier/{name}/"
+
+    def missing() -> list[int]:
+        present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
+        return [rank for rank in range(count) if str(rank) not in present]
+
+    client.key_value_set(f"{folder}{index}", "here")
+    # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
+    if index == 0:
+        for rank in range(count):
+            _await(name, f"{folder}{rank}", missing, seconds)
+        client.key_value_set(f"{folder}all", "here")
+    else:
+        _await(name, f"{folder}all", lambda: missing() or [0], seconds)
+
+
+def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
+    """What `make` returns in process 0, a JSON value, in every process; only process 0 calls it.
+
+    `name` stands for one answer: where a run asks again, the answer is the same. A UserError of `make` is raised in every process. Waits,
+    tells and raises as `barrier` does.
+    """
+    client, key = distributed.global_state.client, f"jaxenc/value/{name}"
+    if jax.process_count() == 1:
+        return make()
+    if not is_primary():
+        answer = json.loads(_await(name, key, lambda: [0], seconds))
+        if "error" in answer:
+            raise UserError(answer["error"])
+        return answer["value"]
+    try:
+        value = make()
+    except UserError as error:
+        client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
+        raise
+    client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
+    return value
+
+
+def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float) -> str:
+    """The value of a key, once a process has set it."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            wait = min(TELL, max(end - time.monotonic(), 0.001))
+            return distributed.global_state.client.blocking_key_value_get(key, round(wait * 1000) or 1)
+        except jax.errors.JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise Absent(f"{name}: process 0 is gone: see what it says, and start all processes again") from error
+        awaited = f"process {', '.join(map(str, missing()))}"
+        if time.monotonic() >= end:
+            raise Absent(f"{name}: {awaited} did not come within {seconds:g} s: see what it says, and start all processes again")
+        print(f"{name}: process {jax.process_index()} waits for {awaited}", file=sys.stderr, flush=True)
+
+
+class Agreement:
+    """Whether all processes stop after this step: owner of the one question that is still on the devices.
+
+    Asked at every step by every process. Each question is a sum over the devices of all processes, dispatched behind a step and read
+    behind the next one: nobody waits for it, and no process can miss it or hear another answer. jax's own
+    `reached_preemption_sync_point` takes SIGTERM for itself and, asked at some steps only, lets a run go on forever (measured).
+    """
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._shards = NamedSharding(mesh, PartitionSpec(mesh.axis_names))
+        self._size = mesh.size
+        self._any = jax.jit(lambda votes: votes.any(), out_shardings=NamedSharding(mesh, PartitionSpec()))
+        self._pending: Array | None = None
+
+    def agreed(self, requested: bool) -> bool:
+        """Whether any process said `requested` one call ago; a process that is alone is answered at once."""
+        if jax.process_count() == 1:
+            return requested
+        vote = np.full(1, requested)
+        votes = jax.make_array_from_callback((self._size,), self._shards, lambda _: vote)
+        previous, self._pending = self._pending, self._any(votes)
+        return previous is not None and bool(previous)

@@ -97,6 +97,13 @@ def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
     return {name: _place_one(array, sharding) for name, array in batch.items()}
 
 
+def all_rows(batch: Mapping[str, np.ndarray], mesh: Mesh) -> Mapping[str, np.ndarray]:
+    """The rows that all processes read, in slot order, from those of this one. Every process calls it at the same point of its run."""
+    if jax.process_count() == 1:
+        return batch
+    return jax.device_get(jax.device_put(place(batch, mesh), replicated(mesh)))
+
+
 def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
     count, index = jax.process_count(), jax.process_index()
     rows = len(array) * count

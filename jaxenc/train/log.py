@@ -10,6 +10,7 @@ from jax.sharding import Mesh
 from jaxenc.data.batch import Batch
 from jaxenc.errors import Diverged
 from jaxenc.objectives.base import Objective
+from jaxenc.sharding import partition
 from jaxenc.train import perf
 from jaxenc.train.config import LogConfig
 from jaxenc.train.phases import Phase
@@ -53,7 +54,9 @@ class Log:
 
     def _read(self, step: int, report: Any, batch: Batch) -> None:
         report = jax.device_get(report)
-        self._recorder.rows_of_step(step, batch["index"], batch["epoch"])
+        if self._config.examples:
+            rows = partition.all_rows({name: batch[name] for name in ("index", "epoch")}, self._mesh)
+            self._recorder.rows_of_step(step, rows["index"], rows["epoch"])
         self._bad_in_a_row = self._bad_in_a_row + 1 if report["bad"] else 0
         if self._bad_in_a_row >= self._stop_after_bad:
             count = f"{self._bad_in_a_row} non-finite steps in a row up to step {step}"

@@ -5,7 +5,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.sharding import partition
+from jaxenc.sharding import multihost, partition
+from jaxenc.sharding.watch import Watch
 from jaxenc.train import phases
 from jaxenc.train.evaluate import evaluation
 from jaxenc.train.job import Job
@@ -26,7 +27,7 @@ class Outcome:
     held_out: Mapping[str, float]
 
 
-def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop) -> Outcome:
+def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
@@ -34,8 +35,9 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     failed, Diverged after too many non-finite steps.
     """
     run, step = job.run, int(state.step)
+    watch.step = step
     plan = run.plan
-    log = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad)
+    log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), multihost.Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
     if lacks_evaluation(job, step):
         before = phases.saved_by(plan, step)
@@ -51,14 +53,14 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
                 state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh))
-                step += 1
+                watch.step = step = step + 1
                 log.push(step, report, batch)
                 checkpoints.check()
-                last = stop.requested or step == plan[-1].end
-                if last or is_due(run.checkpoint.every, step):
+                stopping = vote.agreed(stop.requested)
+                if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
                     log.flush()
                     checkpoints.save(step, state, job.files)
-                if stop.requested:
+                if stopping:
                     checkpoints.wait()
                     return Outcome(step, True, held_out)
                 if evaluation_due(job, step):
@@ -80,5 +82,12 @@ def evaluation_due(job: Job, step: int) -> bool:
 
 
 def lacks_evaluation(job: Job, step: int) -> bool:
-    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation."""
-    return step > 0 and evaluation_due(job, step) and not evaluated(job.directory, step)
+    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation.
+
+    Every process asks, at the same point: process 0 looks, because only it writes what it reads.
+    """
+    return (
+        step > 0
+        and evaluation_due(job, step)
+        and multihost.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
+    )

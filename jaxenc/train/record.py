@@ -91,6 +91,25 @@ class Recorder:
                     file.close()
 
 
+class Silent(Recorder):
+    """The Recorder of a process beside the one that writes."""
+
+    def __init__(self) -> None:
+        pass
+
+    def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
+        """Writes nothing."""
+
+    def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
+        """Writes nothing."""
+
+    def say(self, line: str) -> None:
+        """Writes nothing."""
+
+    def close(self) -> None:
+        """Writes nothing."""
+
+
 def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: float) -> str:
     """The progress line: step, loss, accuracies, padding and mask rate; speed, utilisation and time left where they are known."""
     parts = [f"step {step:,}/{steps:,}", f"loss {numbers['loss']:.3f}"]

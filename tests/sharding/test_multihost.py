@@ -1,8 +1,14 @@
+from unittest import mock
+
+import jax
 import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.sharding.multihost import is_primary, process_slots
+from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding.multihost import Agreement, Cluster, barrier, connect, from_environment, from_primary, is_primary, process_slots
+
+THREE = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": "3", "JAXENC_PROCESS": "2"}
 
 
 @pytest.mark.parametrize("batch, count", [(1, 1), (12, 1), (12, 3), (12, 12), (256, 8)])
@@ -25,3 +31,44 @@ def test_a_process_outside_the_count_is_an_error() -> None:
 
 def test_a_single_process_is_primary() -> None:
     assert is_primary()
+
+
+def test_the_environment_names_the_cluster() -> None:
+    assert from_environment({**THREE, "SLURM_NTASKS": "9"}) == Cluster("10.0.0.1:1234", 3, 2, 60)
+    assert from_environment({**THREE, "JAXENC_HEARTBEAT": "10"}).heartbeat == 10
+
+
+def test_without_the_environment_there_is_one_process() -> None:
+    assert from_environment({"SLURM_NTASKS": "9", "JAXENC_PROCESS": ""}) == Cluster("", 1, 0)
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("JAXENC_PROCESS", "", "JAXENC_COORDINATOR and JAXENC_PROCESSES set without the rest"),
+        ("JAXENC_PROCESS", "3", "JAXENC_PROCESS is 3 and JAXENC_PROCESSES is 3: processes are numbered from 0"),
+        ("JAXENC_PROCESS", "-1", "JAXENC_PROCESS is '-1': it is a whole number"),
+        ("JAXENC_PROCESSES", "two", "JAXENC_PROCESSES is 'two': it is a whole number"),
+        ("JAXENC_PROCESSES", "0", "JAXENC_PROCESSES is 0"),
+        ("JAXENC_COORDINATOR", "10.0.0.1", "JAXENC_COORDINATOR is '10.0.0.1': write HOST:PORT"),
+        ("JAXENC_HEARTBEAT", "0", "JAXENC_HEARTBEAT is 0: it is at least 1 second"),
+    ],
+)
+def test_a_wrong_environment_is_one_line(name: str, value: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        from_environment({**THREE, name: value})
+
+
+def test_two_processes_that_each_see_one_are_refused() -> None:
+    """As with devices that cannot reach one another: each would train alone, into one directory."""
+    refused = pytest.raises(UserError, match="process 1 sees 1 processes instead of 2")
+    with mock.patch.object(jax.distributed, "initialize"), mock.patch.object(jax.config, "update"), refused:
+        connect(Cluster("127.0.0.1:1234", 2, 1))
+
+
+def test_one_process_waits_for_nobody() -> None:
+    connect(Cluster())
+    barrier("never", 0)
+    assert from_primary("value", lambda: ("as", "it is")) == ("as", "it is")
+    vote = Agreement(meshes.make(meshes.MeshConfig()))
+    assert [vote.agreed(asked) for asked in (False, True, False)] == [False, True, False]

@@ -1,0 +1,70 @@
+"""launch/local.sh with processes that do nothing but end: codes, restarts, TERM before KILL."""
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.gang import LAUNCHER, Gang
+
+
+def shell(text: str) -> tuple[str, str, str]:
+    return ("bash", "-c", text)
+
+
+@pytest.mark.parametrize("code", [0, 2, 75])
+def test_what_is_no_accident_is_passed_through_and_not_tried_again(tmp_path: Path, code: int) -> None:
+    with Gang(2, 1, shell(f"echo ran $JAXENC_PROCESS of $JAXENC_PROCESSES; exit {code}"), tmp_path) as gang:
+        assert gang.end(20) == code
+    assert sorted(gang.lines) == ["[0] ran 0 of 2", "[1] ran 1 of 2"]
+
+
+def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with Gang(2, 1, (*shell("exit 7"), "--workdir", run), tmp_path) as gang:
+        assert gang.end(30) == 7
+    assert "3 restarts brought no newer checkpoint than step -1: giving up" in gang.lines[-1]
+    assert len([line for line in gang.lines if "starting all 2 again" in line]) == 3
+
+
+def test_progress_is_what_counts(tmp_path: Path) -> None:
+    """Each start leaves a newer checkpoint, so five crashes in a row are no reason to give up."""
+    steps = tmp_path / "run" / "checkpoints"
+    steps.mkdir(parents=True)
+    text = f"[ $JAXENC_PROCESS = 0 ] || exec sleep 60; n=$(ls {steps} | wc -l); [ $n -lt 5 ] || exit 75; mkdir {steps}/$n; exit 7"
+    with Gang(2, 1, (*shell(text), f"--workdir={tmp_path}/run"), tmp_path) as gang:
+        gang.until(lambda: len(list(steps.iterdir())) == 5, "five checkpoints")
+        gang.until(lambda: len([line for line in gang.lines if "starting all 2 again" in line]) == 5, "five restarts")
+
+
+def test_one_that_ignores_term_is_killed(tmp_path: Path) -> None:
+    text = "[ $JAXENC_PROCESS = 1 ] && { sleep 0.5; exit 2; }; trap 'echo told' TERM; while true; do sleep 0.1; done"
+    started = time.monotonic()
+    with Gang(2, 1, shell(text), tmp_path, KILL_AFTER="2") as gang:
+        assert gang.end(20) == 2
+    assert 2 < time.monotonic() - started < 15
+    assert gang.lines == ["[0] told"]
+
+
+def test_a_request_to_stop_reaches_every_process(tmp_path: Path) -> None:
+    with Gang(2, 1, shell("trap 'echo told; exit 75' TERM; echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+        gang.until(lambda: len(gang.lines) == 2, "two processes")
+        gang.signal(signal.SIGTERM)
+        assert gang.end(20) == 75
+    assert sorted(gang.lines[2:]) == ["[0] told", "[1] told"]
+
+
+def test_a_dry_run_starts_nothing() -> None:
+    done = subprocess.run(["bash", str(LAUNCHER), "--procs", "2", "--dry-run", "--", "touch", "here"], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr
+    first, second = done.stdout.splitlines()
+    assert re.fullmatch(r"JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=2 JAXENC_PROCESS=1 touch here", second) and first != second
+
+
+@pytest.mark.parametrize("arguments", [["--procs", "two", "--", "true"], ["--procs", "2", "--"], ["--procs"], ["true"]])
+def test_a_wrong_call_is_one_line(arguments: list[str]) -> None:
+    done = subprocess.run(["bash", str(LAUNCHER), *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("local: ") and done.stderr.count("\n") == 1
