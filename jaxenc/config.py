@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
-import math
+import sys
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,9 +34,12 @@ def to_dict(value: Any) -> dict[str, Any]:
 def from_dict(cls: type, data: Mapping[str, Any], where: str = "config") -> Any:
     """Builds `cls` from a nested mapping; missing fields take their default.
 
-    Raises UserError for an unknown key (with the nearest names), a missing field without a default and a value of another type.
+    Raises UserError for an unknown key (with the nearest names), a missing field without a default, a value of another type and `data`
+    that is no mapping.
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}
+    if not isinstance(data, Mapping):
+        raise UserError(f"{where} is {data!r}: it holds the fields {', '.join(fields)}")
     unknown = [key for key in data if key not in fields]
     if unknown:
         raise UserError(f"{where}.{unknown[0]} is not a field{_nearest(unknown[0], fields)}")
@@ -62,7 +65,7 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any
     if table is not None:
         rest = dict(value)
         kind = rest.pop("kind", "")
-        if kind not in table:
+        if not isinstance(kind, str) or kind not in table:
             raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), table)}")
         return from_dict(table[kind], rest, where)
     if dataclasses.is_dataclass(hint):
@@ -77,8 +80,9 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any
 
 def _scalar(hint: type, value: Any, where: str) -> Any:
     """`value` as an int, finite float, bool or str; an int is a float too, a bool is never a number."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is float and number and math.isfinite(value):
+    # A whole number that no float holds is no setting of anything, and math.isfinite raises an OverflowError for it.
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if hint is float and number:
         return float(value)
     if hint is int and number and float(value).is_integer():
         return int(value)

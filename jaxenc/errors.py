@@ -1,11 +1,23 @@
 """The one exception that is a person's to mend."""
 
+LONGEST = 4000  # characters of a message
+
+
+def one_line(text: str) -> str:
+    """`text` without what ends a line or moves a terminal, which names and values out of a file may hold; too long a one without its middle."""
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST // 2 - 20]} ... {text[-LONGEST // 2 + 20 :]}"
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
 
 class UserError(Exception):
     """Bad input or a bad configuration: one line that says what, where and what to do.
 
     The command line prints the message and exits with code 2; `--debug` shows the traceback.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 class Unsupported(UserError):

@@ -190,5 +190,5 @@ def read_json(step_dir: Path, name: str) -> Any:
     """The value in a JSON file of a step's folder, such as `config.json`; UserError when it is missing or is not JSON."""
     try:
         return json.loads((Path(step_dir) / name).read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"checkpoint {step_dir}: {name} cannot be read ({error}): name another step") from error

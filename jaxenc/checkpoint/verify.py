@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from jaxenc.errors import UserError
+from jaxenc.data.files import inside
+from jaxenc.errors import UserError, one_line
 
 CHECKSUMS = "CHECKSUMS.json"
 FORMAT = 1
@@ -51,7 +52,7 @@ def verify(step_dir: Path, contents: bool = True) -> list[str]:
     try:
         listed = _listed(step_dir)
     except ValueError as error:
-        return [str(error)]
+        return [one_line(str(error))]
     present = set(_files(step_dir))
     folders = {name.split("/")[0] for name in listed if "/" in name}
     problems = [f"{name} is missing" for name in listed if name not in present]
@@ -69,7 +70,7 @@ def verify(step_dir: Path, contents: bool = True) -> list[str]:
         return f"{name} has changed (sha256)" if changed else ""
 
     with ThreadPoolExecutor(READERS) as pool:
-        return problems + [problem for problem in pool.map(compare, names) if problem]
+        return [one_line(problem) for problem in (*problems, *pool.map(compare, names)) if problem]
 
 
 def _listed(step_dir: Path) -> dict[str, dict[str, Any]]:
@@ -80,13 +81,13 @@ def _listed(step_dir: Path) -> dict[str, dict[str, Any]]:
         well_formed = all(isinstance(entry["size"], int) and isinstance(entry["sha256"], str) for entry in files.values())
     except FileNotFoundError:
         raise ValueError(f"{CHECKSUMS} is missing") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError(f"{CHECKSUMS} cannot be read") from None
     if version != FORMAT:
         raise ValueError(f"{CHECKSUMS} has format {version}, this version reads {FORMAT}")
     if step_dir.name != str(step):
         raise ValueError(f"{CHECKSUMS} belongs to step {step}")
-    if not well_formed or any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
+    if not well_formed or not all(map(inside, files)):
         raise ValueError(f"{CHECKSUMS} cannot be read")
     return files
 

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from jaxenc.errors import Absent, Diverged, UserError
+from jaxenc.errors import Absent, Diverged, UserError, one_line
 
 COMMANDS = {
     "demo": "embedded corpus, vocabulary, data, a tiny BERT and fill-mask, on a CPU",
@@ -133,9 +133,7 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, RuntimeError):
         told = message.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
         message = f"the device has not enough memory ({told}): lower train.batch or raise train.microbatches"
-    # A name from a file may hold anything, an end of a line or a code of the terminal too.
-    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
-    print(f"jaxenc: {line}", file=sys.stderr)
+    print(f"jaxenc: {one_line(message)}", file=sys.stderr)
     return code
 
 

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jaxenc.errors import UserError
+
+LONGEST_NAME = 255  # bytes, of one part of a path
 
 
 @contextlib.contextmanager
@@ -73,6 +77,22 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
         return json_object(content)
     except ValueError as error:
         raise UserError(f"{path}: {error}; {advice}") from error
+
+
+def inside(name: str) -> bool:
+    """Whether a name that a file gave, joined with a folder, names something in it that a file system can hold."""
+    parts = name.split("/")
+    return name.isprintable() and all(part not in ("", ".", "..") and len(part.encode()) <= LONGEST_NAME for part in parts)
+
+
+def mapped(path: Path) -> np.ndarray:
+    """The array of a .npy file, memory-mapped. ValueError for one that is damaged: NumPy raises nearly anything over a damaged header."""
+    try:
+        return np.lib.format.open_memmap(path, "r")
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(f"no array of NumPy ({error})") from error
 
 
 def must_be_new(out: Path, what: str) -> None:

@@ -4,16 +4,20 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from jaxenc.config import fingerprint
-from jaxenc.data.files import user_errors, write_bytes
+import numpy as np
+
+from jaxenc.config import fingerprint, from_dict
+from jaxenc.data.files import inside, json_object, user_errors, write_bytes
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
+T = TypeVar("T")
 NAME = "manifest.json"
 VERSION = 2  # 1 had no .words files
 SPLITS = ("train", "held_out")
+DTYPES = ("uint16", "uint32")  # of the token files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +79,12 @@ class Manifest:
         """Whether the shards say where words start."""
         return self.version > 1
 
+    def sizes(self, shard: Shard) -> dict[str, int]:
+        """{file: its bytes} of a shard."""
+        counts = {"tokens": shard.tokens * np.dtype(self.dtype).itemsize, "sentences": 4 * shard.sentences, "documents": 4 * shard.documents}
+        counts |= {"words": -(-shard.tokens // 8)} if self.has_words else {}
+        return {f"{shard.name}.{suffix}": size for suffix, size in counts.items()}
+
     @property
     def request(self) -> str:
         """Fingerprint of what was asked for: equal requests give equal data."""
@@ -97,17 +107,19 @@ def write(manifest: Manifest, folder: Path) -> None:
 
 
 def read(folder: str | Path) -> Manifest:
-    """The manifest of a data folder. Raises UserError when it is missing, damaged, or of another version."""
+    """The manifest of a data folder. Raises UserError when it is missing, damaged, or of another version, when it names files outside of
+    the folder, and when its numbers contradict each other."""
     path = Path(folder) / NAME
     with user_errors(path, "name a folder made by `jaxenc data`"):
         content = path.read_bytes()
     try:
-        data = json.loads(content)
+        data = json_object(content)
         if data["version"] not in range(1, VERSION + 1):
             raise UserError(f"{path}: version {data['version']}, and this jaxenc reads 1 to {VERSION}; build the data again")
         manifest = _from_json(data)
         sound = data["fingerprint"] == manifest.fingerprint
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        _check(manifest)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); build the data again") from error
     if not sound:
         raise UserError(f"{path}: was changed after it was written (its fingerprint does not fit); build the data again")
@@ -115,14 +127,44 @@ def read(folder: str | Path) -> Manifest:
 
 
 def _from_json(data: Mapping[str, Any]) -> Manifest:
-    split = lambda item: Split(**item | {"shards": tuple(Shard(**shard) for shard in item["shards"])})
+    def split(name: str) -> Split:
+        item = data["splits"][name]
+        totals = _typed(Split, {**item, "shards": ()})
+        return dataclasses.replace(totals, shards=tuple(_typed(Shard, shard) for shard in item["shards"]))
+
     return Manifest(
-        version=data["version"],
-        inputs=tuple(Input(**item) for item in data["inputs"]),
-        held_out=data["held_out"],
-        tokenizer=Vocabulary(**data["tokenizer"] | {"reserved": tuple(data["tokenizer"]["reserved"])}),
-        reader=data["reader"],
-        dtype=data["dtype"],
-        splits={name: split(data["splits"][name]) for name in SPLITS},
-        files={name: File(**item) for name, item in data["files"].items()},
+        version=int(data["version"]),
+        inputs=tuple(_typed(Input, item) for item in data["inputs"]),
+        held_out=float(data["held_out"]),
+        tokenizer=_typed(Vocabulary, data["tokenizer"]),
+        reader={str(name): int(count) for name, count in data["reader"].items()},
+        dtype=str(data["dtype"]),
+        splits={name: split(name) for name in SPLITS},
+        files={name: _typed(File, item) for name, item in data["files"].items()},
     )
+
+
+def _typed(cls: type[T], item: Any) -> T:
+    try:
+        return from_dict(cls, item, cls.__name__.lower())
+    except UserError as error:
+        raise ValueError(error) from None
+
+
+def _check(manifest: Manifest) -> None:
+    """ValueError where the parts of a manifest contradict each other: what it says is believed when the files are opened."""
+    tokenizer, files = manifest.tokenizer, manifest.files
+    if manifest.dtype not in DTYPES:
+        raise ValueError(f"the dtype {manifest.dtype!r}, which is none of {', '.join(DTYPES)}")
+    if outside := [name for name in files if not inside(name)]:
+        raise ValueError(f"{outside[0]!r} is no file of the folder")
+    if any(not 0 <= index < tokenizer.ids for index in (tokenizer.pad, tokenizer.unk, tokenizer.cls, tokenizer.sep, *tokenizer.reserved)):
+        raise ValueError(f"a special id outside the vocabulary of {tokenizer.ids}")
+    for name, split in manifest.splits.items():
+        if split.tokens != sum(shard.tokens for shard in split.shards):
+            raise ValueError(f"the shards of {name} do not hold its {split.tokens} tokens")
+        for shard in split.shards:
+            if min(shard.documents, shard.sentences, shard.tokens) < 1 or shard.highest < 0:
+                raise ValueError(f"the shard {shard.name} is empty")
+            if wrong := [file for file, size in manifest.sizes(shard).items() if file not in files or files[file].size != size]:
+                raise ValueError(f"{wrong[0]} has another size than what it holds")

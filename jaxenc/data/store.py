@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxenc.data import characters, manifest, tokenizers
-from jaxenc.data.files import sha256
+from jaxenc.data.files import mapped, sha256
 from jaxenc.data.manifest import Manifest
 from jaxenc.errors import UserError
 
@@ -141,7 +141,7 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     sentences = Concatenation([*firsts, zero], flat.starts)
     packed = _mapped(folder, [s.name for s in shards], "words", [-(-s.tokens // 8) for s in shards], "uint8") if facts.has_words else []
     words = Bits(Concatenation(packed, [0] * len(packed)), flat.starts)
-    table = np.lib.format.open_memmap(folder / characters.NAME, "r") if facts.tokenizer.words else None
+    table = _characters(folder / characters.NAME, facts.tokenizer.ids) if facts.tokenizer.words else None
     return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]), table)
 
 
@@ -155,6 +155,16 @@ def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
             raise UserError(f"{path}: has {size} bytes, not the {file.size} of the manifest; copy it or build the data again")
         if (verify or (facts.tokenizer.words and name.startswith(("tokenizer/", characters.NAME)))) and sha256(path) != file.sha256:
             raise UserError(f"{path}: its content changed since the manifest was written; copy it or build the data again")
+
+
+def _characters(path: Path, ids: int) -> np.ndarray:
+    try:
+        table = mapped(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {error}; build the data again") from error
+    if table.dtype != np.uint16 or table.shape != (ids, characters.WIDTH):
+        raise UserError(f"{path}: holds {table.dtype}{list(table.shape)}, and {ids} words take another; build the data again")
+    return table
 
 
 def _mapped(folder: Path, names: Sequence[str], suffix: str, counts: Sequence[int], dtype: str) -> list[np.ndarray]:

@@ -6,8 +6,8 @@ import os
 import pathlib
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,32 +16,42 @@ from jaxenc.errors import UserError
 
 METRICS = "metrics.jsonl"
 EXAMPLES = "examples.log"
+T = TypeVar("T")
 ADVICE = "free some space and run the same command again"
 
 
 def cut(workdir: pathlib.Path, step: int) -> None:
     """Drops what a run wrote after `step`, so that a resumed run writes each step once. Unfinished last lines go too."""
-    for name, number_of in ((METRICS, lambda line: json.loads(line)["step"]), (EXAMPLES, lambda line: int(line.split("\t", 1)[0]))):
+    for name, number_of in ((METRICS, lambda line: int(json.loads(line)["step"])), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
         path = workdir / name
         if not path.exists():
             continue
-        kept = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n") and number_of(line) <= step]
+        kept = [line for number, line in _whole_lines(path) if _read(path, number, line, number_of) <= step]
         temporary = path.with_suffix(".tmp")
-        temporary.write_text("".join(kept))
+        temporary.write_bytes(b"".join(kept))
         os.replace(temporary, path)
 
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:
     """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is no row."""
-    rows = []
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(keepends=True), 1):
-        if line.endswith("\n"):
-            try:
-                row = json.loads(line)
-                rows.append({"step": row["step"], "split": row["split"], **row})
-            except (ValueError, KeyError, TypeError) as error:
-                raise UserError(f"{path}:{number}: is no row of numbers ({error}); remove the line") from error
-    return rows
+    return [_read(path, number, line, _row) for number, line in _whole_lines(path)]
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    row = json.loads(line)
+    return {"step": row["step"], "split": row["split"], **row}
+
+
+def _whole_lines(path: pathlib.Path) -> Iterator[tuple[int, bytes]]:
+    """(number, line) of every line that has an end."""
+    return ((number, line) for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1) if line.endswith(b"\n"))
+
+
+def _read(path: pathlib.Path, number: int, line: bytes, reader: Callable[[bytes], T]) -> T:
+    try:
+        return reader(line)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise UserError(f"{path}:{number}: is no row of numbers ({error}); remove the line") from error
 
 
 def evaluated(workdir: pathlib.Path, step: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxenc.data.files import write_bytes
+from jaxenc.data.files import mapped, write_bytes
 from jaxenc.data.store import Shards
 
 
@@ -18,8 +18,8 @@ def kept(shards: Shards, name: str, last: int, make: Callable[[], np.ndarray]) -
     """
     path = shards.path / f"{name}-{shards.manifest.fingerprint[:12]}.npy"
     with contextlib.suppress(OSError, ValueError):  # not there, or damaged: made again below
-        cached = np.load(path, mmap_mode="r")
-        if cached.dtype == np.int64 and len(cached) and cached[-1] == last:
+        cached = mapped(path)
+        if cached.dtype == np.int64 and cached.ndim == 1 and len(cached) and cached[-1] == last:
             return cached
     grid = make()
     with contextlib.suppress(OSError):

@@ -1,0 +1,121 @@
+"""Damaged data folders and texts: one line, in bounded time and memory."""
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxenc.config import fingerprint
+from jaxenc.data import build, characters, manifest, readers, store
+from jaxenc.data.sources import grid
+from jaxenc.data.tokenizers import words
+from jaxenc.errors import UserError
+from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder of words: it has characters, and its tokenizer is told by the checksums alone."""
+    root = tmp_path_factory.mktemp("data")
+    texts = [f"word{i % 7} and word{i % 3} .\n" for i in range(40)]
+    (root / "text.txt").write_text("\n".join(texts))
+    words.train(texts, 8).save(root / "tokenizer")
+    build.build([str(root / "text.txt")], root / "tokenizer", root / "store", held_out=0.2)
+    (root / "sound.json").write_bytes((root / "store" / manifest.NAME).read_bytes())
+    return root
+
+
+def signed(facts: object) -> object:
+    """`facts` with the fingerprint that a forger would write: the other checks have to hold without it."""
+    try:
+        names = {name: file["sha256"] for name, file in facts["files"].items()}
+        return {**facts, "fingerprint": fingerprint([facts["version"], facts["tokenizer"]["fingerprint"], names])}
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return facts
+
+
+def opened(data: Path, facts: bytes) -> None:
+    (data / "store" / manifest.NAME).write_bytes(facts)
+    with bounded():
+        for split in manifest.SPLITS:
+            shards = store.open_split(data / "store", split)
+            assert shards.characters.shape[0] == shards.manifest.tokenizer.ids
+            assert all(path.is_relative_to(data / "store") for path in map(Path, (part.filename for part in shards.tokens.parts)))
+            shards.window(np.zeros(1, np.int64), 4)
+            shards.sentences.take(np.arange(len(shards.sentences)))
+
+
+@fuzzed(1500)
+@given(edits=json_edits())
+def test_manifests(data: Path, edits: Edits) -> None:
+    opened(data, dumped(signed(altered(json.loads((data / "sound.json").read_bytes()), edits))))
+
+
+@fuzzed(300)
+@given(edits=byte_edits())
+def test_manifests_byte_by_byte(data: Path, edits: Edits) -> None:
+    opened(data, damaged((data / "sound.json").read_bytes(), edits))
+
+
+def array_bytes(array: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
+
+
+@fuzzed(500)
+@given(edits=byte_edits())
+def test_tables_of_characters(tmp_path_factory: pytest.TempPathFactory, edits: Edits) -> None:
+    path = tmp_path_factory.getbasetemp() / characters.NAME
+    path.write_bytes(damaged(array_bytes(characters.of_words(["a", "b"])), edits))
+    with bounded():
+        assert store._characters(path, 2).shape == (2, characters.WIDTH)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4", b"\x93NUMPY\1\0", array_bytes(np.int64(5)), array_bytes(np.zeros((2, 2), np.int64))])
+def test_a_damaged_grid_is_made_again(data: Path, content: bytes) -> None:
+    (data / "store" / manifest.NAME).write_bytes((data / "sound.json").read_bytes())
+    shards = store.open_split(data / "store", "train")
+    path = data / "store" / f"fuzzed-{shards.manifest.fingerprint[:12]}.npy"
+    path.write_bytes(content)
+    assert grid.kept(shards, "fuzzed", 5, lambda: np.array([0, 5])).tolist() == [0, 5]
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda facts: facts["files"].update({"../secret": {"size": 3, "sha256": ""}}), "'../secret' is no file of the folder"),
+        (lambda facts: facts["files"].update({"/etc/passwd": {"size": 3, "sha256": ""}}), "'/etc/passwd' is no file of the folder"),
+        (lambda facts: facts["splits"]["train"]["shards"][0].update(name="../train-00000"), "train-00000.tokens has another size"),
+        (lambda facts: facts["splits"]["train"]["shards"][0].update(sentences=1 << 40), "train-00000.sentences has another size"),
+        (lambda facts: facts.update(dtype="object"), "the dtype 'object'"),
+        (lambda facts: facts["tokenizer"].update(pad=99), "a special id outside"),
+        (lambda facts: facts["splits"]["train"].update(tokens="many"), "split.tokens is 'many'"),
+    ],
+)
+def test_what_a_manifest_may_not_say(data: Path, change, words: str) -> None:
+    facts = json.loads((data / "sound.json").read_bytes())
+    change(facts)
+    (data / "store" / manifest.NAME).write_bytes(dumped(signed(facts)))
+    with pytest.raises(UserError, match=words):
+        store.open_split(data / "store", "train")
+
+
+LINES = b'{"text": "one\\ntwo \\ud83d\\ude00"}\n{"words": ["a", "b"]}\n\n{"text": ""}\n' + "é ü\n".encode()
+
+
+@fuzzed(1500)
+@given(edits=byte_edits(), name=st.sampled_from(["x.jsonl", "x.txt", "x.jsonl.gz", "x.txt.xz"]))
+def test_texts(tmp_path_factory: pytest.TempPathFactory, edits: Edits, name: str) -> None:
+    """What is damaged is read with U+FFFD, or is one line; nothing else changes what a document is."""
+    path = tmp_path_factory.getbasetemp() / name
+    path.write_bytes(damaged(gzip.compress(LINES, mtime=0) if name.endswith(".gz") else LINES, edits))
+    with bounded():
+        for document in readers.documents([str(path)], readers.Counts()):
+            assert all("\n" not in line and line.strip() for line in document.lines)
+            document.lines[0].encode()
