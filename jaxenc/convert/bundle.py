@@ -5,19 +5,19 @@ of protocol buffers (tensorflow/core/protobuf/tensor_bundle.proto); the data fil
 """
 
 import functools
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from jaxenc.convert.tensor import BFLOAT16, Tensor
+from jaxenc.convert.tensor import BFLOAT16, Tensor, bytes_of
 from jaxenc.data.files import user_errors
 from jaxenc.data.protobuf import fields, pairs, varint
 from jaxenc.errors import UserError
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER, TRAILER = 48, 5
+LONGEST_KEY = 1024  # bytes: a key is written as what is new in it, so that a small file could hold terabytes of them
 # The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is no weight.
 DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 19: np.float16}
 
@@ -52,21 +52,22 @@ def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
         raise UserError(f"{prefix}.index: {name} is stored in slices: save the checkpoint with whole variables")
     if entry.get(1, 0) not in DTYPES:
         return None
-    dtype, size = np.dtype(DTYPES[entry[1]]), entry.get(5, 0)
+    dtype, shard, offset, size = np.dtype(DTYPES[entry[1]]), *(entry.get(field, 0) for field in (3, 4, 5))
     shape = tuple(fields(value).get(1, 0) for field, value in pairs(entry.get(2, b"")) if field == 2)
-    if size != dtype.itemsize * math.prod(shape):
+    if bytes_of(shape, dtype) != size or not all(type(number) is int for number in (shard, offset, size, shards)):
         raise ValueError(f"{name} has the shape {shape} and {size} bytes")
-    file = Path(f"{prefix}.data-{entry.get(3, 0):05d}-of-{shards:05d}")
-    raw = functools.partial(_bytes, file, name, entry.get(4, 0), size, entry.get(6, 0))
+    file = Path(f"{prefix}.data-{shard:05d}-of-{shards:05d}")
+    raw = functools.partial(_bytes, file, name, offset, size, entry.get(6, 0))
     return Tensor(name, shape, dtype, lambda: np.frombuffer(raw(), dtype).reshape(shape))
 
 
 def _bytes(path: Path, name: str, offset: int, size: int, crc: int) -> bytes:
     with user_errors(path, "copy the checkpoint again, with all its data files"), path.open("rb") as file:
+        there = max(path.stat().st_size - offset, 0)
+        if there < size:
+            raise UserError(f"{path}: {name} is cut off ({there:,} of {size:,} bytes): copy the checkpoint again")
         file.seek(offset)
         raw = file.read(size)
-    if len(raw) != size:
-        raise UserError(f"{path}: {name} is cut off ({len(raw):,} of {size:,} bytes): copy the checkpoint again")
     if _checksum(raw) != crc:
         raise UserError(f"{path}: {name} is damaged (its checksum differs): copy the checkpoint again")
     return raw
@@ -89,8 +90,13 @@ def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         raise ValueError("it does not end as one")
     _, _, at = _handle(footer, 0)
     start, size, _ = _handle(footer, at)
+    read = 0
     for _, value in _block(content, start, size):
-        yield from _block(content, *_handle(value, 0)[:2])
+        start, size, _ = _handle(value, 0)
+        read += size + TRAILER
+        if read > len(content):
+            raise ValueError("its blocks lie over one another")
+        yield from _block(content, start, size)
 
 
 def _block(content: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -106,6 +112,8 @@ def _block(content: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes
         shared, at = varint(block, at)
         fresh, at = varint(block, at)
         length, at = varint(block, at)
+        if shared > len(key) or shared + fresh > LONGEST_KEY or at + fresh + length > end:
+            raise ValueError(f"an entry at byte {start + at} is damaged")
         key = key[:shared] + block[at : at + fresh]
         yield key, block[at + fresh : at + fresh + length]
         at += fresh + length

@@ -7,7 +7,6 @@ for a file of 91 MB, measured), and its NumPy side knows no bfloat16 (0.8.0). Th
 
 import functools
 import json
-import math
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxenc.convert.tensor import ADVICE, AGAIN, BFLOAT16, Tensor, as_dtype, contiguous
+from jaxenc.convert.tensor import ADVICE, AGAIN, BFLOAT16, Tensor, as_dtype, bytes_of, contiguous
 from jaxenc.data.files import json_object, user_errors
 from jaxenc.errors import UserError
 
@@ -74,7 +73,7 @@ def _part(name: str, fields: Any) -> Part:
     if not whole(shape) or not whole(offsets) or len(offsets) != 2:
         raise ValueError(f"the tensor {name} has the shape {shape} and the offsets {offsets}")
     begin, end = offsets
-    if end - begin != (wanted := math.prod(shape) * DTYPES[dtype].itemsize):
+    if end - begin != (wanted := bytes_of(shape, DTYPES[dtype])):
         raise ValueError(f"the tensor {name}, {dtype} {tuple(shape)}, takes {wanted} bytes and has {end - begin}")
     return Part(name, tuple(shape), DTYPES[dtype], begin, end)
 

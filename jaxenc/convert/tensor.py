@@ -1,7 +1,10 @@
 """Tensors that are still in their file, whatever its format."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+import math
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +12,7 @@ import numpy as np
 from jaxenc.errors import UserError
 
 BFLOAT16 = np.dtype(jnp.bfloat16)
+MOST_AXES = 32
 # How messages about files of tensors end.
 ADVICE = "name a folder that transformers wrote"
 AGAIN = "copy or download it again"
@@ -22,6 +26,15 @@ class Tensor:
     shape: tuple[int, ...]
     dtype: np.dtype
     read: Callable[[], np.ndarray]
+
+
+def bytes_of(shape: Sequence[Any], dtype: np.dtype) -> int:
+    """How many bytes an array takes that a file describes. ValueError for a shape that NumPy cannot hold, even of no values at all."""
+    if len(shape) > MOST_AXES or not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"the shape {list(shape)}")
+    if math.prod(size or 1 for size in shape) * dtype.itemsize > sys.maxsize:
+        raise ValueError(f"the shape {list(shape)}, which no memory holds")
+    return math.prod(shape) * dtype.itemsize
 
 
 def unstacked(tensors: Mapping[str, Tensor], names: Collection[str]) -> dict[str, Tensor]:
