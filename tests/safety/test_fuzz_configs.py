@@ -1,0 +1,61 @@
+"""Damaged settings: config.json of transformers, options.json of AllenNLP, and overrides on the command line."""
+
+import copy
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxenc import config
+from jaxenc.cli import config as cli
+from jaxenc.convert import FAMILIES, hf, tensor
+from jaxenc.convert.elmo import options
+from jaxenc.run import Run
+from tests.convert import folders
+from tests.convert.elmo import folders as elmo
+from tests.safety.damage import ODD, Edits, altered, bounded, dumped, fuzzed, json_edits
+
+ARCHITECTURES = ("BertForPreTraining", "ElectraForPreTraining", "XLNetLMHeadModel")
+TENSORS = {
+    name: {key: tensor.Tensor(key, value.shape, value.dtype, value.copy) for key, value in folders.tensors(name).items()}
+    for name in ARCHITECTURES
+}
+
+
+@fuzzed(1000)
+@given(name=st.sampled_from(ARCHITECTURES), edits=json_edits())
+def test_config_json(tmp_path_factory, name: str, edits: Edits) -> None:
+    path = tmp_path_factory.getbasetemp() / "config.json"
+    path.write_bytes(dumped(altered(folders.config(name), edits)))
+    with bounded():
+        data = hf._config(path)
+        assert isinstance(FAMILIES[data["model_type"]].read(data, TENSORS[name], path).run, Run)
+
+
+@fuzzed(800)
+@given(edits=json_edits())
+def test_options_json(edits: Edits) -> None:
+    data = altered(elmo.options(), edits)
+    with bounded():
+        if isinstance(data, dict):
+            assert options.model_of(data, Path("options.json")).layers > 0
+
+
+FIELDS = sorted(path for path, _ in config.flatten(config.to_dict(Run())))
+VALUES = [str(value)[:3000] for value in ODD if "\0" not in str(value)] + ["1,2", "(1", "[1]*9**9", "1e999", "true", "mlm", "__import__('os')", "((((" * 40]
+
+
+@fuzzed(500)
+@given(items=st.lists(st.tuples(st.sampled_from(FIELDS) | st.text(max_size=6), st.sampled_from(VALUES) | st.text(max_size=8)), min_size=1, max_size=3))
+def test_overrides(items: list[tuple[str, str]]) -> None:
+    with bounded():
+        assert isinstance(cli.resolve("bert/tiny", [f"--config.{path}={text}" for path, text in items]), Run)
+
+
+def test_the_values_of_a_config_are_not_changed_in_place() -> None:
+    """What the edits change is a copy: else later inputs would not be what they seem."""
+    before = folders.config(ARCHITECTURES[0])
+    kept = copy.deepcopy(before)
+    altered(before, [("put", 3, None), ("out", 1, 0), ("add", 2, {})])
+    assert json.dumps(before) == json.dumps(kept)
