@@ -1,7 +1,6 @@
 """Where a run starts from, and its arrays."""
 
 import dataclasses
-import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
+from jaxenc.data.files import json_object
 from jaxenc.errors import UserError
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
@@ -186,9 +186,9 @@ def _unreadable(step_dir: Path, error: Exception) -> UserError:
     return UserError(f"checkpoint {step_dir} cannot be read ({why}): set checkpoint.verify=true, which falls back to an older step")
 
 
-def read_json(step_dir: Path, name: str) -> Any:
-    """The value in a JSON file of a step's folder, such as `config.json`; UserError when it is missing or is not JSON."""
+def read_json(step_dir: Path, name: str) -> dict[str, Any]:
+    """The JSON object in a file of a step's folder, such as `config.json`; UserError when it is missing or holds none."""
     try:
-        return json.loads((Path(step_dir) / name).read_text())
-    except (OSError, ValueError, RecursionError) as error:
+        return json_object((Path(step_dir) / name).read_bytes())
+    except (OSError, ValueError) as error:
         raise UserError(f"checkpoint {step_dir}: {name} cannot be read ({error}): name another step") from error

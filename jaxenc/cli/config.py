@@ -6,7 +6,6 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-import json
 import pathlib
 import shlex
 import traceback
@@ -19,6 +18,7 @@ from ml_collections import ConfigDict, config_flags
 import jaxenc.configs
 from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
+from jaxenc.data.files import json_object
 from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.train.phases import OVERRULES
@@ -72,12 +72,10 @@ def _whole(data: dict[str, Any], path: str) -> ConfigDict:
 
 def _from_json(path: pathlib.Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text())
+        data = json_object(path.read_bytes())
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"--config {path}: {why}: name a run's config.json") from error
-    if not isinstance(data, dict):
-        raise UserError(f"--config {path}: holds no JSON object: name a run's config.json")
     _refuse_others(str(path), path.parent)
     return data
 
@@ -184,6 +182,6 @@ def _whole_tuples(overrides: Sequence[str], known: dict[str, Any]) -> list[str]:
 def _tuple(text: str) -> tuple[Any, ...]:
     try:
         value = ast.literal_eval(text or "()")
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return tuple(text.split(","))
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)

@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 from jax.sharding import Mesh
@@ -126,7 +128,7 @@ def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
     if _fingerprint(step_dir) != job.vocabulary.fingerprint:
-        size = restore.read_json(step_dir, CONFIG)["model"]["vocab_size"]
+        size = from_dict(restore.read_json(step_dir, CONFIG)).model.vocab_size
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
         raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
@@ -144,18 +146,24 @@ def refuse_other_carry(job: Job, start: Start) -> None:
         refusals.refuse(shape(saved), shape(run), ())
 
 
-def _fingerprint(step_dir: pathlib.Path) -> str:
+def _fingerprint(step_dir: pathlib.Path) -> str | None:
     """The tokenizer's of a checkpoint: what its run's data said, or, where no data made it, that of its own tokenizer."""
     if (step_dir / MANIFEST).exists():
-        return restore.read_json(step_dir, MANIFEST)["tokenizer"]["fingerprint"]
+        return _tokenizer_of(restore.read_json(step_dir, MANIFEST))
     if (step_dir / TOKENIZER).exists():
         return tokenizers.load(step_dir / TOKENIZER).vocabulary.fingerprint
     raise UserError(f"checkpoint {step_dir} has no tokenizer, so its ids may mean other pieces than the data's: convert it with one")
 
 
+def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
+    """The tokenizer's fingerprint in a manifest that a checkpoint holds, None in one that has none."""
+    tokenizer = manifest.get("tokenizer")
+    return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
+
+
 def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:
     def facts(manifest: dict) -> dict:
-        return {"data": {"fingerprint": manifest.get("fingerprint")}, "tokenizer": dict(manifest.get("tokenizer", {})).get("fingerprint")}
+        return {"data": {"fingerprint": manifest.get("fingerprint")}, "tokenizer": _tokenizer_of(manifest)}
 
     refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if job.run.optim.schedule == "constant" else []))

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from jaxenc.checkpoint import restore, verify
 from jaxenc.config import to_dict
-from jaxenc.errors import UserError
+from jaxenc.errors import LONGEST, UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.train import record
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
@@ -82,3 +82,24 @@ def test_logs_of_runs(tmp_path_factory: pytest.TempPathFactory, edits: Edits) ->
 def test_a_kind_that_is_no_name(kind: object) -> None:
     with pytest.raises(UserError, match=r"config\.objective\.kind is"):
         from_dict({"objective": {"kind": kind}})
+
+
+@pytest.mark.parametrize("line", [b"{\n", b'{"step": "x", "split": "train"}\n', b'{"step": 1e999, "split": ""}\n', b"\xff\n", b"[" * 100_000 + b"\n"])
+def test_a_log_with_a_line_that_is_none(tmp_path: Path, line: bytes) -> None:
+    """It is named and stays as it is."""
+    (tmp_path / record.METRICS).write_bytes(ROWS + line)
+    with pytest.raises(UserError, match=r"metrics\.jsonl:5: is no row of numbers"):
+        record.cut(tmp_path, 2)
+    assert (tmp_path / record.METRICS).read_bytes() == ROWS + line
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "", "a//b", "x" * 300])
+def test_checksums_of_files_elsewhere(tmp_path: Path, name: str) -> None:
+    entry = {"size": 0, "sha256": ""}
+    folder_of(tmp_path / "3", {verify.CHECKSUMS: dumped({"format": 1, "step": 3, "files": {name: entry}})})
+    assert verify.verify(tmp_path / "3") == [f"{verify.CHECKSUMS} cannot be read"]
+
+
+def test_a_message_is_one_line_without_codes_of_the_terminal() -> None:
+    assert str(UserError("a\nb\x1b[2J\u2028 \ud800")) == r"a\nb\x1b[2J\u2028 \ud800"
+    assert len(str(UserError("x" * 10**6))) <= LONGEST

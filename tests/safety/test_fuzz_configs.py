@@ -4,6 +4,7 @@ import copy
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,10 +12,11 @@ from jaxenc import config
 from jaxenc.cli import config as cli
 from jaxenc.convert import FAMILIES, hf, tensor
 from jaxenc.convert.elmo import options
+from jaxenc.errors import UserError
 from jaxenc.run import Run
 from tests.convert import folders
 from tests.convert.elmo import folders as elmo
-from tests.safety.damage import ODD, Edits, altered, bounded, dumped, fuzzed, json_edits
+from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
 
 ARCHITECTURES = ("BertForPreTraining", "ElectraForPreTraining", "XLNetLMHeadModel")
 TENSORS = {
@@ -25,7 +27,7 @@ TENSORS = {
 
 @fuzzed(1000)
 @given(name=st.sampled_from(ARCHITECTURES), edits=json_edits())
-def test_config_json(tmp_path_factory, name: str, edits: Edits) -> None:
+def test_config_json(tmp_path_factory: pytest.TempPathFactory, name: str, edits: Edits) -> None:
     path = tmp_path_factory.getbasetemp() / "config.json"
     path.write_bytes(dumped(altered(folders.config(name), edits)))
     with bounded():
@@ -43,7 +45,7 @@ def test_options_json(edits: Edits) -> None:
 
 
 FIELDS = sorted(path for path, _ in config.flatten(config.to_dict(Run())))
-VALUES = [str(value)[:3000] for value in ODD if "\0" not in str(value)] + ["1,2", "(1", "[1]*9**9", "1e999", "true", "mlm", "__import__('os')", "((((" * 40]
+VALUES = [str(value)[:3000] for value in ODD if "\0" not in str(value)] + ["1,2", "(1", "[1]*9**9", "1e999", "true", "mlm", "__import__('os')", "((((" * 40, "-" * 5000 + "1"]
 
 
 @fuzzed(500)
@@ -51,6 +53,21 @@ VALUES = [str(value)[:3000] for value in ODD if "\0" not in str(value)] + ["1,2"
 def test_overrides(items: list[tuple[str, str]]) -> None:
     with bounded():
         assert isinstance(cli.resolve("bert/tiny", [f"--config.{path}={text}" for path, text in items]), Run)
+
+
+@fuzzed(200)
+@given(edits=byte_edits())
+def test_configs_of_other_runs(tmp_path_factory: pytest.TempPathFactory, edits: Edits) -> None:
+    path = tmp_path_factory.getbasetemp() / "run.json"
+    path.write_bytes(damaged(dumped(config.to_dict(Run())), edits))
+    with bounded():
+        assert isinstance(cli.resolve(str(path), []), Run)
+
+
+@pytest.mark.parametrize("text", ["-" * 5000 + "1", "(" * 300, "[1]*9**9", "__import__('os')"])
+def test_a_tuple_that_is_none(text: str) -> None:
+    with pytest.raises(UserError):
+        cli.resolve("bert/tiny", [f"--config.phases.steps={text}"])
 
 
 def test_the_values_of_a_config_are_not_changed_in_place() -> None:
