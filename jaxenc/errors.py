@@ -4,7 +4,7 @@ LONGEST = 4000  # characters of a message
 
 
 def one_line(text: str) -> str:
-    """`text` without what ends a line or moves a terminal, which names and values out of a file may hold; too long a one without its middle."""
+    """`text` without what ends a line or moves a terminal, as what a file holds may; too long a one without its middle."""
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2 - 20]} ... {text[-LONGEST // 2 + 20 :]}"
     return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -54,7 +54,7 @@ def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
         return None
     dtype, shard, offset, size = np.dtype(DTYPES[entry[1]]), *(entry.get(field, 0) for field in (3, 4, 5))
     shape = tuple(fields(value).get(1, 0) for field, value in pairs(entry.get(2, b"")) if field == 2)
-    if bytes_of(shape, dtype) != size or not all(type(number) is int for number in (shard, offset, size, shards)):
+    if bytes_of(name, shape, dtype) != size or not all(type(number) is int for number in (shard, offset, size, shards)):
         raise ValueError(f"{name} has the shape {shape} and {size} bytes")
     file = Path(f"{prefix}.data-{shard:05d}-of-{shards:05d}")
     raw = functools.partial(_bytes, file, name, offset, size, entry.get(6, 0))

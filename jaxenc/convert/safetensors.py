@@ -73,7 +73,7 @@ def _part(name: str, fields: Any) -> Part:
     if not whole(shape) or not whole(offsets) or len(offsets) != 2:
         raise ValueError(f"the tensor {name} has the shape {shape} and the offsets {offsets}")
     begin, end = offsets
-    if end - begin != (wanted := bytes_of(shape, DTYPES[dtype])):
+    if end - begin != (wanted := bytes_of(name, shape, DTYPES[dtype])):
         raise ValueError(f"the tensor {name}, {dtype} {tuple(shape)}, takes {wanted} bytes and has {end - begin}")
     return Part(name, tuple(shape), DTYPES[dtype], begin, end)
 

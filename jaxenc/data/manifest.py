@@ -81,7 +81,11 @@ class Manifest:
 
     def sizes(self, shard: Shard) -> dict[str, int]:
         """{file: its bytes} of a shard."""
-        counts = {"tokens": shard.tokens * np.dtype(self.dtype).itemsize, "sentences": 4 * shard.sentences, "documents": 4 * shard.documents}
+        counts = {
+            "tokens": shard.tokens * np.dtype(self.dtype).itemsize,
+            "sentences": 4 * shard.sentences,
+            "documents": 4 * shard.documents,
+        }
         counts |= {"words": -(-shard.tokens // 8)} if self.has_words else {}
         return {f"{shard.name}.{suffix}": size for suffix, size in counts.items()}
 

@@ -84,7 +84,9 @@ def damaged(content: bytes, edits: Edits) -> bytes:
 
 def json_edits() -> st.SearchStrategy[Edits]:
     """Up to three changes of a JSON value: a part replaced, taken out, added beside or under another name."""
-    small = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3))
+    small = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)
+    )
     kind = st.sampled_from(["put", "put", "put", "put", "out", "add", "rename"])
     return st.lists(st.tuples(kind, st.integers(0, 1 << 16), st.sampled_from(ODD) | small), min_size=1, max_size=3)
 

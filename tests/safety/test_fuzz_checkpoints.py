@@ -71,7 +71,10 @@ ROWS = b"".join(dumped({"step": step, "split": "train", "loss": 1.5}) + b"\n" fo
 @fuzzed(600)
 @given(edits=byte_edits())
 def test_logs_of_runs(tmp_path_factory: pytest.TempPathFactory, edits: Edits) -> None:
-    folder = folder_of(tmp_path_factory.getbasetemp() / "logs", {record.METRICS: damaged(ROWS, edits), record.EXAMPLES: damaged(b"1\t0:1\n2\t0:2\n", edits)})
+    folder = folder_of(
+        tmp_path_factory.getbasetemp() / "logs",
+        {record.METRICS: damaged(ROWS, edits), record.EXAMPLES: damaged(b"1\t0:1\n2\t0:2\n", edits)},
+    )
     with bounded():
         record.read(folder / record.METRICS)
     with bounded():
@@ -84,7 +87,9 @@ def test_a_kind_that_is_no_name(kind: object) -> None:
         from_dict({"objective": {"kind": kind}})
 
 
-@pytest.mark.parametrize("line", [b"{\n", b'{"step": "x", "split": "train"}\n', b'{"step": 1e999, "split": ""}\n', b"\xff\n", b"[" * 100_000 + b"\n"])
+@pytest.mark.parametrize(
+    "line", [b"{\n", b'{"step": "x", "split": "train"}\n', b'{"step": 1e999, "split": ""}\n', b"\xff\n", b"[" * 100_000 + b"\n"]
+)
 def test_a_log_with_a_line_that_is_none(tmp_path: Path, line: bytes) -> None:
     """It is named and stays as it is."""
     (tmp_path / record.METRICS).write_bytes(ROWS + line)

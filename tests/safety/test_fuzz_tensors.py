@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from jaxenc.convert import bundle, hdf5, weights
 from jaxenc.convert.tensor import Tensor
+from jaxenc.data.protobuf import message
 from jaxenc.errors import UserError
 from tests.convert import tf1
 from tests.convert.folders import safetensors_bytes
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
 
-ARRAYS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([1.5, -2.0], np.float16), "deep/c": np.zeros((0, 4)), "d": np.array(7)}
+MATRIX = np.arange(6, dtype=np.float32).reshape(2, 3)
+ARRAYS = {"a": MATRIX, "b": np.array([1.5, -2.0], np.float16), "deep/c": np.zeros((0, 4)), "d": np.array(7)}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def safetensors(header: bytes, data: bytes) -> bytes:
     return struct.pack("<Q", len(header)) + header + data
 
 
-SAFE = safetensors_bytes({name: array for name, array in ARRAYS.items()})
+SAFE = safetensors_bytes(ARRAYS)
 HEADER = SAFE[8 : 8 + struct.unpack("<Q", SAFE[:8])[0]]
 
 
@@ -73,7 +75,6 @@ VALUES = NUMBERS | st.binary(max_size=8)
 @st.composite
 def tables(draw: st.DrawFn) -> list[tuple[bytes, bytes]]:
     """Records of an index with sound checksums: the header and a tensor or two of any fields and shapes."""
-    from jaxenc.data.protobuf import message
 
     def fields(*numbers: int) -> bytes:
         found = draw(st.lists(st.tuples(st.sampled_from(numbers), VALUES), max_size=5))
@@ -98,10 +99,10 @@ def test_indices_of_tensorflow(place: Path, records: list[tuple[bytes, bytes]]) 
 
 @fuzzed(600)
 @given(edits=byte_edits())
-def test_tensorflow_byte_by_byte(place: Path, edits: Edits, monkeypatch_module: pytest.MonkeyPatch) -> None:
+def test_tensorflow_byte_by_byte(place: Path, edits: Edits, any_checksum: None) -> None:
     """Checksums are not compared, as if a forger had made them fit."""
     (place / "tf1").mkdir(exist_ok=True)
-    tf1.write(place / "tf1" / "model", {name: array for name, array in ARRAYS.items()})
+    tf1.write(place / "tf1" / "model", ARRAYS)
     index = place / "tf1" / "model.index"
     index.write_bytes(damaged(index.read_bytes(), edits))
     with bounded():
@@ -120,11 +121,9 @@ class Any32(int):
         return False
 
 
-@pytest.fixture(scope="module")
-def monkeypatch_module():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle, "_checksum", lambda data: Any32())
-        yield patch
+@pytest.fixture
+def any_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "_checksum", lambda data: Any32())
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +144,6 @@ def test_hdf5(place: Path, hdf: bytes, edits: Edits) -> None:
 
 def test_a_tensor_behind_the_end_of_its_file(place: Path) -> None:
     """Nothing is asked for that the file cannot hold: an offset of 2^63 and a size of 2^40."""
-    from jaxenc.data.protobuf import message
-
     for offset, size in ((1 << 63, 4), (0, 1 << 40), (99, 4)):
         entry = message([(1, 1), (2, message([(2, message([(1, size // 4)]))])), (4, offset), (5, size)])
         folder_of(place / "far", {"m.index": tf1.table([(b"", message([(1, 1)])), (b"a", entry)]), "m.data-00000-of-00001": bytes(100)})

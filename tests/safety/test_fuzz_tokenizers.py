@@ -63,7 +63,10 @@ def test_spiece_models(tmp_path_factory: pytest.TempPathFactory, sound: dict, ed
     opened(tmp_path_factory.getbasetemp() / "vocabulary", {"spiece.model": content})
 
 
+PIECES = st.sampled_from([*wordpiece.SPECIALS, *words.SPECIALS, "a", "##a", "the", "", " b", "\ufeff", "x\0", "\u2028", "\r"])
+
+
 @fuzzed(500)
-@given(lines=st.lists(st.sampled_from([*wordpiece.SPECIALS, *words.SPECIALS, "a", "##a", "the", "", " b", "\ufeff", "x\0", "\u2028", "\r"]), max_size=12))
+@given(lines=st.lists(PIECES, max_size=12))
 def test_lists_of_pieces(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     opened(tmp_path_factory.getbasetemp() / "vocabulary", {"vocab.txt": "\n".join(lines).encode()})
