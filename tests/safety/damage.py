@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -27,9 +28,10 @@ ODD = (
 
 
 def fuzzed(examples: int) -> Callable:
-    """Settings of a fuzz test: the same inputs every time, nothing kept between runs."""
+    """Makes a test one of `examples` inputs, the same every time; nothing is kept between runs."""
     checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large]
-    return settings(max_examples=examples, derandomize=True, database=None, deadline=None, suppress_health_check=checks)
+    chosen = settings(max_examples=examples, derandomize=True, database=None, deadline=None, suppress_health_check=checks)
+    return lambda test: pytest.mark.slow(chosen(test))
 
 
 @contextlib.contextmanager
