@@ -25,7 +25,7 @@ TENSORS = {
 }
 
 
-@fuzzed(1000)
+@fuzzed(700)
 @given(name=st.sampled_from(ARCHITECTURES), edits=json_edits())
 def test_config_json(tmp_path_factory: pytest.TempPathFactory, name: str, edits: Edits) -> None:
     path = tmp_path_factory.getbasetemp() / "config.json"

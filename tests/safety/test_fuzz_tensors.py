@@ -41,7 +41,7 @@ SAFE = safetensors_bytes(ARRAYS)
 HEADER = SAFE[8 : 8 + struct.unpack("<Q", SAFE[:8])[0]]
 
 
-@fuzzed(1200)
+@fuzzed(900)
 @given(edits=json_edits())
 def test_headers_of_safetensors(place: Path, edits: Edits) -> None:
     header = dumped(altered(json.loads(HEADER), edits))
@@ -88,7 +88,7 @@ def tables(draw: st.DrawFn) -> list[tuple[bytes, bytes]]:
     return sorted(records)
 
 
-@fuzzed(1000)
+@fuzzed(700)
 @given(records=tables())
 def test_indices_of_tensorflow(place: Path, records: list[tuple[bytes, bytes]]) -> None:
     """Not a checksum is wrong, but what they protect is."""
@@ -134,7 +134,7 @@ def hdf(place: Path) -> bytes:
     return (place / "sound.hdf5").read_bytes()
 
 
-@fuzzed(1000)
+@fuzzed(700)
 @given(edits=byte_edits())
 def test_hdf5(place: Path, hdf: bytes, edits: Edits) -> None:
     (place / "x.hdf5").write_bytes(damaged(hdf, edits))

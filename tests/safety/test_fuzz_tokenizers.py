@@ -39,7 +39,7 @@ def opened(folder: Path, files: Mapping[str, bytes]) -> None:
         tokenizer.decode(ids)
 
 
-@fuzzed(1000)
+@fuzzed(600)
 @given(kind=st.sampled_from(sorted(KINDS)), edits=json_edits())
 def test_tokenizer_json(tmp_path_factory: pytest.TempPathFactory, sound: dict, kind: str, edits: Edits) -> None:
     files = sound[kind]
