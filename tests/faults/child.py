@@ -27,13 +27,13 @@ def no_quota() -> None:
 
 
 def size_limit() -> None:
-    """Files of more than 2 kB can no more be written: arrays, not lines of a log, which are kept in the folder above."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, resource.RLIM_INFINITY))
+    """No file grows beyond 30 kB: too little for the arrays of a nano run, and enough for the first lines of its logs."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
 
 
 def read_only() -> None:
     """Root loses its rights, for it may write anywhere."""
-    next(path for path in Path(sys.argv[sys.argv.index("--workdir") + 1]).iterdir() if path.name == "checkpoints").chmod(0o555)
+    (Path(sys.argv[sys.argv.index("--workdir") + 1]) / "checkpoints").chmod(0o555)
     if os.geteuid() == 0:
         os.seteuid(65534)
 

@@ -17,7 +17,7 @@ from tests.faults.same import assert_same_run
 
 KILLS = {"mlm": 40, "rtd": 10, "plm": 10, "bilm": 10} if FULL else {"mlm": 3, "rtd": 1, "plm": 1, "bilm": 1}
 # Where kills are aimed, in turn; "any" is a time drawn from 0.5 to 3 times (start-up + one interval).
-AIMS = ("any", "save", "evaluation", "any")
+AIMS = ("save", "any", "evaluation", "any")
 # A life shorter than start-up and an interval brings nothing, one in five of "any"; ten in a row are no chance.
 IDLE = 10
 
