@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,14 +42,17 @@ def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("accident", FAULTS)
 def test_a_save_that_fails_in_the_background(
-    accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row
+    accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Row
 ) -> None:
     words, stage, count = FAULTS[accident]
-    workdir = tmp_path / "run"
-    code, said = nanos("mlm").finish(workdir, accident, stage, count)
-    assert_stopped(workdir, code, said, words, 3 * EVERY)
-    (workdir / "checkpoints").chmod(0o755)
-    assert_goes_on(nanos("mlm"), workdir, undisturbed_alone("mlm"))
+    # pytest's own folders are root's alone, and here root loses its rights.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        workdir = Path(folder) / "run"
+        code, said = nanos("mlm").finish(workdir, accident, stage, count)
+        assert_stopped(workdir, code, said, words, 3 * EVERY)
+        (workdir / "checkpoints").chmod(0o755)
+        assert_goes_on(nanos("mlm"), workdir, undisturbed_alone("mlm"))
     row(f"T6 {accident}", 1, "one line within an interval; the step before is whole; bit for bit after it")
 
 
