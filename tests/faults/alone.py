@@ -92,9 +92,8 @@ def recipe(kind: str, data: Path) -> Run:
         case "plm":
             model = XlnetConfig(width=16, layers=1, heads=2, feed_forward=32)
             objective = PlmConfig(predictions=6, permutation=8, memory=12)
-            return test_loop.recipe(
-                data, objective=objective, model=model, data=DataConfig(path=str(data), rows="streams", length=24, reuse=8)
-            )
+            streams = DataConfig(path=str(data), rows="streams", length=24, reuse=8)
+            return dataclasses.replace(test_loop.recipe(data, objective=objective, model=model), data=streams)
         case "bilm":
             return test_states.recipe(data)
     raise ValueError(kind)
