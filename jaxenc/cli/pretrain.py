@@ -92,7 +92,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
         state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
         if not is_finite(state):
-            raise UserError(f"checkpoint {start.path}: a parameter is not a finite number: start from an older step")
+            raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step")
         if multihost.is_primary():
             jobs.write_facts(job, workdir)
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from jaxenc import rng, tree
 from jaxenc.checkpoint import restore
@@ -13,6 +14,7 @@ from jaxenc.checkpoint.restore import Start
 from jaxenc.train import phases
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import Layout, State
+from jaxenc.tree import Tree
 
 
 def heads_afresh(start: Start, heads: Collection[str]) -> tuple[str, ...]:
@@ -40,7 +42,11 @@ def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Ph
     return dataclasses.replace(state, params=pick(state.params), frozen=pick(state.frozen))
 
 
+@jax.jit
+def _finite(branch: Tree) -> Array:
+    return jax.tree.reduce(lambda a, leaf: a & jnp.isfinite(leaf).all(), branch, jnp.bool_(True))
+
+
 def is_finite(state: State) -> bool:
-    """Whether every parameter is a finite number: a run never starts from one that is not."""
-    finite = jax.jit(lambda params: jax.tree.reduce(lambda a, leaf: a & jnp.isfinite(leaf).all(), params, True))
-    return bool(finite(state.all_params))
+    """Whether every number of a state is finite: a run never starts from one that is not, and never saves it."""
+    return bool(_finite((state.all_params, state.moments, state.carry)))

@@ -14,7 +14,7 @@ from jaxenc.sharding import partition
 from jaxenc.train import perf
 from jaxenc.train.config import LogConfig
 from jaxenc.train.phases import Phase
-from jaxenc.train.record import Recorder, progress
+from jaxenc.train.record import Recorder, named, progress
 
 
 class Log:
@@ -54,9 +54,12 @@ class Log:
 
     def _read(self, step: int, report: Any, batch: Batch) -> None:
         report = jax.device_get(report)
-        if self._config.examples:
+        if self._config.examples or report["bad"]:
             rows = partition.all_rows({name: batch[name] for name in ("index", "epoch")}, self._mesh)
-            self._recorder.rows_of_step(step, rows["index"], rows["epoch"])
+            if self._config.examples:
+                self._recorder.rows_of_step(step, rows["index"], rows["epoch"])
+            if report["bad"]:
+                self._recorder.say(f"step {step} is not finite and skipped: rows {named(rows['index'], rows['epoch'])}")
         self._bad_in_a_row = self._bad_in_a_row + 1 if report["bad"] else 0
         if self._bad_in_a_row >= self._stop_after_bad:
             count = f"{self._bad_in_a_row} non-finite steps in a row up to step {step}"

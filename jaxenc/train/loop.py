@@ -5,9 +5,11 @@ import dataclasses
 from collections.abc import Mapping
 
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.errors import Diverged
 from jaxenc.sharding import multihost, partition
 from jaxenc.sharding.watch import Watch
 from jaxenc.train import phases
+from jaxenc.train.begin import is_finite
 from jaxenc.train.evaluate import evaluation
 from jaxenc.train.job import Job
 from jaxenc.train.log import Log
@@ -32,7 +34,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
     evaluation, so a failed evaluation loses nothing, and a run that was stopped in between makes it up. Raises UserError when a save
-    failed, Diverged after too many non-finite steps.
+    failed, Diverged after too many non-finite steps and where a state to save is not finite.
     """
     run, step = job.run, int(state.step)
     watch.step = step
@@ -59,6 +61,10 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 stopping = vote.agreed(stop.requested)
                 if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
                     log.flush()
+                    if not is_finite(state):
+                        raise Diverged(
+                            f"step {step}: a number of the state is not finite: lower optim.lr and go on from the last checkpoint"
+                        )
                     checkpoints.save(step, state, job.files)
                 if stopping:
                     checkpoints.wait()

@@ -87,7 +87,7 @@ class Recorder:
         """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
         if self._examples is not None:
             with user_errors(self._examples.name, ADVICE):
-                self._examples.write(f"{step}\t" + " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True)) + "\n")
+                self._examples.write(f"{step}\t{named(index, epoch)}\n")
 
     def say(self, line: str) -> None:
         """A line on the terminal."""
@@ -118,6 +118,11 @@ class Silent(Recorder):
 
     def close(self) -> None:
         """Writes nothing."""
+
+
+def named(index: np.ndarray, epoch: np.ndarray) -> str:
+    """`epoch:index` of each row of a batch, in slot order."""
+    return " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True))
 
 
 def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: float) -> str:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import os
 import random
 import shutil
@@ -11,15 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import jax
-import numpy as np
 import pytest
 
-from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint.verify import steps, verify
 from jaxenc.cli.pretrain import pretrain
 from jaxenc.run import Run
 from tests.faults.gang import PRETRAIN, Gang
+from tests.faults.same import assert_same_run
 from tests.train.conftest import make_data
 from tests.train.test_loop import recipe, write_recipe
 
@@ -72,38 +69,10 @@ def undisturbed(nano: Nano, tmp_path_factory: pytest.TempPathFactory) -> Callabl
     return make
 
 
-def rows(workdir: Path) -> dict[tuple[int, str], dict]:
-    """{(step, split): its numbers}; a step written twice is an error."""
-    read = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
-    found = {(row.pop("step"), row.pop("split")): row for row in read}
-    assert len(found) == len(read)
-    return {
-        key: {name: value for name, value in row.items() if name not in ("seconds", "tokens_per_second", "mfu")}
-        for key, row in found.items()
-    }
-
-
-def state(step_dir: Path) -> dict[str, np.ndarray]:
-    wanted = {path: jax.ShapeDtypeStruct(*kind) for path, kind in arrays.stored(step_dir / "state").items()}
-    return {path: np.asarray(leaf) for path, leaf in arrays.read(step_dir / "state", wanted).items()}
-
-
-def assert_same_run(one: Path, other: Path, bound: float) -> None:
-    """Every row of every step once and in its slot, and every number within `bound` (relative; 0: bit for bit, the state too)."""
-    assert (one / "examples.log").read_text() == (other / "examples.log").read_text()
-    first, second = rows(one), rows(other)
-    assert first.keys() == second.keys() and len(first) == STEPS + 2
-    for key, row in first.items():
-        np.testing.assert_allclose(list(second[key].values()), list(row.values()), rtol=bound, err_msg=str(key))
-    if not bound:
-        for path, leaf in state(one / "checkpoints" / str(STEPS)).items():
-            assert leaf.tobytes() == state(other / "checkpoints" / str(STEPS))[path].tobytes(), path
-
-
 @pytest.mark.slow
 def test_two_processes_are_one(alone: Path, undisturbed: Callable[[int], Path]) -> None:
     pair = undisturbed(2)
-    assert_same_run(alone, pair, CLOSE)
+    assert_same_run(alone, pair, CLOSE, STEPS)
     assert sorted(path.name for path in pair.iterdir()) == sorted(path.name for path in alone.iterdir())
 
 
@@ -113,7 +82,7 @@ def test_two_processes_go_on_as_one(nano: Nano, undisturbed: Callable[[int], Pat
     shutil.copytree(undisturbed(2), workdir)
     shutil.rmtree(workdir / "checkpoints" / "20")
     pretrain(nano.run, workdir)
-    assert_same_run(alone, workdir, CLOSE)
+    assert_same_run(alone, workdir, CLOSE, STEPS)
 
 
 @pytest.mark.slow
@@ -124,7 +93,7 @@ def test_fewer_devices_go_on(nano: Nano, alone: Path, tmp_path: Path, devices: i
     shutil.rmtree(workdir / "checkpoints" / "20")
     with nano.gang(1, devices, workdir) as gang:
         assert gang.end() == 0, gang.said
-    assert_same_run(alone, workdir, CLOSE)
+    assert_same_run(alone, workdir, CLOSE, STEPS)
 
 
 @pytest.mark.slow
@@ -145,7 +114,7 @@ def test_a_damaged_step_and_kill_nine_of_a_worker_and_of_the_coordinator(
             gang.until(lambda number=number: gang.said.count(f"starting all {procs} again") > number, "restart", 15)
         assert gang.end() == 0, gang.said
     assert gang.said.count("set aside as 20.bad-1") == 1
-    assert_same_run(whole, workdir, 0)
+    assert_same_run(whole, workdir, 0, STEPS)
 
 
 @pytest.mark.slow
@@ -169,7 +138,7 @@ def test_sigterm_to_one_stops_all_at_one_step_and_other_numbers_go_on(
     with nano.gang(6 - procs, 4 // (6 - procs), workdir) as gang:
         assert gang.end() == 0, gang.said
     assert f"resume {workdir}/checkpoints/{stopped}" in gang.said
-    assert_same_run(alone, workdir, CLOSE)
+    assert_same_run(alone, workdir, CLOSE, STEPS)
 
 
 @pytest.mark.skipif(not FULL, reason="takes two minutes: bash tests/faults/run.sh --full")
@@ -185,7 +154,7 @@ def test_a_process_that_stands_still_is_named_and_waited_for(
         gang.wait_for(rf"^\[{1 - rank}\] step \d+: process {1 - rank} waits for process {rank}$", 40)
         os.kill(stopped, signal.SIGCONT)
         assert gang.end() == 0, gang.said
-    assert_same_run(undisturbed(2), workdir, 0)
+    assert_same_run(undisturbed(2), workdir, 0, STEPS)
 
 
 @pytest.mark.slow

@@ -1,0 +1,99 @@
+"""Nano runs of four objectives, each in one process of eight CPU devices, to be killed and started again."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from jaxenc.data.sources import DataConfig
+from jaxenc.models.electra import ElectraConfig
+from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.objectives.plm import PlmConfig
+from jaxenc.objectives.rtd import RtdConfig
+from jaxenc.run import Run
+from tests.faults.gang import ROOT
+from tests.train import test_loop, test_states
+from tests.train.conftest import make_data
+
+# The full counts of tests/faults/run.sh.
+FULL = bool(os.environ.get("JAXENC_FAULTS_FULL"))
+OBJECTIVES = ("mlm", "rtd", "plm", "bilm")
+STEPS = 200
+EVERY = 10
+TOKENIZERS = {"plm": "unigram", "bilm": "characters"}
+# A machine with fewer cores than devices is slow to meet in a collective, which XLA takes for a deadlock after 40 s.
+FLAGS = (
+    "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 --xla_cpu_collective_call_terminate_timeout_seconds=300"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Nano:
+    """A run: its recipe as a file and what all its processes share."""
+
+    run: Run
+    config: Path
+    cache: Path
+
+    def start(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, **environment: str) -> subprocess.Popen:
+        """One process of the run, as `tests/faults/child.py` says; its notes are beside the work directory."""
+        script = (ROOT / "tests" / "faults" / "child.py", notes_of(workdir), accident, stage, count)
+        cached = {"JAX_COMPILATION_CACHE_DIR": str(self.cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        ours = {"XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), **cached}
+        return subprocess.Popen(
+            [sys.executable, *map(str, script), "--config", str(self.config), "--workdir", str(workdir)],
+            stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, **ours, **environment},
+        )  # fmt: skip
+
+    def finish(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, limit: float = 180) -> tuple[int, str]:
+        """(exit code, what it said) of a process that nobody else disturbs."""
+        with self.start(workdir, accident, stage, count) as process:
+            try:
+                said = process.communicate(timeout=limit)[1]
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return process.returncode, said
+
+
+def notes_of(workdir: Path) -> Path:
+    return workdir.with_name(f"{workdir.name}.notes")
+
+
+def newest(workdir: Path) -> int:
+    """The newest step that has its own name, 0 for none."""
+    names = (path.name for path in (workdir / "checkpoints").glob("*")) if workdir.exists() else ()
+    return max((int(name) for name in names if re.fullmatch(r"\d+", name)), default=0)
+
+
+def nano(kind: str, folder: Path, cache: Path, steps: int = STEPS) -> Nano:
+    """A run of `steps` steps with a checkpoint every EVERY and an evaluation every 2 EVERY; three checkpoints stay."""
+    data = make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
+    run = recipe(kind, data)
+    run = dataclasses.replace(
+        run,
+        train=dataclasses.replace(run.train, steps=steps),
+        checkpoint=dataclasses.replace(run.checkpoint, every=EVERY, keep=3),
+        eval=dataclasses.replace(run.eval, every=2 * EVERY),
+    )
+    return Nano(run, test_loop.write_recipe(run, folder / "recipe.json"), cache)
+
+
+def recipe(kind: str, data: Path) -> Run:
+    match kind:
+        case "mlm":
+            return test_loop.recipe(data)
+        case "rtd":
+            sizes = {"generator_width": 8, "generator_layers": 1, "generator_heads": 2, "generator_feed_forward": 16, "embedding": 16}
+            pair = ElectraConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24, **sizes)
+            return test_loop.recipe(data, objective=RtdConfig(), model=pair)
+        case "plm":
+            model = XlnetConfig(width=16, layers=1, heads=2, feed_forward=32)
+            objective = PlmConfig(predictions=6, permutation=8, memory=12)
+            streams = DataConfig(path=str(data), rows="streams", length=24, reuse=8)
+            return dataclasses.replace(test_loop.recipe(data, objective=objective, model=model), data=streams)
+        case "bilm":
+            return test_states.recipe(data)
+    raise ValueError(kind)

@@ -1,0 +1,60 @@
+"""`jaxenc pretrain`, which notes each stage of each save in a file and, at the n-th time that a stage ends, has an accident.
+
+Arguments: file of notes, accident, stage, n, then those of `jaxenc pretrain`.
+"""
+
+import errno
+import os
+import resource
+import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.cli import main, pretrain
+
+NOTES, ACCIDENT, STAGE, COUNT = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def no_quota() -> None:
+    raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+
+def size_limit() -> None:
+    """No file grows beyond 30 kB: too little for the arrays of a nano run, and enough for the first lines of its logs."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
+
+
+def read_only() -> None:
+    """Root loses its rights, for it may write anywhere."""
+    (Path(sys.argv[sys.argv.index("--workdir") + 1]) / "checkpoints").chmod(0o555)
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+
+
+def nothing() -> None:
+    pass
+
+
+ACCIDENTS = {"kill": kill, "no_quota": no_quota, "size_limit": size_limit, "read_only": read_only, "nothing": nothing}
+seen = 0
+
+
+def stage(name: str) -> None:
+    global seen
+    with NOTES.open("a") as notes:
+        notes.write(f"{time.time():.3f} {name}\n")
+    seen += name == STAGE
+    if name == STAGE and seen == COUNT:
+        ACCIDENTS[ACCIDENT]()
+
+
+if __name__ == "__main__":
+    pretrain.Manager = partial(Manager, stage=stage)
+    sys.exit(main.main(["pretrain", *sys.argv[5:]]))

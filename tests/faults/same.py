@@ -1,0 +1,38 @@
+"""Whether two runs are one: the rows they took, the numbers they wrote, the state they ended with."""
+
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxenc.checkpoint import arrays
+
+CLOCKS = ("seconds", "tokens_per_second", "mfu")
+
+
+def rows(workdir: Path) -> dict[tuple[int, str], dict]:
+    """{(step, split): its numbers}; a step written twice is an error."""
+    read = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+    found = {(row.pop("step"), row.pop("split")): row for row in read}
+    assert len(found) == len(read)
+    return {key: {name: value for name, value in row.items() if name not in CLOCKS} for key, row in found.items()}
+
+
+def state(step_dir: Path) -> dict[str, np.ndarray]:
+    wanted = {path: jax.ShapeDtypeStruct(*kind) for path, kind in arrays.stored(step_dir / "state").items()}
+    return {path: np.asarray(leaf) for path, leaf in arrays.read(step_dir / "state", wanted).items()}
+
+
+def assert_same_run(one: Path, other: Path, bound: float, steps: int) -> None:
+    """Every row of every step once and in its slot, and every number within `bound` (relative; 0: bit for bit, the state too)."""
+    assert (one / "examples.log").read_text() == (other / "examples.log").read_text()
+    first, second = rows(one), rows(other)
+    assert first.keys() == second.keys() and [step for step, split in first if split == "train"] == list(range(1, steps + 1))
+    for key, row in first.items():
+        np.testing.assert_allclose(list(second[key].values()), list(row.values()), rtol=bound, err_msg=str(key))
+    if not bound:
+        last, its = (state(workdir / "checkpoints" / str(steps)) for workdir in (one, other))
+        assert last.keys() == its.keys()
+        for path, leaf in last.items():
+            assert leaf.dtype == its[path].dtype and leaf.tobytes() == its[path].tobytes(), path

@@ -1,0 +1,36 @@
+"""T2: killed between the last byte of a checkpoint and the last step of its commit, a run falls back to the newest whole step."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxenc.checkpoint.verify import verify
+from tests.faults.alone import EVERY, FULL, STEPS, Nano, newest
+from tests.faults.conftest import Row
+from tests.faults.same import assert_same_run
+
+# Stage whose end is the moment: saves that it lags behind the newest whole step. `aside` first comes with the fourth save.
+STAGES = {"files": -1, "checksums": -1, "renamed": 0, "aside": 3}
+TIMES = 10 if FULL else 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
+def test_killed_inside_the_commit(
+    stage: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row
+) -> None:
+    nano, draw = nanos("mlm"), random.Random(stage)
+    for repetition in range(TIMES):
+        workdir = tmp_path / f"run-{repetition}"
+        count = draw.randrange(2, STEPS // EVERY - 3)
+        code, said = nano.finish(workdir, "kill", stage, count)
+        assert code == -9, said
+        left = newest(workdir)
+        assert left == EVERY * (count + STAGES[stage]) and verify(workdir / "checkpoints" / str(left)) == []
+        code, said = nano.finish(workdir)
+        assert code == 0 and f"resume {workdir}/checkpoints/{left}" in said, said
+        assert_same_run(undisturbed_alone("mlm"), workdir, 0, STEPS)
+        assert not any(workdir.glob("checkpoints/.*"))
+    row(f"T2 kill -9 once `{stage}` has ended", TIMES, "the newest whole step, bit for bit")

@@ -1,0 +1,78 @@
+"""T6: a disk that takes no checkpoint stops the run within one interval, harms no older step, and leaves nothing half-written."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jaxenc.checkpoint.verify import verify
+from tests.faults.alone import EVERY, STEPS, Nano, newest
+from tests.faults.conftest import Row
+from tests.faults.same import assert_same_run
+from tests.faults.test_killed import logged
+
+# What a save says, and the stage of the third save with which it begins to go wrong.
+FAULTS = {
+    "size_limit": ("File too large", "renamed", 3),
+    "read_only": ("Permission denied", "renamed", 3),
+    "no_quota": ("Disk quota exceeded", "files", 4),
+}
+
+
+def assert_stopped(workdir: Path, code: int, said: str, words: str, saved: int) -> None:
+    """One line, exit code 2, at most one interval after the save began; the step before it is whole."""
+    failed = saved + EVERY
+    assert code == 2 and f"jaxenc: checkpoint failed at step {failed}: {words}: free space or mend the permissions of" in said, said
+    assert "Traceback" not in said
+    assert newest(workdir) == saved and verify(workdir / "checkpoints" / str(saved)) == []
+    assert max(row["step"] for row in logged(workdir)) <= failed + EVERY
+
+
+def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
+    code, said = nano.finish(workdir)
+    assert code == 0, said
+    assert_same_run(whole, workdir, 0, STEPS)
+    assert not any(workdir.glob("checkpoints/.*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accident", FAULTS)
+def test_a_save_that_fails_in_the_background(
+    accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Row
+) -> None:
+    words, stage, count = FAULTS[accident]
+    # pytest's own folders are root's alone, and here root loses its rights.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        workdir = Path(folder) / "run"
+        code, said = nanos("mlm").finish(workdir, accident, stage, count)
+        assert_stopped(workdir, code, said, words, 3 * EVERY)
+        (workdir / "checkpoints").chmod(0o755)
+        assert_goes_on(nanos("mlm"), workdir, undisturbed_alone("mlm"))
+    row(f"T6 {accident}", 1, "one line within an interval; the step before is whole; bit for bit after it")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row) -> None:
+    """A disk of its own for the checkpoints, of two and a half of them."""
+    nano, whole, workdir = nanos("mlm"), undisturbed_alone("mlm"), tmp_path / "run"
+    size = 5 * sum(path.stat().st_blocks * 512 for path in (whole / "checkpoints" / str(STEPS)).rglob("*")) // 2
+    disk = workdir / "checkpoints"
+    disk.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], check=True)
+    try:
+        code, said = nano.finish(workdir)
+        saved = newest(workdir)
+        assert saved and saved < STEPS
+        assert_stopped(workdir, code, said, "No space left on device", saved)
+        shutil.copytree(disk, tmp_path / "kept")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    shutil.copytree(tmp_path / "kept", disk, dirs_exist_ok=True)
+    assert_goes_on(nano, workdir, whole)
+    row("T6 full disk", 1, "one line within an interval; the step before is whole; bit for bit after it")
