@@ -101,8 +101,7 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
         of_hidden = jnp.einsum("dbg,dwg->dbw", of_gates, weights.recurrent)
         return LstmState(of_cell, _seen(here, of_hidden, later.hidden)), (of_gates, inner, out)
 
-    first, of_steps = _scan(step, slopes[1], (gates, before, y, _by_steps(slopes[0]), real), reverse=True)
-    of_gates, inner, out = _written(x.dtype, *of_steps)
+    first, (of_gates, inner, out) = _scan(step, slopes[1], (gates, before, y, _by_steps(slopes[0]), real), reverse=True)
     of_weights = LstmWeights(
         input=jnp.einsum("dlbi,dlbg->dig", x, of_gates),
         recurrent=jnp.einsum("dlbw,dlbg->dwg", before.hidden, of_gates),
