@@ -26,7 +26,7 @@ def get_config() -> ConfigDict:
         run,
         objective=BilmConfig(scale=1.0),
         model=dataclasses.replace(run.model, vocab_size=50_000, dropout=0.0),
-        train=dataclasses.replace(run.train, steps=15_000),
+        train=dataclasses.replace(run.train, steps=12_000),
         optim=OptimConfig(lr=2e-3, warmup=500, weight_decay=0.0, decay_exclude=()),
         checkpoint=CheckpointConfig(every=3_000),
         eval=EvalConfig(every=1_500),

@@ -119,8 +119,12 @@ def curves(axis: Any, rows: list[dict[str, Any]], names: list[str]) -> None:
 
 
 def baselines_beside(axis: Any, counts: dict[str, float]) -> None:
-    """Draws what counting gives across a matplotlib Axes, each line with its name at the right end."""
+    """Draws what counting gives across a matplotlib Axes, each line with its name at the right end, or its names where numbers are alike."""
+    names: dict[str, list[str]] = {}
     for name, nats in counts.items():
         axis.axhline(nats, linestyle=":", linewidth=1, color="dimgrey")
-        words = f"{name.replace('_', ' + ')} counts {nats:.2f}"
-        axis.annotate(words, (1, nats), (0, 2), axis.get_yaxis_transform(), "offset points", ha="right", fontsize=7, color="dimgrey")
+        names.setdefault(f"{nats:.2f}", []).append(name.replace("_", " + "))
+    for number, alike in names.items():
+        words = f"{', '.join(alike)} counts {number}"
+        at = (1, float(number))
+        axis.annotate(words, at, (0, 2), axis.get_yaxis_transform(), "offset points", ha="right", fontsize=7, color="dimgrey")

@@ -7,6 +7,7 @@ The barriers are for that: without them the compiler sees through the rounding, 
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -65,12 +66,12 @@ def side_by_side(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | N
 
 
 def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[tuple[Array, LstmState], tuple]:
-    from_input = jnp.einsum("dri,dig->drg", _rows(x), weights.input).reshape(*x.shape[:3], -1)
+    x, real = _by_steps(x), None if real is None else _by_steps(real[..., None])
+    from_input = jnp.einsum("dlbi,dig->dlbg", x, weights.input)
 
     def step(before: LstmState, given: tuple[Array, Array | None]) -> tuple[LstmState, tuple]:
-        at, here = given
-        now = jax.lax.dynamic_index_in_dim(from_input, at, axis=2, keepdims=False).astype(jnp.float32)
-        now += jnp.einsum("dbw,dwg->dbg", before.hidden, weights.recurrent)
+        now, here = given
+        now = now.astype(jnp.float32) + jnp.einsum("dbw,dwg->dbg", before.hidden, weights.recurrent)
         gates = jnp.split(now + weights.bias[:, None], 4, axis=-1)
         old = before.cell.astype(jnp.float32)
         cell, inner = _cell(spec, *gates, old)
@@ -79,9 +80,8 @@ def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None,
         y = jnp.clip(y, -spec.projection_clip, spec.projection_clip) if spec.projection_clip else y
         return LstmState(cell, _seen(here, y, before.hidden)), (_seen(here, y, 0), gates, before)
 
-    given = (jnp.arange(x.shape[2]), _steps(real))
-    last, (y, gates, before) = jax.lax.scan(step, state, given, unroll=at_once(x.shape[2]))
-    return (jnp.moveaxis(y, 0, 2), last), (weights, x, real, gates, before, y)
+    last, (y, gates, before) = _scan(step, state, (from_input, real))
+    return (_by_steps(y), last), (weights, x, real, gates, before, y)
 
 
 def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> tuple:
@@ -96,22 +96,19 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
         read, slope = jax.tree.map(lambda array: array.astype(jnp.float32), ((*gates, before.cell), (later.cell, of_inner)))
         (_, inner), pull = jax.vjp(functools.partial(_cell, spec), *read)
         *of_gates, of_cell = pull(slope)
-        of_gates, of_cell = [_seen(here, gate, 0) for gate in of_gates], _seen(here, of_cell, slope[0])
+        of_gates, of_cell = _seen(here, jnp.concatenate(of_gates, axis=-1), 0), _seen(here, of_cell, slope[0])
         of_gates, of_cell, inner = _written(x.dtype, of_gates, of_cell, inner)
-        of_gates = jnp.concatenate(of_gates, axis=-1)
         of_hidden = jnp.einsum("dbg,dwg->dbw", of_gates, weights.recurrent)
         return LstmState(of_cell, _seen(here, of_hidden, later.hidden)), (of_gates, inner, out)
 
-    given = (gates, before, y, _steps(slopes[0]), _steps(real))
-    first, of_steps = jax.lax.scan(step, slopes[1], given, reverse=True, unroll=at_once(len(y)))
-    of_gates, inner, out, hidden = (_rows(jnp.moveaxis(steps, 0, 2)) for steps in (*of_steps, before.hidden))
+    first, (of_gates, inner, out) = _scan(step, slopes[1], (gates, before, y, _by_steps(slopes[0]), real), reverse=True)
     of_weights = LstmWeights(
-        input=jnp.einsum("dri,drg->dig", _rows(x), of_gates),
-        recurrent=jnp.einsum("drw,drg->dwg", hidden, of_gates),
-        bias=jnp.sum(of_gates, axis=1, dtype=jnp.float32),
-        projection=jnp.einsum("drc,drw->dcw", inner, out),
+        input=jnp.einsum("dlbi,dlbg->dig", x, of_gates),
+        recurrent=jnp.einsum("dlbw,dlbg->dwg", before.hidden, of_gates),
+        bias=jnp.sum(of_gates, axis=(1, 2), dtype=jnp.float32),
+        projection=jnp.einsum("dlbc,dlbw->dcw", inner, out),
     )
-    return of_weights, jnp.einsum("drg,dig->dri", of_gates, weights.input).reshape(x.shape), None, first
+    return of_weights, _by_steps(jnp.einsum("dlbg,dig->dlbi", of_gates, weights.input)), None, first
 
 
 side_by_side.defvjp(_forward, _backward)
@@ -139,13 +136,23 @@ def _written(dtype: jnp.dtype, *arrays: Tree) -> Tree:
     return jax.lax.optimization_barrier(jax.tree.map(lambda array: array.astype(dtype), arrays))
 
 
-def _steps(array: Array | None) -> Array | None:
-    """[lstms, batch, length, ...] by steps, [length, lstms, batch, ...]; of `real` each step is as wide as one number."""
-    if array is None:
-        return None
-    return jnp.moveaxis(array if array.ndim > 3 else array[..., None], 2, 0)
+def _by_steps(array: Array) -> Array:
+    """[lstms, batch, length, ...] to [lstms, length, batch, ...], and back."""
+    return jnp.swapaxes(array, 1, 2)
 
 
-def _rows(array: Array) -> Array:
-    """[lstms, batch · length, ...], for one product over all steps; the batch is the outer axis, so that no shard of it moves."""
-    return array.reshape(len(array), -1, array.shape[-1])
+def _scan(step: Callable[[LstmState, Tree], tuple[LstmState, Tree]], first: LstmState, given: Tree, reverse: bool = False) -> tuple[LstmState, Tree]:
+    """jax.lax.scan over the second axis of `given`, [lstms, length, ...]; what the steps give is stacked there.
+
+    Where all steps are one line they are stacked there at once: an axis that is moved afterwards costs a GPU more than the products do.
+    """
+    length = jax.tree.leaves(given)[0].shape[1]
+    if at_once(length) < length:
+        swapped = functools.partial(jax.tree.map, lambda array: jnp.swapaxes(array, 0, 1))
+        last, out = jax.lax.scan(step, first, swapped(given), reverse=reverse, unroll=at_once(length))
+        return last, swapped(out)
+    out = []
+    for at in reversed(range(length)) if reverse else range(length):
+        first, of_step = step(first, jax.tree.map(lambda array, at=at: array[:, at], given))
+        out.append(of_step)
+    return first, jax.tree.map(lambda *steps: jnp.stack(steps, axis=1), *(reversed(out) if reverse else out))
