@@ -48,15 +48,12 @@ class Recipe:
             "data.path": self.data, "train.steps": self.steps, "checkpoint.every": self.every, "checkpoint.keep": 3,
             "eval.every": 2 * self.every, "log.every": 1, "log.examples": "true", "optim.warmup": self.steps // 10,
         }  # fmt: skip
-        flags = " ".join((os.environ.get("XLA_FLAGS", ""), setting.flags)).strip()
-        cached = (
-            {"JAX_COMPILATION_CACHE_DIR": str(setting.cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"} if setting.cache else {}
-        )
+        environment = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {setting.flags}".strip()}
+        if setting.cache:
+            environment |= {"JAX_COMPILATION_CACHE_DIR": str(setting.cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         command = [sys.executable, "-m", "jaxenc.cli.main", "pretrain", "--config", self.config, "--workdir", str(workdir)]
         command += [f"--config.{name}={value}" for name, value in values.items()]
-        return subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, "XLA_FLAGS": flags, **cached}
-        )
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
 
     def finish(self, setting: Setting, workdir: Path) -> float:
         """Seconds of a run that nobody disturbs."""
@@ -84,16 +81,9 @@ def milliseconds(workdir: Path) -> float:
 
 def settings(recipe: Recipe, work: Path) -> None:
     """Prints, for each setting, whether two runs are one."""
-    shared, fixed = (
-        Setting("as it comes, programs cached", "", work / "cache"),
-        Setting("deterministic, cached", DETERMINISTIC, work / "fixed"),
-    )
-    for setting in (
-        shared,
-        fixed,
-        Setting("as it comes, compiled anew", "", None),
-        Setting("deterministic, compiled anew", DETERMINISTIC, None),
-    ):
+    kinds = (("as it comes", "", work / "cache"), ("deterministic", DETERMINISTIC, work / "fixed"))
+    cached = [Setting(f"{name}, programs cached", flags, folder) for name, flags, folder in kinds]
+    for setting in (*cached, *(Setting(f"{name}, compiled anew", flags, None) for name, flags, _ in kinds)):
         name = setting.name.replace(" ", "-").replace(",", "")
         runs = [work / f"{name}-{number}" for number in range(2)]
         spent = [recipe.finish(setting, run) for run in runs]
@@ -103,7 +93,7 @@ def settings(recipe: Recipe, work: Path) -> None:
 
 
 def killed(recipe: Recipe, setting: Setting, whole: Path, work: Path, kills: int, span: float) -> None:
-    """T1: kill -9 at a time drawn from 0.5 to 3 times (start-up + an interval), start again, to the end; then another run, until `kills`."""
+    """T1: kill -9 at a time drawn from 0.5 to 3 times `span`, start again, to the end; then another run, until there were `kills`."""
     draw, done, runs, lives = random.Random(7), 0, 0, []
     while done < kills or runs == 0:
         workdir = work / f"killed-{runs}"
