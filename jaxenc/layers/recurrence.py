@@ -144,7 +144,7 @@ def _by_steps(array: Array) -> Array:
 def _scan(step: Callable[[LstmState, Tree], tuple[LstmState, Tree]], first: LstmState, given: Tree, reverse: bool = False) -> tuple[LstmState, Tree]:
     """jax.lax.scan over the second axis of `given`, [lstms, length, ...]; what the steps give is stacked there.
 
-    Where all steps are one line they are stacked there at once: an axis that is moved afterwards costs a GPU more than the products do.
+    Where all steps are one line they are stacked there at once: to move an axis afterwards cost a GPU as much as the products did.
     """
     length = jax.tree.leaves(given)[0].shape[1]
     if at_once(length) < length:
