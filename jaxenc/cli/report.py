@@ -119,7 +119,7 @@ def curves(axis: Any, rows: list[dict[str, Any]], names: list[str]) -> None:
 
 
 def baselines_beside(axis: Any, counts: dict[str, float]) -> None:
-    """Draws what counting gives across a matplotlib Axes, each line with its name at the right end, or its names where numbers are alike."""
+    """Draws what counting gives across a matplotlib Axes, each line with its name at the right end; two alike share a label."""
     names: dict[str, list[str]] = {}
     for name, nats in counts.items():
         axis.axhline(nats, linestyle=":", linewidth=1, color="dimgrey")

@@ -19,6 +19,8 @@ from jaxenc.tree import Tree
 # a GPU. On a CPU the line gains nothing, and two layers of it with their gradient take half a minute to compile.
 LINE = 20
 
+_Step = Callable[["LstmState", Tree], tuple["LstmState", Tree]]
+
 
 @dataclasses.dataclass(frozen=True)
 class LstmSpec:
@@ -141,10 +143,10 @@ def _by_steps(array: Array) -> Array:
     return jnp.swapaxes(array, 1, 2)
 
 
-def _scan(step: Callable[[LstmState, Tree], tuple[LstmState, Tree]], first: LstmState, given: Tree, reverse: bool = False) -> tuple[LstmState, Tree]:
+def _scan(step: _Step, first: LstmState, given: Tree, reverse: bool = False) -> tuple[LstmState, Tree]:
     """jax.lax.scan over the second axis of `given`, [lstms, length, ...]; what the steps give is stacked there.
 
-    Where all steps are one line they are stacked there at once: an axis that is moved afterwards costs a GPU more than the products do.
+    Where all steps are one line they are stacked there at once: to move an axis afterwards cost a GPU as much as the products did.
     """
     length = jax.tree.leaves(given)[0].shape[1]
     if at_once(length) < length:
