@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import faulthandler
 import json
 import resource
 import signal
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from jaxenc.errors import UserError
 
 SECONDS = 2.0
+STUCK = 60.0  # seconds until the whole process is ended: a loop of C, which hears no signal
 MEMORY = 1 << 29  # bytes that a reader may ask for beyond what the process has: no input here is larger than 100 kB
 LONGEST = 4200  # characters of a message
 # Values that stand in the place of another: of other types, empty, at the edges of what numbers hold, and out of a folder.
@@ -46,12 +48,14 @@ def bounded() -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, late)
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, hard))
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    faulthandler.dump_traceback_later(STUCK, exit=True)
     try:
         yield
     except UserError as error:
         signal.setitimer(signal.ITIMER_REAL, 0)
         assert str(error).isprintable() and 0 < len(str(error)) < LONGEST, str(error)[:LONGEST]
     finally:
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
