@@ -1,8 +1,10 @@
 """Weights that would run something, were they unpickled."""
 
 import io
+import json
 import pickle
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,14 +39,14 @@ def zipped(trap: Trap) -> bytes:
 @pytest.mark.parametrize("written", [plain, zipped])
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
 def test_a_pickle_of_weights_is_one_line_and_never_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture, written: object, name: str
+    tmp_path: Path, capsys: pytest.CaptureFixture, written: Callable[[Trap], bytes], name: str
 ) -> None:
     """With torch, which is asked for weights only, as without it; and under another name."""
     mark, folder = tmp_path / "ran", tmp_path / "theirs"
     folder.mkdir()
     content = written(Trap(mark))
     (folder / name).write_bytes(content)
-    (folder / "config.json").write_text(folders.json.dumps(folders.config("BertModel")))
+    (folder / "config.json").write_text(json.dumps(folders.config("BertModel")))
     assert main(["convert", "--from", f"hf:{folder}", "--to", str(tmp_path / "ours")]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and f"{folder / name}: " in said, said
