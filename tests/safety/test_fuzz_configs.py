@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jaxenc import config
 from jaxenc.cli import config as cli
 from jaxenc.convert import FAMILIES, hf, tensor
+from jaxenc.convert.elmo import load as load_elmo
 from jaxenc.convert.elmo import options
 from jaxenc.errors import UserError
 from jaxenc.run import Run
@@ -42,6 +43,18 @@ def test_options_json(edits: Edits) -> None:
     with bounded():
         if isinstance(data, dict):
             assert options.model_of(data, Path("options.json")).layers > 0
+
+
+@fuzzed(200)
+@given(edits=json_edits())
+def test_options_beside_their_weights(tmp_path_factory: pytest.TempPathFactory, edits: Edits) -> None:
+    """A number in the options that the weights do not have is named, however large: nothing is made of it before."""
+    folder = tmp_path_factory.getbasetemp() / "elmo"
+    if not folder.exists():
+        elmo.write(folder, elmo.options(), elmo.arrays())
+    (folder / "options.json").write_bytes(dumped(altered(elmo.options(), edits)))
+    with bounded():
+        assert set(load_elmo(folder).params) == {"encoder"}
 
 
 FIELDS = sorted(path for path, _ in config.flatten(config.to_dict(Run())))
