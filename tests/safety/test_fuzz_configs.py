@@ -36,7 +36,7 @@ def test_config_json(tmp_path_factory: pytest.TempPathFactory, name: str, edits:
         assert isinstance(FAMILIES[data["model_type"]].read(data, TENSORS[name], path).run, Run)
 
 
-@fuzzed(800)
+@fuzzed(600)
 @given(edits=json_edits())
 def test_options_json(edits: Edits) -> None:
     data = altered(elmo.options(), edits)
@@ -68,7 +68,7 @@ VALUES = [*(str(value)[:3000] for value in ODD if "\0" not in str(value)), *NO_T
 OVERRIDES = st.tuples(st.sampled_from(FIELDS) | st.text(max_size=6), st.sampled_from(VALUES) | st.text(max_size=8))
 
 
-@fuzzed(500)
+@fuzzed(400)
 @given(items=st.lists(OVERRIDES, min_size=1, max_size=3))
 def test_overrides(items: list[tuple[str, str]]) -> None:
     with bounded():

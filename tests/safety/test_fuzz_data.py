@@ -50,7 +50,7 @@ def opened(data: Path, facts: bytes) -> None:
             shards.sentences.take(np.arange(len(shards.sentences)))
 
 
-@fuzzed(1000)
+@fuzzed(700)
 @given(edits=json_edits())
 def test_manifests(data: Path, edits: Edits) -> None:
     opened(data, dumped(signed(altered(json.loads((data / "sound.json").read_bytes()), edits))))
@@ -109,7 +109,7 @@ def test_what_a_manifest_may_not_say(data: Path, change, words: str) -> None:
 LINES = b'{"text": "one\\ntwo \\ud83d\\ude00"}\n{"words": ["a", "b"]}\n\n{"text": ""}\n' + "é ü\n".encode()
 
 
-@fuzzed(1000)
+@fuzzed(700)
 @given(edits=byte_edits(), name=st.sampled_from(["x.jsonl", "x.txt", "x.jsonl.gz", "x.txt.xz"]))
 def test_texts(tmp_path_factory: pytest.TempPathFactory, edits: Edits, name: str) -> None:
     """What is damaged is read with U+FFFD, or is one line; nothing else changes what a document is."""
