@@ -13,7 +13,7 @@ from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
-from jaxenc.data.files import json_object
+from jaxenc.data import files
 from jaxenc.errors import UserError
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
@@ -188,7 +188,4 @@ def _unreadable(step_dir: Path, error: Exception) -> UserError:
 
 def read_json(step_dir: Path, name: str) -> dict[str, Any]:
     """The JSON object in a file of a step's folder, such as `config.json`; UserError when it is missing or holds none."""
-    try:
-        return json_object((Path(step_dir) / name).read_bytes())
-    except (OSError, ValueError) as error:
-        raise UserError(f"checkpoint {step_dir}: {name} cannot be read ({error}): name another step") from error
+    return files.read_json(Path(step_dir) / name, "name another step")

@@ -106,7 +106,15 @@ def test_numbers_at_their_edges_are_drawn(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"mlm_loss": "2.5"}, {"mlm_loss": [1]}, {"mlm_loss": True}, {"mlm_loss": 10**30}, {"$x_loss": 1.0}, {"\x1b[2J_loss": 1.0}, {"step": 1.5}],
+    [
+        {"mlm_loss": "2.5"},
+        {"mlm_loss": [1]},
+        {"mlm_loss": True},
+        {"mlm_loss": 10**30},
+        {"$x_loss": 1.0},
+        {"\x1b[2J_loss": 1.0},
+        {"step": 1.5},
+    ],
 )
 def test_what_is_no_row_is_named(tmp_path: Path, change: dict[str, object]) -> None:
     (tmp_path / record.METRICS).write_bytes(dumped(ROW) + b"\n" + dumped(ROW | change) + b"\n")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.safety import damage
 from tests.safety.damage import Edits, byte_edits, fuzzed, json_edits
