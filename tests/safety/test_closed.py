@@ -150,9 +150,10 @@ def test_what_a_config_names_is_not_touched(tmp_path: Path, watched: list[str], 
     for text in NAMED:
         changed = with_text(to_dict(Run()), field, text)
         (tmp_path / "config.json").write_bytes(dumped(changed))
-        for read in (lambda: from_dict(changed), lambda: cli.resolve(str(tmp_path / "config.json"), [])):
-            with contextlib.suppress(UserError):
-                read()
+        with contextlib.suppress(UserError):
+            from_dict(changed)
+        with contextlib.suppress(UserError):
+            cli.resolve(str(tmp_path / "config.json"), [])
     assert not watched
 
 
