@@ -15,6 +15,7 @@ from jaxenc.data import build, characters, manifest, readers, store
 from jaxenc.data.sources import grid
 from jaxenc.data.tokenizers import words
 from jaxenc.errors import UserError
+from tests.safety import damage
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
 
 
@@ -104,6 +105,15 @@ def test_what_a_manifest_may_not_say(data: Path, change, words: str) -> None:
     (data / "store" / manifest.NAME).write_bytes(dumped(signed(facts)))
     with pytest.raises(UserError, match=words):
         store.open_split(data / "store", "train")
+
+
+def test_a_line_of_json_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a file of 100 kB is unpacked to is never held whole."""
+    monkeypatch.setattr(readers, "JSON_BYTES", 1 << 16)
+    monkeypatch.setattr(damage, "MEMORY", 1 << 26)
+    (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b'{"text": "' + b"a" * (1 << 27), compresslevel=6))
+    with bounded(), pytest.raises(UserError, match=r"bomb\.jsonl\.gz:1: not a JSON object on one line, of at most 65,536 bytes"):
+        list(readers.documents([str(tmp_path / "bomb.jsonl.gz")], readers.Counts()))
 
 
 LINES = b'{"text": "one\\ntwo \\ud83d\\ude00"}\n{"words": ["a", "b"]}\n\n{"text": ""}\n' + "é ü\n".encode()
