@@ -87,6 +87,22 @@ def test_a_damaged_grid_is_made_again(data: Path, content: bytes) -> None:
     assert grid.kept(shards, "fuzzed", 5, lambda: np.array([0, 5])).tolist() == [0, 5]
 
 
+@fuzzed(300)
+@given(edits=byte_edits())
+def test_grids(data: Path, edits: Edits) -> None:
+    """Whatever became of its file, a grid is what it was."""
+    (data / "store" / manifest.NAME).write_bytes((data / "sound.json").read_bytes())
+    shards = store.open_split(data / "store", "train")
+    path = data / "store" / f"fuzzed-{shards.manifest.fingerprint[:12]}.npy"
+    path.unlink(missing_ok=True)
+    wanted = np.arange(40) ** 2
+    opened = lambda: grid.kept(shards, "fuzzed", int(wanted[-1]), lambda: wanted)
+    assert isinstance(opened(), np.memmap)
+    path.write_bytes(damaged(path.read_bytes(), edits))
+    with bounded():
+        assert np.array_equal(opened(), wanted) and np.array_equal(opened(), wanted)
+
+
 @pytest.mark.parametrize(
     "change, words",
     [
