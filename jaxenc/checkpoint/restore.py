@@ -1,6 +1,7 @@
 """Where a run starts from, and its arrays."""
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -144,6 +145,12 @@ def lacking(step_dir: Path, branches: Iterable[str]) -> tuple[str, ...]:
     """Those of `branches`, top-level names of a parameter tree, of which the checkpoint has no leaf, trained or frozen."""
     there = {path.split("/")[0] for path in _home(_stored(step_dir))}
     return tuple(name for name in branches if name not in there)
+
+
+def size(step_dir: Path) -> tuple[int, int]:
+    """(arrays, numbers in all of them) of a checkpoint; reads no array."""
+    shapes = [shape for shape, _ in _stored(step_dir).values()]
+    return len(shapes), sum(map(math.prod, shapes))
 
 
 def _home(saved: Iterable[str]) -> dict[str, str]:

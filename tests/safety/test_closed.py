@@ -166,6 +166,22 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "ours" / "checkpoints" / "0"
 
 
+@pytest.mark.parametrize("field", ["vocab_size", "layers", "width", "feed_forward", "positions"])
+@pytest.mark.parametrize("number", [1 << 31, 10**18])
+def test_a_model_larger_than_its_checkpoint(converted: Path, field: str, number: int) -> None:
+    """It is told before there is a list of as many layers, or a table of as many words."""
+    before = (converted / "config.json").read_bytes()
+    data = json.loads(before)
+    (converted / "config.json").write_bytes(dumped({**data, "model": {**data["model"], field: number}}))
+    verify.write_checksums(converted, 0)
+    try:
+        with bounded(), pytest.raises(UserError, match=rf"model\.{field} {number:,} and it holds"):
+            pretrained.load(converted)
+    finally:
+        (converted / "config.json").write_bytes(before)
+        verify.write_checksums(converted, 0)
+
+
 @pytest.mark.parametrize("field", TEXTS)
 def test_what_a_checkpoint_names_is_not_touched(converted: Path, watched: list[str], field: str) -> None:
     """With checksums that fit, as a forger would write them."""
