@@ -1,4 +1,4 @@
-"""The one exception that is a person's to mend."""
+"""What ends a command with one line instead of a traceback."""
 
 LONGEST = 4000  # characters of a message
 

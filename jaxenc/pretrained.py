@@ -16,7 +16,7 @@ from jaxenc import inputs
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.config import to_dict
+from jaxenc.config import flatten, to_dict
 from jaxenc.data import characters, tokenizers
 from jaxenc.data.batch import Batch
 from jaxenc.data.files import made, must_be_new
@@ -201,13 +201,26 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
     """
     folder = pathlib.Path(path)
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
-    config = from_dict(restore.read_json(where, "config.json"))
+    config = config_of(where)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
         raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
     shapes, _ = parameters(objective_of(config, tokenizer))
     return Model(config, restore.restore_params(where, shapes), tokenizer)
+
+
+def config_of(step_dir: pathlib.Path) -> Run:
+    """The Run that a checkpoint was saved by. Raises UserError for one whose model is larger than what the checkpoint holds: it is told
+    before anything is made for it, as long as its layers or as wide as its vocabulary.
+    """
+    run = from_dict(restore.read_json(step_dir, "config.json"))
+    arrays, numbers = restore.size(step_dir)
+    for name, value in flatten(to_dict(run.model)):
+        if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else numbers):
+            held = f"{numbers:,} numbers in {arrays:,} arrays"
+            raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {held}: use the one it was saved with")
+    return run
 
 
 def save(out: str | pathlib.Path, model: Model) -> None:

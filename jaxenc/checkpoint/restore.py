@@ -1,6 +1,7 @@
 """Where a run starts from, and its arrays."""
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
-from jaxenc.data.files import json_object
+from jaxenc.data import files
 from jaxenc.errors import UserError
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
@@ -146,6 +147,12 @@ def lacking(step_dir: Path, branches: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in branches if name not in there)
 
 
+def size(step_dir: Path) -> tuple[int, int]:
+    """(arrays, numbers in all of them) of a checkpoint; reads no array."""
+    shapes = [shape for shape, _ in _stored(step_dir).values()]
+    return len(shapes), sum(map(math.prod, shapes))
+
+
 def _home(saved: Iterable[str]) -> dict[str, str]:
     """{path of a parameter: its path in the checkpoint}, wherever the saved run kept it."""
     return {path.split("/", 1)[1]: path for path in saved if path.startswith(("params/", "frozen/"))}
@@ -188,7 +195,4 @@ def _unreadable(step_dir: Path, error: Exception) -> UserError:
 
 def read_json(step_dir: Path, name: str) -> dict[str, Any]:
     """The JSON object in a file of a step's folder, such as `config.json`; UserError when it is missing or holds none."""
-    try:
-        return json_object((Path(step_dir) / name).read_bytes())
-    except (OSError, ValueError) as error:
-        raise UserError(f"checkpoint {step_dir}: {name} cannot be read ({error}): name another step") from error
+    return files.read_json(Path(step_dir) / name, "name another step")

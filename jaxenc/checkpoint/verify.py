@@ -4,7 +4,6 @@ Orbax has no checksum over contents: a flipped bit restores as another number (m
 CHECKSUMS.json with its size and sha256, and a step that disagrees is set aside, never deleted and never restored.
 """
 
-import hashlib
 import json
 import os
 import sys
@@ -12,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.files import inside
+from jaxenc.data.files import inside, json_object, sha256
 from jaxenc.errors import UserError, one_line
 
 CHECKSUMS = "CHECKSUMS.json"
@@ -24,7 +23,7 @@ def write_checksums(folder: Path, step: int) -> None:
     """Lists every file under `folder` in its CHECKSUMS.json and flushes them, the list and the folders to the disk."""
     names = _files(folder)
     with ThreadPoolExecutor(READERS) as pool:
-        entries = dict(zip(names, pool.map(lambda name: _digest(folder / name, flush=True), names), strict=True))
+        entries = dict(zip(names, pool.map(lambda name: _flushed(folder / name), names), strict=True))
     text = json.dumps({"format": FORMAT, "step": step, "files": entries}, indent=1, sort_keys=True)
     with open(folder / CHECKSUMS, "w") as file:
         file.write(text)
@@ -64,7 +63,7 @@ def verify(step_dir: Path, contents: bool = True) -> list[str]:
             size = (step_dir / name).stat().st_size
             if size != listed[name]["size"]:
                 return f"{name} has {size} bytes instead of {listed[name]['size']}"
-            changed = contents and _digest(step_dir / name)["sha256"] != listed[name]["sha256"]
+            changed = contents and sha256(step_dir / name) != listed[name]["sha256"]
         except OSError as error:
             return f"{name} cannot be read ({error.strerror})"
         return f"{name} has changed (sha256)" if changed else ""
@@ -76,18 +75,19 @@ def verify(step_dir: Path, contents: bool = True) -> list[str]:
 def _listed(step_dir: Path) -> dict[str, dict[str, Any]]:
     """{file: {size, sha256}} of CHECKSUMS.json; ValueError, in words for a person, when it cannot be trusted."""
     try:
-        data = json.loads((step_dir / CHECKSUMS).read_text())
+        data = json_object((step_dir / CHECKSUMS).read_bytes())
         version, step, files = data["format"], data["step"], data["files"]
-        well_formed = all(isinstance(entry["size"], int) and isinstance(entry["sha256"], str) for entry in files.values())
+        sound = lambda name, entry: inside(name) and isinstance(entry["size"], int) and isinstance(entry["sha256"], str)
+        well_formed = all(sound(name, entry) for name, entry in files.items())
     except FileNotFoundError:
         raise ValueError(f"{CHECKSUMS} is missing") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{CHECKSUMS} cannot be read") from None
     if version != FORMAT:
         raise ValueError(f"{CHECKSUMS} has format {version}, this version reads {FORMAT}")
     if step_dir.name != str(step):
         raise ValueError(f"{CHECKSUMS} belongs to step {step}")
-    if not well_formed or not all(map(inside, files)):
+    if not well_formed:
         raise ValueError(f"{CHECKSUMS} cannot be read")
     return files
 
@@ -97,13 +97,11 @@ def _files(folder: Path) -> list[str]:
     return [name for name in names if name != CHECKSUMS]
 
 
-def _digest(path: Path, flush: bool = False) -> dict[str, Any]:
+def _flushed(path: Path) -> dict[str, Any]:
+    """The entry of a file, whose bytes are on the disk by then."""
     with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        size = file.tell()
-        if flush:
-            os.fsync(file.fileno())
-    return {"size": size, "sha256": digest}
+        os.fsync(file.fileno())
+    return {"size": path.stat().st_size, "sha256": sha256(path)}
 
 
 def steps(directory: Path) -> list[int]:

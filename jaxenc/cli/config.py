@@ -18,7 +18,7 @@ from ml_collections import ConfigDict, config_flags
 import jaxenc.configs
 from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
-from jaxenc.data.files import json_object
+from jaxenc.data.files import read_json
 from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.train.phases import OVERRULES
@@ -72,10 +72,9 @@ def _whole(data: dict[str, Any], path: str) -> ConfigDict:
 
 def _from_json(path: pathlib.Path) -> dict[str, Any]:
     try:
-        data = json_object(path.read_bytes())
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UserError(f"--config {path}: {why}: name a run's config.json") from error
+        data = read_json(path, "name a run's config.json")
+    except UserError as error:
+        raise UserError(f"--config {error}") from error
     _refuse_others(str(path), path.parent)
     return data
 

@@ -12,7 +12,7 @@ from jaxenc.checkpoint.verify import steps
 from jaxenc.cli import jobs
 from jaxenc.config import flatten
 from jaxenc.errors import UserError
-from jaxenc.run import Run, from_dict
+from jaxenc.pretrained import config_of
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train import phases
 from jaxenc.train.evaluate import evaluation
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     if args.step and args.step not in (there := steps(directory)):
         raise UserError(f"--step {args.step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(args.step) if args.step else args.workdir, True, "--workdir")
-    recipe: Run = from_dict(restore.read_json(path, jobs.CONFIG))
+    recipe = config_of(path)
     changed = dataclasses.replace(
         recipe,
         mesh=MeshConfig(),

@@ -31,6 +31,7 @@ COMMANDS = {
     "report": "curves and tables of a run, beside count baselines",
 }
 
+DEBUG = "--debug"
 BAD_INPUT, FAILED = 2, 1
 DISK = {
     errno.ENOSPC: "free some space",
@@ -53,24 +54,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         with _terminated_as_interrupted():
-            code = _run([item for item in argv if item != "--debug"])
+            code = _run(argv)
             sys.stdout.flush()
             return code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except (UserError, Diverged, Absent, OSError, KeyboardInterrupt, RuntimeError) as error:
+    except (Exception, KeyboardInterrupt) as error:
         if not _expected(error):
             raise
-        return told(error, "--debug" in argv)
+        return told(error, DEBUG in argv)
 
 
 def _run(argv: list[str]) -> int:
     overrides = [item for item in argv if item.startswith("--config.")]
-    args = _parser(argv).parse_args([item for item in argv if not item.startswith("--config.")])
+    args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])
     if overrides and not hasattr(args, "config"):
         raise UserError(f"{overrides[0]}: `jaxenc {args.command}` takes no config")
-    args.overrides = overrides
+    args.overrides, args.debug = overrides, DEBUG in argv
     return _module(args.command).run(args)
 
 
@@ -87,7 +88,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         description = summary[0].upper() + summary[1:] + "."
-        sub = commands.add_parser(name, help=summary, description=description, epilog="--debug shows the traceback of an error.")
+        sub = commands.add_parser(name, help=summary, description=description, epilog=f"{DEBUG} shows the traceback of an error.")
         if name in argv:
             _module(name).add_arguments(sub)
     return parser
@@ -120,9 +121,10 @@ def _expected(error: BaseException) -> bool:
 
 def told(error: BaseException, debug: bool) -> int:
     """Prints what ended a command, one line where that is a person's to mend, and returns the exit code."""
-    if debug or not _expected(error):
+    expected = _expected(error)
+    if debug or not expected:
         traceback.print_exception(error)
-    return _fail(error) if _expected(error) else FAILED
+    return _fail(error) if expected else FAILED
 
 
 def _fail(error: BaseException) -> int:
@@ -131,8 +133,8 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"
     if isinstance(error, RuntimeError):
-        told = message.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
-        message = f"the device has not enough memory ({told}): lower train.batch or raise train.microbatches"
+        why = message.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
+        message = f"the device has not enough memory ({why}): lower train.batch or raise train.microbatches"
     print(f"jaxenc: {one_line(message)}", file=sys.stderr)
     return code
 

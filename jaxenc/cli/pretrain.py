@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    with multihost.joined(multihost.from_environment(os.environ), lambda error: told(error, "--debug" in sys.argv)):
+    with multihost.joined(multihost.from_environment(os.environ), lambda error: told(error, args.debug)):
         return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 
 

@@ -49,13 +49,18 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     for name, value in (held_out[-1] if held_out else {}).items():
         if name not in ("step", "split", "seconds") and not name.endswith("_perplexity"):
             shown = f"{value:>9,}" if isinstance(value, int) else f"{value:>9.4f}"
-            beside = f", perplexity {math.exp(value):,.1f}" if name in DIRECTIONS else ""
+            beside = f", {perplexity(value)}" if name in DIRECTIONS else ""
             print(f"held out {name:<26}{shown}   at step {held_out[-1]['step']:,}{beside}")
     for name, nats in counts.items():
-        print(f"counts   {name:<26}{nats:>9.4f}   nats a token, perplexity {math.exp(nats):,.1f}")
+        print(f"counts   {name:<26}{nats:>9.4f}   nats a token, {perplexity(nats)}")
     draw(rows, counts, workdir / "report.png")
     print(f"curves   {workdir / 'report.png'}")
     return counts
+
+
+def perplexity(nats: float) -> str:
+    """What a loss is as a perplexity, in words; above e^100, which no vocabulary has, `inf`."""
+    return f"perplexity {math.inf if nats > 100 else math.exp(nats):,.1f}"
 
 
 def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxenc.errors import UserError
 
 BFLOAT16 = np.dtype(jnp.bfloat16)
-MOST_AXES = 32
+MOST_AXES = 32  # far more than any weight has, and what every NumPy takes
 # How messages about files of tensors end.
 ADVICE = "name a folder that transformers wrote"
 AGAIN = "copy or download it again"

@@ -1,7 +1,9 @@
 """The facts of a data folder: what it was made from, what it holds, and the checksum of every file."""
 
 import dataclasses
+import errno
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -115,6 +117,8 @@ def read(folder: str | Path) -> Manifest:
     the folder, and when its numbers contradict each other."""
     path = Path(folder) / NAME
     with user_errors(path, "name a folder made by `jaxenc data`"):
+        if not path.is_file():  # so too for letters that no name of a file has, over which read_bytes raises a ValueError
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         content = path.read_bytes()
     try:
         data = json_object(content)

@@ -16,6 +16,7 @@ from jaxenc.data.files import user_errors
 from jaxenc.errors import UserError
 
 LINE_BYTES = 1 << 16
+JSON_BYTES = 1 << 28  # of a line of JSON: a small file may be unpacked to one without end
 DOCUMENT_CHARACTERS = 1 << 22
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
@@ -54,8 +55,8 @@ def documents(inputs: Sequence[str], counts: Counts) -> Iterator[Document]:
     object with `text` (its `\\n` separate paragraphs) or `words` (a list of strings, joined by one blank: text of a language that is
     written without blanks, cut beforehand). `.gz` and `.xz` on top of either. A byte order mark at the start of a file is dropped.
 
-    Raises UserError naming file and line for a missing or empty file, a folder, damaged compression, a line that is no such object,
-    and when the inputs hold no document at all.
+    Raises UserError naming file and line for a missing or empty file, a folder, damaged compression, a line that is no such object
+    or longer than JSON_BYTES, and when the inputs hold no document at all.
     """
     if not inputs:
         raise UserError("input: no file is named; use --input FILES, or --input docstrings for the embedded corpus")
@@ -105,7 +106,7 @@ def check_file(name: str) -> None:
 
 
 def _raw_lines(name: str, limit: int) -> Iterator[tuple[int, bytes]]:
-    """(number, bytes with the line end) of each line; a line longer than `limit` bytes (-1: none) comes in parts."""
+    """(number, bytes with the line end) of each line; a line longer than `limit` bytes comes in parts."""
     check_file(name)
     opener = _OPENERS.get(Path(name).suffix, open)
     number = 1
@@ -121,10 +122,10 @@ def _raw_lines(name: str, limit: int) -> Iterator[tuple[int, bytes]]:
 def _parts(file: IO[bytes], limit: int) -> Iterator[bytes]:
     """Lines with their ends; a part of a long line stops behind the last blank in it, or else between two characters."""
     rest = b""
-    while block := file.readline(limit - len(rest) if limit > 0 else -1):
+    while block := file.readline(limit - len(rest)):
         part = rest + block
         rest = b""
-        if limit > 0 and len(part) >= limit and not part.endswith(b"\n"):
+        if len(part) >= limit and not part.endswith(b"\n"):
             cut = part.rfind(b" ") + 1 or _character_start(part)
             part, rest = part[:cut], part[cut:]
         yield part
@@ -181,7 +182,7 @@ def _bounded(name: str, lines: Iterable[tuple[int, str]], counts: Counts) -> Ite
 
 
 def _json_documents(name: str, counts: Counts) -> Iterator[Document]:
-    for number, raw in _raw_lines(name, -1):
+    for number, raw in _raw_lines(name, JSON_BYTES):
         line = _clean(raw, counts)
         if not line.strip():
             continue
@@ -196,7 +197,7 @@ def _text_of(line: str, where: str) -> str:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not a JSON object on one line ({error})") from error
+        raise UserError(f"{where}: not a JSON object on one line, of at most {JSON_BYTES:,} bytes ({error})") from error
     text = data.get("text") if isinstance(data, dict) else None
     words = data.get("words") if isinstance(data, dict) else None
     if isinstance(text, str):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import operator
 import os
 import pathlib
 import sys
@@ -22,7 +23,7 @@ ADVICE = "free some space and run the same command again"
 
 def cut(workdir: pathlib.Path, step: int) -> None:
     """Drops what a run wrote after `step`, so that a resumed run writes each step once. Unfinished last lines go too."""
-    for name, number_of in ((METRICS, lambda line: int(json.loads(line)["step"])), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
+    for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
         path = workdir / name
         if not path.exists():
             continue
@@ -38,8 +39,13 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def _row(line: bytes) -> dict[str, Any]:
+    """A row as `Recorder.row` writes it; ValueError, KeyError or TypeError for another: its names and numbers are printed and drawn."""
     row = json.loads(line)
-    return {"step": row["step"], "split": row["split"], **row}
+    for name, value in row.items():
+        number = type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
+        if not (isinstance(value, str) if name == "split" else number and name.isidentifier()):
+            raise ValueError(f"{name} is {value!r}")
+    return row | {"step": operator.index(row["step"]), "split": row["split"]}
 
 
 def _whole_lines(path: pathlib.Path) -> Iterator[tuple[int, bytes]]:
@@ -50,7 +56,7 @@ def _whole_lines(path: pathlib.Path) -> Iterator[tuple[int, bytes]]:
 def _read(path: pathlib.Path, number: int, line: bytes, reader: Callable[[bytes], T]) -> T:
     try:
         return reader(line)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path}:{number}: is no row of numbers ({error}); remove the line") from error
 
 

@@ -98,5 +98,5 @@ def test_a_named_start_that_is_missing_empty_or_damaged_is_refused(checkpoints: 
 
 def test_json_of_a_step(checkpoints: Path) -> None:
     assert read_json(checkpoints / "2", "config.json") == {"a": 1}
-    with pytest.raises(UserError, match="manifest.json cannot be read"):
+    with pytest.raises(UserError, match="manifest.json: No such file or directory; name another step"):
         read_json(checkpoints / "2", "manifest.json")

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import faulthandler
 import json
 import resource
 import signal
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 
 from jaxenc.errors import UserError
 
-SECONDS = 2.0
+SECONDS = 2.0  # of this process's own time, so that a busy machine fails nothing
+STUCK = 60.0  # seconds on the clock until the process is ended: it waits, or loops in C, where no signal is heard
 MEMORY = 1 << 29  # bytes that a reader may ask for beyond what the process has: no input here is larger than 100 kB
 LONGEST = 4200  # characters of a message
 # Values that stand in the place of another: of other types, empty, at the edges of what numbers hold, and out of a folder.
@@ -36,24 +38,26 @@ def fuzzed(examples: int) -> Callable:
 
 @contextlib.contextmanager
 def bounded() -> Iterator[None]:
-    """Only a UserError of one line gets out of the block, in SECONDS, with MEMORY: everything else fails the test."""
+    """Only a UserError of one line gets out of the block, in SECONDS and with MEMORY: everything else fails the test."""
 
     def late(number: int, frame: object) -> None:
         raise AssertionError(f"a damaged input takes more than {SECONDS} seconds")
 
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    before = signal.signal(signal.SIGALRM, late)
+    before = signal.signal(signal.SIGPROF, late)
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, hard))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    faulthandler.dump_traceback_later(STUCK, exit=True)
     try:
         yield
     except UserError as error:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         assert str(error).isprintable() and 0 < len(str(error)) < LONGEST, str(error)[:LONGEST]
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 

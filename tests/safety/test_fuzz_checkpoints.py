@@ -49,7 +49,7 @@ def test_checksums_byte_by_byte(step: Path, edits: Edits) -> None:
 SOUND = json.loads(json.dumps(to_dict(Run())))
 
 
-@fuzzed(1200)
+@fuzzed(800)
 @given(edits=json_edits())
 def test_configs_of_runs(edits: Edits) -> None:
     with bounded():
@@ -68,7 +68,7 @@ def test_json_of_checkpoints(step: Path, edits: Edits) -> None:
 ROWS = b"".join(dumped({"step": step, "split": "train", "loss": 1.5}) + b"\n" for step in range(1, 5))
 
 
-@fuzzed(600)
+@fuzzed(400)
 @given(edits=byte_edits())
 def test_logs_of_runs(tmp_path_factory: pytest.TempPathFactory, edits: Edits) -> None:
     folder = folder_of(

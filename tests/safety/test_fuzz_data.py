@@ -15,6 +15,7 @@ from jaxenc.data import build, characters, manifest, readers, store
 from jaxenc.data.sources import grid
 from jaxenc.data.tokenizers import words
 from jaxenc.errors import UserError
+from tests.safety import damage
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
 
 
@@ -50,7 +51,7 @@ def opened(data: Path, facts: bytes) -> None:
             shards.sentences.take(np.arange(len(shards.sentences)))
 
 
-@fuzzed(1000)
+@fuzzed(700)
 @given(edits=json_edits())
 def test_manifests(data: Path, edits: Edits) -> None:
     opened(data, dumped(signed(altered(json.loads((data / "sound.json").read_bytes()), edits))))
@@ -86,6 +87,22 @@ def test_a_damaged_grid_is_made_again(data: Path, content: bytes) -> None:
     assert grid.kept(shards, "fuzzed", 5, lambda: np.array([0, 5])).tolist() == [0, 5]
 
 
+@fuzzed(300)
+@given(edits=byte_edits())
+def test_grids(data: Path, edits: Edits) -> None:
+    """Whatever became of its file, a grid is what it was."""
+    (data / "store" / manifest.NAME).write_bytes((data / "sound.json").read_bytes())
+    shards = store.open_split(data / "store", "train")
+    path = data / "store" / f"fuzzed-{shards.manifest.fingerprint[:12]}.npy"
+    path.unlink(missing_ok=True)
+    wanted = np.arange(40) ** 2
+    opened = lambda: grid.kept(shards, "fuzzed", int(wanted[-1]), lambda: wanted)
+    assert isinstance(opened(), np.memmap)
+    path.write_bytes(damaged(path.read_bytes(), edits))
+    with bounded():
+        assert np.array_equal(opened(), wanted) and np.array_equal(opened(), wanted)
+
+
 @pytest.mark.parametrize(
     "change, words",
     [
@@ -106,10 +123,19 @@ def test_what_a_manifest_may_not_say(data: Path, change, words: str) -> None:
         store.open_split(data / "store", "train")
 
 
+def test_a_line_of_json_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a file of 100 kB is unpacked to is never held whole."""
+    monkeypatch.setattr(readers, "JSON_BYTES", 1 << 16)
+    monkeypatch.setattr(damage, "MEMORY", 1 << 26)
+    (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b'{"text": "' + b"a" * (1 << 27), compresslevel=6))
+    with bounded(), pytest.raises(UserError, match=r"bomb\.jsonl\.gz:1: not a JSON object on one line, of at most 65,536 bytes"):
+        list(readers.documents([str(tmp_path / "bomb.jsonl.gz")], readers.Counts()))
+
+
 LINES = b'{"text": "one\\ntwo \\ud83d\\ude00"}\n{"words": ["a", "b"]}\n\n{"text": ""}\n' + "é ü\n".encode()
 
 
-@fuzzed(1000)
+@fuzzed(700)
 @given(edits=byte_edits(), name=st.sampled_from(["x.jsonl", "x.txt", "x.jsonl.gz", "x.txt.xz"]))
 def test_texts(tmp_path_factory: pytest.TempPathFactory, edits: Edits, name: str) -> None:
     """What is damaged is read with U+FFFD, or is one line; nothing else changes what a document is."""

@@ -41,7 +41,7 @@ SAFE = safetensors_bytes(ARRAYS)
 HEADER = SAFE[8 : 8 + struct.unpack("<Q", SAFE[:8])[0]]
 
 
-@fuzzed(900)
+@fuzzed(600)
 @given(edits=json_edits())
 def test_headers_of_safetensors(place: Path, edits: Edits) -> None:
     header = dumped(altered(json.loads(HEADER), edits))
@@ -58,7 +58,7 @@ def test_safetensors_byte_by_byte(place: Path, edits: Edits) -> None:
         read(weights.open_tensors(place / "safe"))
 
 
-@fuzzed(500)
+@fuzzed(400)
 @given(edits=json_edits())
 def test_indices_of_safetensors(place: Path, edits: Edits) -> None:
     """A shard lies beside its index, whatever the index says."""
@@ -88,7 +88,7 @@ def tables(draw: st.DrawFn) -> list[tuple[bytes, bytes]]:
     return sorted(records)
 
 
-@fuzzed(700)
+@fuzzed(450)
 @given(records=tables())
 def test_indices_of_tensorflow(place: Path, records: list[tuple[bytes, bytes]]) -> None:
     """Not a checksum is wrong, but what they protect is."""
@@ -97,7 +97,7 @@ def test_indices_of_tensorflow(place: Path, records: list[tuple[bytes, bytes]]) 
         read(bundle.open_tensors(place / "tf" / "model"))
 
 
-@fuzzed(600)
+@fuzzed(400)
 @given(edits=byte_edits())
 def test_tensorflow_byte_by_byte(place: Path, edits: Edits, any_checksum: None) -> None:
     """Checksums are not compared, as if a forger had made them fit."""
@@ -134,7 +134,7 @@ def hdf(place: Path) -> bytes:
     return (place / "sound.hdf5").read_bytes()
 
 
-@fuzzed(700)
+@fuzzed(500)
 @given(edits=byte_edits())
 def test_hdf5(place: Path, hdf: bytes, edits: Edits) -> None:
     (place / "x.hdf5").write_bytes(damaged(hdf, edits))

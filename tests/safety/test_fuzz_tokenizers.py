@@ -39,7 +39,7 @@ def opened(folder: Path, files: Mapping[str, bytes]) -> None:
         tokenizer.decode(ids)
 
 
-@fuzzed(600)
+@fuzzed(450)
 @given(kind=st.sampled_from(sorted(KINDS)), edits=json_edits())
 def test_tokenizer_json(tmp_path_factory: pytest.TempPathFactory, sound: dict, kind: str, edits: Edits) -> None:
     files = sound[kind]
@@ -47,7 +47,7 @@ def test_tokenizer_json(tmp_path_factory: pytest.TempPathFactory, sound: dict, k
     opened(tmp_path_factory.getbasetemp() / "vocabulary", {**files, **changed})
 
 
-@fuzzed(500)
+@fuzzed(400)
 @given(kind=st.sampled_from(sorted(KINDS)), name=st.integers(0, 9), edits=byte_edits(), alone=st.booleans())
 def test_files_byte_by_byte(tmp_path_factory: pytest.TempPathFactory, sound: dict, kind: str, name: int, edits: Edits, alone: bool) -> None:
     """Any file of a folder is damaged; alone: tokenizer.json is not there, so that the authors' own files are read."""
@@ -56,7 +56,7 @@ def test_files_byte_by_byte(tmp_path_factory: pytest.TempPathFactory, sound: dic
     opened(tmp_path_factory.getbasetemp() / "vocabulary", {**files, hit: damaged(files[hit], edits)})
 
 
-@fuzzed(500)
+@fuzzed(400)
 @given(edits=byte_edits())
 def test_spiece_models(tmp_path_factory: pytest.TempPathFactory, sound: dict, edits: Edits) -> None:
     content = damaged(sound["sentencepiece"]["spiece.model"], edits)
