@@ -20,7 +20,7 @@ from tests.train.conftest import make_data
 # The full counts of tests/faults/run.sh.
 FULL = bool(os.environ.get("JAXENC_FAULTS_FULL"))
 OBJECTIVES = ("mlm", "rtd", "plm", "bilm")
-STEPS = 200
+STEPS = 200 if FULL else 60
 EVERY = 10
 TOKENIZERS = {"plm": "unigram", "bilm": "characters"}
 # A machine with fewer cores than devices is slow to meet in a collective, which XLA takes for a deadlock after 40 s.

@@ -34,15 +34,14 @@ def undisturbed_alone(nanos: Callable[[str], Nano], tmp_path_factory: pytest.Tem
     return make
 
 
-class Row(Protocol):
-    """Writes a line of the table of faults."""
+class Table(Protocol):
+    """Writes a line of the table of faults; the seconds are those since the test began, or since the suite did."""
 
     def __call__(self, fault: str, count: int, outcome: str) -> None: ...
 
 
-@pytest.fixture
-def row() -> Row:
-    """`JAXENC_FAULTS_TABLE` names the file that the lines go to; the seconds are those of the test so far."""
+def _table() -> Table:
+    """`JAXENC_FAULTS_TABLE` names the file that the lines go to."""
     started, table = time.monotonic(), os.environ.get("JAXENC_FAULTS_TABLE", os.devnull)
 
     def write(fault: str, count: int, outcome: str) -> None:
@@ -50,3 +49,15 @@ def row() -> Row:
             file.write(f"| {fault} | {count} | {outcome} | {time.monotonic() - started:.0f} |\n")
 
     return write
+
+
+@pytest.fixture
+def row() -> Table:
+    """A line whose seconds are those of its test."""
+    return _table()
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    """A line whose seconds are those of its file."""
+    return _table()

@@ -11,7 +11,7 @@ import pytest
 
 from jaxenc.checkpoint.verify import verify
 from tests.faults.alone import EVERY, STEPS, Nano, newest
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.test_killed import logged
 
@@ -42,7 +42,7 @@ def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("accident", FAULTS)
 def test_a_save_that_fails_in_the_background(
-    accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Row
+    accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Table
 ) -> None:
     words, stage, count = FAULTS[accident]
     # pytest's own folders are root's alone, and here root loses its rights.
@@ -58,7 +58,7 @@ def test_a_save_that_fails_in_the_background(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
-def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row) -> None:
+def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table) -> None:
     """A disk of its own for the checkpoints, of two and a half of them."""
     nano, whole, workdir = nanos("mlm"), undisturbed_alone("mlm"), tmp_path / "run"
     size = 5 * sum(path.stat().st_blocks * 512 for path in (whole / "checkpoints" / str(STEPS)).rglob("*")) // 2

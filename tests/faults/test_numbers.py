@@ -18,7 +18,7 @@ from jaxenc.cli import pretrain as command
 from jaxenc.errors import Diverged, UserError
 from jaxenc.train import loop
 from tests.faults.alone import EVERY, STEPS, Nano, newest
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.train import test_loop
 
 compile_once = test_loop.compile_once
@@ -46,7 +46,7 @@ def bad_at(steps: set[int]) -> Any:
 
 
 def test_a_bad_step_is_skipped_counted_and_its_rows_are_named(
-    nanos: Callable[[str], Nano], tmp_path: Path, capsys: pytest.CaptureFixture, row: Row
+    nanos: Callable[[str], Nano], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:
     with bad_at({7, 33}):
         assert command.pretrain(nanos("mlm").run, tmp_path / "run").step == STEPS
@@ -59,7 +59,7 @@ def test_a_bad_step_is_skipped_counted_and_its_rows_are_named(
     row("T9 NaN in one step", 2, "skipped, counted, its rows named")
 
 
-def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callable[[str], Nano], tmp_path: Path, row: Row) -> None:
+def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
     with bad_at(set(range(25, 60))), pytest.raises(Diverged, match="20 non-finite steps in a row up to step 44"):
         command.pretrain(nanos("mlm").run, tmp_path / "run")
     last = newest(tmp_path / "run")
@@ -68,7 +68,7 @@ def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callab
 
 
 def test_a_state_that_is_not_finite_starts_no_run(
-    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row
+    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:
     """A checkpoint, checksums and all, of a state with one NaN."""
     source = undisturbed_alone("mlm") / "checkpoints" / str(STEPS)
