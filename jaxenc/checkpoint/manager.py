@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
@@ -52,8 +53,19 @@ class Manager:
             for path in self._directory.iterdir():
                 if TEMPORARY.fullmatch(path.name):
                     shutil.rmtree(path)
+            # A folder that may be read and not written to says so now, and not when the first step is to be saved.
+            probe = self._directory / ".0.tmp-save"
+            probe.mkdir()
+            probe.rmdir()
         except OSError as error:
             raise UserError(f"checkpoint directory {self._directory}: {error.strerror}: free space or mend its permissions") from error
+
+    def check_room(self, state: Any) -> None:
+        """Raises UserError where the disk has less room than one checkpoint of `state` takes before it is compressed."""
+        needed, free = tree.nbytes(state), shutil.disk_usage(self._directory).free
+        if self._primary and free < needed:
+            told = f"a checkpoint takes up to {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB"
+            raise UserError(f"checkpoint directory {self._directory}: {told}: free space or choose another work directory")
 
     def save(self, step: int, state: Any, files: Mapping[str, bytes | Path]) -> None:
         """Starts to save `state` (any pytree of arrays) as step `step`, after the save before it has ended.

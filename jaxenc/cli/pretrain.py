@@ -96,6 +96,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         if multihost.is_primary():
             jobs.write_facts(job, workdir)
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
+            checkpoints.check_room(state)
             log, step = job.run.log, int(state.step)
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if multihost.is_primary() else Silent()
             anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)
