@@ -74,6 +74,8 @@ class Writer:
     def close(self) -> None:
         """Ends the threads."""
         self._orbax.close()
+        del self._orbax
+        gc.collect()
 
 
 def _writer(in_flight: int) -> ocp.AsyncCheckpointer:

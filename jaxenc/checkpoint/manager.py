@@ -7,6 +7,8 @@ Everything of step N is written under `.N.tmp-save`, listed with checksums, flus
 import os
 import re
 import shutil
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from contextlib import ExitStack, contextmanager
@@ -142,10 +144,15 @@ class Manager:
             self.wait()
 
     def wait(self) -> None:
-        """Waits until the save in flight is whole on the disk; raises its UserError. An interrupted wait can be repeated."""
-        saving = self._saving
+        """Waits until the save in flight is whole on the disk; raises its UserError. An interrupted wait can be repeated.
+
+        Every 15 s a line on stderr says that the disk is awaited. There is no limit: what hangs on a disk cannot be ended from here.
+        """
+        saving, started = self._saving, time.monotonic()
         if saving is not None:
-            futures.wait([saving])
+            while not futures.wait([saving], multihost.TELL).done:
+                told = f"a checkpoint is still being written after {time.monotonic() - started:.0f} s of waiting"
+                print(f"{self._directory}: {told}", file=sys.stderr, flush=True)
             self._saving = None
             saving.result()
 

@@ -75,7 +75,7 @@ def test_a_shard_that_goes_missing_before_a_restart(
 
 
 def test_a_record_that_is_damaged_under_a_run(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
-    """The disk gives ids that no vocabulary has, from some step on: no more than the steps read ahead are taken, and what was saved stays."""
+    """The disk gives ids that no vocabulary has, from some step on: only what was read ahead is still taken, and what was saved stays."""
     run = copied(nanos("mlm").run, tmp_path / "data")
     shard = np.memmap(tmp_path / "data" / SHARD, np.uint16, "r+")
 
