@@ -106,9 +106,12 @@ def read(directory: Path, wanted: Mapping[str, jax.ShapeDtypeStruct]) -> dict[st
 
 
 def reason(error: Exception) -> str:
-    """One short line for an error of a save or of this file: the system's own words where it has an error number, as TensorStore's text."""
+    """One short line for an error of a save or of this file: the system's own words where it has an error number, as TensorStore's text.
+
+    A file that is missing is named.
+    """
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror
+        return f"{error.filename}: {error.strerror}" if isinstance(error, FileNotFoundError) else error.strerror
     number = re.search(r"os_error_code='(\d+)'", str(error))
     return os.strerror(int(number[1])) if number else (str(error).strip() or type(error).__name__).splitlines()[0][:300]
 

@@ -14,20 +14,20 @@ from tests.faults.alone import Nano
 
 
 @pytest.fixture(scope="session")
-def nanos(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Nano]:
-    """A run by the name of its objective."""
+def nanos(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Nano]:
+    """A run by the name of its objective and its number of steps."""
     cache = tmp_path_factory.mktemp("compiled")
-    return functools.cache(lambda kind: alone.nano(kind, tmp_path_factory.mktemp(kind), cache))
+    return functools.cache(lambda kind, steps=alone.STEPS: alone.nano(kind, tmp_path_factory.mktemp(kind), cache, steps))
 
 
 @pytest.fixture(scope="session")
-def undisturbed_alone(nanos: Callable[[str], Nano], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def undisturbed_alone(nanos: Callable[..., Nano], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """The finished work directory of a run that nothing stopped, from a process of its own."""
 
     @functools.cache
-    def make(kind: str) -> Path:
+    def make(kind: str, steps: int = alone.STEPS) -> Path:
         workdir = tmp_path_factory.mktemp("undisturbed") / kind
-        code, said = nanos(kind).finish(workdir)
+        code, said = nanos(kind, steps).finish(workdir)
         assert code == 0, said
         return workdir
 

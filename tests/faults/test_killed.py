@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.faults import alone
-from tests.faults.alone import EVERY, FULL, STEPS, Nano, newest, notes_of
+from tests.faults.alone import EVERY, FULL, Nano, newest, notes_of
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 
+STEPS = 200 if FULL else alone.STEPS
 # Where the kills of an objective are aimed, one after another: "any" is a time drawn from 0.5 to 3 times (start-up + one interval),
 # "early" one from 0.2 to 0.9 times.
 FEW = {"mlm": ("early", "save", "evaluation"), "rtd": ("save",), "plm": ("any",), "bilm": ("save",)}
@@ -152,10 +153,10 @@ def told(table: Table) -> Iterator[list[Told]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", alone.OBJECTIVES)
 def test_killed_again_and_again(
-    kind: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], told: list[Told], tmp_path: Path, row: Table
+    kind: str, nanos: Callable[..., Nano], undisturbed_alone: Callable[..., Path], told: list[Told], tmp_path: Path, row: Table
 ) -> None:
     """Every start after a kill goes on, every run comes to its end, and each is the undisturbed one."""
-    nano, whole, draw = nanos(kind), undisturbed_alone(kind), random.Random(kind)
+    nano, whole, draw = nanos(kind, STEPS), undisturbed_alone(kind, STEPS), random.Random(kind)
     first, span = start_up(nano, tmp_path / "measured")
     kills: list[Kill] = []
     runs, idle = 0, 0
