@@ -1,4 +1,7 @@
-"""`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped."""
+"""`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped.
+
+With JAX_COMPILATION_CACHE_DIR=DIR, jax's own variable, a start finds there what took an earlier one a second or more to compile.
+"""
 
 import argparse
 import contextlib
