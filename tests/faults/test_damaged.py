@@ -102,6 +102,7 @@ def assert_set_aside(workdir: Path, name: str, told: str, said: str) -> None:
     assert told in said, (name, told, said)
 
 
+@pytest.mark.slow
 def test_each_is_found_and_an_older_step_taken(
     undisturbed_alone: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[
     row("T6 full disk", 1, "one line within an interval; the step before is whole; bit for bit after it")
 
 
+@pytest.mark.slow
 def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
     made: list[Manager] = []
     taken: list[int] = []

@@ -19,6 +19,7 @@ from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.train import test_loop
 
+pytestmark = pytest.mark.slow
 compile_once = test_loop.compile_once
 FAILURES = {
     "out of memory": (

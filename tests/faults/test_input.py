@@ -63,6 +63,7 @@ def test_a_damaged_shard_starts_no_run(damage: str, nanos: Callable[[str], Nano]
     row(f"T12 {damage} shard", 1, "one line that names the file, before the first step")
 
 
+@pytest.mark.slow
 def test_a_shard_that_goes_missing_before_a_restart(
     nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_shard_that_goes_missing_before_a_restart(
     row("T12 shard missing at a restart", 1, "one line that names the file, before the first step")
 
 
+@pytest.mark.slow
 def test_a_record_that_is_damaged_under_a_run(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
     """The disk gives ids that no vocabulary has, from some step on: only what was read ahead is still taken, and what was saved stays."""
     run = copied(nanos("mlm").run, tmp_path / "data")

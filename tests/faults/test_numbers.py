@@ -45,6 +45,7 @@ def bad_at(steps: set[int]) -> Any:
     return mock.patch.object(loop, "compile_step", compiled)
 
 
+@pytest.mark.slow
 def test_a_bad_step_is_skipped_counted_and_its_rows_are_named(
     nanos: Callable[[str], Nano], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_bad_step_is_skipped_counted_and_its_rows_are_named(
     row("T9 NaN in one step", 2, "skipped, counted, its rows named")
 
 
+@pytest.mark.slow
 def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
     with bad_at(set(range(25, 60))), pytest.raises(Diverged, match="20 non-finite steps in a row up to step 44"):
         command.pretrain(nanos("mlm").run, tmp_path / "run")
@@ -68,6 +70,7 @@ def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callab
     row("T9 twenty in a row", 1, "stopped; the last checkpoint is whole and finite")
 
 
+@pytest.mark.slow
 def test_a_state_that_is_not_finite_starts_no_run(
     nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:

@@ -15,6 +15,7 @@ from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.train import test_loop
 
+pytestmark = pytest.mark.slow
 compile_once = test_loop.compile_once
 STEPS = 20
 # How the run differs: (mesh, fields of `train`, relative bound). Eight devices as data x fsdp x tensor: 8 x 1 x 1 without a change.
