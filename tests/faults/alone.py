@@ -47,7 +47,7 @@ class Nano:
             stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, **ours, **environment},
         )  # fmt: skip
 
-    def finish(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, limit: float = 180) -> tuple[int, str]:
+    def finish(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, limit: float = 600) -> tuple[int, str]:
         """(exit code, what it said) of a process that nobody else disturbs."""
         with self.start(workdir, accident, stage, count) as process:
             try:
