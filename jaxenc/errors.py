@@ -1,6 +1,8 @@
 """What ends a command with one line instead of a traceback."""
 
 LONGEST = 4000  # characters of a message
+# What jax's own error begins with when an array does not fit.
+NO_MEMORY = "RESOURCE_EXHAUSTED"
 
 
 def one_line(text: str) -> str:
@@ -30,3 +32,10 @@ class Diverged(Exception):
 
 class Absent(Exception):
     """Another process of the run did not come in time. The command line prints the message and exits with code 1, and all start again."""
+
+
+def no_memory(error: RuntimeError, mend: str) -> str:
+    """One line where jax says that an array does not fit, which ends with `mend`; '' for any other error."""
+    text = str(error)
+    told = text.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
+    return f"the device has not enough memory ({told}): {mend}" if text.startswith(NO_MEMORY) else ""

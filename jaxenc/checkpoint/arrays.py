@@ -12,7 +12,6 @@ import os
 import re
 import sys
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,19 +58,24 @@ class Writer:
         self._orbax.save(directory, args=ocp.args.PyTreeSave(tree.from_leaves(leaves.items())))
 
     def wait(self) -> None:
-        """Waits until the folder is whole in every process; raises what went wrong."""
+        """Waits until the folder is whole in every process; raises OSError with the `reason` when it cannot be."""
+        failure = ""
         try:
             self._orbax.wait_until_finished()
         except Exception as error:
+            failure = reason(error)
+        if failure:
             time.sleep(LAST_WRITES)
-            # What the error's frames hold of the writes complains when it goes, so it goes here, where `quiet` hears it.
-            traceback.clear_frames(error.__traceback__)
+            # Orbax's error holds the other arrays' writes, and asyncio complains of each that failed too when it goes: so it does not
+            # leave this place, and they go here, where `quiet` hears it.
             gc.collect()
-            raise
+            raise OSError(failure)
 
     def close(self) -> None:
         """Ends the threads."""
         self._orbax.close()
+        del self._orbax
+        gc.collect()
 
 
 def _writer(in_flight: int) -> ocp.AsyncCheckpointer:
@@ -116,21 +120,29 @@ def reason(error: Exception) -> str:
 def quiet() -> Iterator[None]:
     """Keeps Orbax's own log lines off the terminal: what matters of them is raised. A verbosity above absl's default lets them through.
 
-    So it is with the arrays that were still being written when another one failed: each finds the event loop of the save closed.
+    So it is with the arrays that were still being written when another one failed: each finds the event loop of the save closed, or
+    fails after it with an error that nobody awaits, which asyncio logs with its traceback.
     """
+    loud = lambda: absl_logging.get_verbosity() > absl_logging.WARNING
 
     def ours(record: logging.LogRecord) -> bool:
-        return "orbax" not in Path(record.pathname).parts or absl_logging.get_verbosity() > absl_logging.WARNING
+        return "orbax" not in Path(record.pathname).parts or loud()
+
+    def awaited(record: logging.LogRecord) -> bool:
+        return "exception was never retrieved" not in record.getMessage() or loud()
 
     def unraisable(args: Any) -> None:
         if not (isinstance(args.exc_value, RuntimeError) and str(args.exc_value) == "Event loop is closed"):
             before(args)
 
-    logger, before = absl_logging.get_absl_logger(), sys.unraisablehook
-    logger.addFilter(ours)
+    filters = ((absl_logging.get_absl_logger(), ours), (logging.getLogger("asyncio"), awaited))
+    before = sys.unraisablehook
+    for logger, shown in filters:
+        logger.addFilter(shown)
     sys.unraisablehook = unraisable
     try:
         yield
     finally:
         sys.unraisablehook = before
-        logger.removeFilter(ours)
+        for logger, shown in filters:
+            logger.removeFilter(shown)

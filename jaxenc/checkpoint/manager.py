@@ -7,6 +7,8 @@ Everything of step N is written under `.N.tmp-save`, listed with checksums, flus
 import os
 import re
 import shutil
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from contextlib import ExitStack, contextmanager
@@ -14,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
@@ -52,8 +55,19 @@ class Manager:
             for path in self._directory.iterdir():
                 if TEMPORARY.fullmatch(path.name):
                     shutil.rmtree(path)
+            # A folder that may be read and not written to says so now, and not when the first step is to be saved.
+            probe = self._directory / ".0.tmp-save"
+            probe.mkdir()
+            probe.rmdir()
         except OSError as error:
             raise UserError(f"checkpoint directory {self._directory}: {error.strerror}: free space or mend its permissions") from error
+
+    def check_room(self, state: Any) -> None:
+        """Raises UserError where the disk has less room than one checkpoint of `state` takes before it is compressed."""
+        needed, free = tree.nbytes(state), shutil.disk_usage(self._directory).free
+        if self._primary and free < needed:
+            told = f"a checkpoint takes up to {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB"
+            raise UserError(f"checkpoint directory {self._directory}: {told}: free space or choose another work directory")
 
     def save(self, step: int, state: Any, files: Mapping[str, bytes | Path]) -> None:
         """Starts to save `state` (any pytree of arrays) as step `step`, after the save before it has ended.
@@ -130,10 +144,15 @@ class Manager:
             self.wait()
 
     def wait(self) -> None:
-        """Waits until the save in flight is whole on the disk; raises its UserError. An interrupted wait can be repeated."""
-        saving = self._saving
+        """Waits until the save in flight is whole on the disk; raises its UserError. An interrupted wait can be repeated.
+
+        Every 15 s a line on stderr says that the disk is awaited. There is no limit: what hangs on a disk cannot be ended from here.
+        """
+        saving, started = self._saving, time.monotonic()
         if saving is not None:
-            futures.wait([saving])
+            while not futures.wait([saving], multihost.TELL).done:
+                told = f"a checkpoint is still being written after {time.monotonic() - started:.0f} s of waiting"
+                print(f"{self._directory}: {told}", file=sys.stderr, flush=True)
             self._saving = None
             saving.result()
 

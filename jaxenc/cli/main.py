@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from jaxenc.errors import Absent, Diverged, UserError, one_line
+from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
 
 COMMANDS = {
     "demo": "embedded corpus, vocabulary, data, a tiny BERT and fill-mask, on a CPU",
@@ -45,8 +45,7 @@ DISK = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EIO: "check the disk",
 }
-# What jax's own error begins with when an array does not fit.
-NO_MEMORY = "RESOURCE_EXHAUSTED"
+SMALLER = "lower train.batch or raise train.microbatches"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,7 +114,7 @@ def _expected(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno in DISK
     if isinstance(error, RuntimeError):
-        return str(error).startswith(NO_MEMORY)
+        return bool(no_memory(error, SMALLER))
     return isinstance(error, (UserError, Diverged, Absent, KeyboardInterrupt))
 
 
@@ -133,8 +132,7 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"
     if isinstance(error, RuntimeError):
-        why = message.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
-        message = f"the device has not enough memory ({why}): lower train.batch or raise train.microbatches"
+        message = no_memory(error, SMALLER)
     print(f"jaxenc: {one_line(message)}", file=sys.stderr)
     return code
 

@@ -1,4 +1,7 @@
-"""`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped."""
+"""`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped.
+
+With JAX_COMPILATION_CACHE_DIR=DIR, jax's own variable, a start finds there what took an earlier one a second or more to compile.
+"""
 
 import argparse
 import contextlib
@@ -96,6 +99,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         if multihost.is_primary():
             jobs.write_facts(job, workdir)
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
+            checkpoints.check_room(state)
             log, step = job.run.log, int(state.step)
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if multihost.is_primary() else Silent()
             anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)

@@ -12,6 +12,7 @@ from jax.sharding import Mesh
 from jaxenc import metrics, rng
 from jaxenc.data import pipeline
 from jaxenc.data.batch import Batch
+from jaxenc.errors import UserError, no_memory
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.sharding import partition
 from jaxenc.train.job import Job
@@ -23,7 +24,8 @@ from jaxenc.tree import Tree
 
 
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree], Mapping[str, float]]:
-    """A function from all parameters to the held-out numbers. Its first use opens the data and compiles; it raises as `read_ahead` does."""
+    """A function from all parameters to the held-out numbers. Its first use opens the data and compiles; it raises as `read_ahead` does,
+    and UserError where the device has not enough memory."""
     compiled = compile_evaluation(objective, job.run.train.seed, place)
     rows = padded_batch(job.run.eval.batch, job.mesh)
     held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
@@ -31,7 +33,12 @@ def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
     def assess(params: Tree) -> Mapping[str, float]:
         batch_at, count = held_out()
         with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
-            return evaluate(objective, compiled, params, batches, job.mesh)
+            try:
+                return evaluate(objective, compiled, params, batches, job.mesh)
+            except jax.errors.JaxRuntimeError as error:
+                if told := no_memory(error, "lower the batch of the evaluation (eval.batch)"):
+                    raise UserError(told) from error
+                raise
 
     return assess
 

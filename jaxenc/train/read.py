@@ -6,6 +6,8 @@ import jax
 
 from jaxenc.data import pipeline
 from jaxenc.data.batch import Batch, check_fields, check_ranges
+from jaxenc.data.store import open_split
+from jaxenc.errors import UserError
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import multihost
 from jaxenc.train.job import Job
@@ -13,14 +15,22 @@ from jaxenc.train.phases import Phase
 
 
 def reader(job: Job, split: str, phase: Phase, rows: int, objective: Objective) -> tuple[Callable[[int], Batch], int]:
-    """(this process's rows of batch number n of a split, batches of one pass over it), with fields and values checked."""
+    """(this process's rows of batch number n of a split, batches of one pass over it), with fields and values checked.
+
+    A value that no model takes may come from a file that changed under the run, so the files are then compared with their checksums, and
+    the UserError names the one that has changed.
+    """
     batches = job.batches(split, phase, rows)
     check_fields(batches.fields, objective.reads)
     slots = multihost.process_slots(rows, jax.process_count(), jax.process_index())
 
     def batch_at(number: int) -> Batch:
         batch = batches.batch_at(number, slots)
-        check_ranges(batch, objective.reads)
+        try:
+            check_ranges(batch, objective.reads)
+        except UserError:
+            open_split(job.run.data.path, split, verify=True)
+            raise
         return batch
 
     return batch_at, len(batches)

@@ -1,5 +1,7 @@
 """Saving: what a finished step holds, what is kept, and that a death or an error at any point leaves the steps before it."""
 
+import asyncio
+import gc
 import logging
 import os
 import signal
@@ -8,6 +10,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -112,6 +115,28 @@ def test_check_raises_what_failed_and_a_with_block_keeps_its_own_error(checkpoin
         manager.save(4, make_state(4), {"tokenizer": checkpoints / "missing"})
         raise RuntimeError("training")
     assert "checkpoint failed at step 4" in caught.value.__notes__[0]
+
+
+def test_what_nobody_awaits_of_a_failed_save_is_quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """asyncio complains of the other arrays that failed, when their errors go; the one that was raised holds none of them."""
+
+    def complaints() -> int:
+        caplog.clear()
+        loop = asyncio.new_event_loop()
+        loop.create_future().set_exception(ValueError("No space left on device"))
+        loop.close()
+        gc.collect()
+        return len(caplog.records)
+
+    with arrays.quiet():
+        assert complaints() == 0
+    assert complaints() == 1
+    writer = arrays.Writer()
+    writer._orbax.close()
+    writer._orbax = mock.Mock(wait_until_finished=mock.Mock(side_effect=ValueError("Failed to write [os_error_code='28']")))
+    with pytest.raises(OSError, match="^No space left on device$") as raised:
+        writer.wait()
+    assert raised.value.__context__ is None
 
 
 def test_threads_and_the_log_filter_end_on_close(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.train.conftest import make_data
 # The full counts of tests/faults/run.sh.
 FULL = bool(os.environ.get("JAXENC_FAULTS_FULL"))
 OBJECTIVES = ("mlm", "rtd", "plm", "bilm")
-STEPS = 200
+STEPS = 60
 EVERY = 10
 TOKENIZERS = {"plm": "unigram", "bilm": "characters"}
 # A machine with fewer cores than devices is slow to meet in a collective, which XLA takes for a deadlock after 40 s.
@@ -47,7 +47,7 @@ class Nano:
             stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, **ours, **environment},
         )  # fmt: skip
 
-    def finish(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, limit: float = 180) -> tuple[int, str]:
+    def finish(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, limit: float = 600) -> tuple[int, str]:
         """(exit code, what it said) of a process that nobody else disturbs."""
         with self.start(workdir, accident, stage, count) as process:
             try:
@@ -68,7 +68,7 @@ def newest(workdir: Path) -> int:
     return max((int(name) for name in names if re.fullmatch(r"\d+", name)), default=0)
 
 
-def nano(kind: str, folder: Path, cache: Path, steps: int = STEPS) -> Nano:
+def nano(kind: str, folder: Path, cache: Path, steps: int) -> Nano:
     """A run of `steps` steps with a checkpoint every EVERY and an evaluation every 2 EVERY; three checkpoints stay."""
     data = make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
     run = recipe(kind, data)

@@ -14,35 +14,34 @@ from tests.faults.alone import Nano
 
 
 @pytest.fixture(scope="session")
-def nanos(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Nano]:
-    """A run by the name of its objective."""
+def nanos(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Nano]:
+    """A run by the name of its objective and its number of steps."""
     cache = tmp_path_factory.mktemp("compiled")
-    return functools.cache(lambda kind: alone.nano(kind, tmp_path_factory.mktemp(kind), cache))
+    return functools.cache(lambda kind, steps=alone.STEPS: alone.nano(kind, tmp_path_factory.mktemp(kind), cache, steps))
 
 
 @pytest.fixture(scope="session")
-def undisturbed_alone(nanos: Callable[[str], Nano], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def undisturbed_alone(nanos: Callable[..., Nano], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """The finished work directory of a run that nothing stopped, from a process of its own."""
 
     @functools.cache
-    def make(kind: str) -> Path:
+    def make(kind: str, steps: int = alone.STEPS) -> Path:
         workdir = tmp_path_factory.mktemp("undisturbed") / kind
-        code, said = nanos(kind).finish(workdir)
+        code, said = nanos(kind, steps).finish(workdir)
         assert code == 0, said
         return workdir
 
     return make
 
 
-class Row(Protocol):
-    """Writes a line of the table of faults."""
+class Table(Protocol):
+    """Writes a line of the table of faults; the seconds are those since the test began, or since the suite did."""
 
     def __call__(self, fault: str, count: int, outcome: str) -> None: ...
 
 
-@pytest.fixture
-def row() -> Row:
-    """`JAXENC_FAULTS_TABLE` names the file that the lines go to; the seconds are those of the test so far."""
+def _table() -> Table:
+    """`JAXENC_FAULTS_TABLE` names the file that the lines go to."""
     started, table = time.monotonic(), os.environ.get("JAXENC_FAULTS_TABLE", os.devnull)
 
     def write(fault: str, count: int, outcome: str) -> None:
@@ -50,3 +49,15 @@ def row() -> Row:
             file.write(f"| {fault} | {count} | {outcome} | {time.monotonic() - started:.0f} |\n")
 
     return write
+
+
+@pytest.fixture
+def row() -> Table:
+    """A line whose seconds are those of its test."""
+    return _table()
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    """A line whose seconds are those of its file."""
+    return _table()

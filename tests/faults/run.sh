@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the fault suite and prints its table in Markdown. --full: the full counts (about an hour on 2 cores). Other arguments go to pytest.
+# Runs the fault suite and prints its table in Markdown. --full: the full counts (about half an hour on 2 cores). Other arguments go to pytest.
 # PYTHON is an interpreter that has jaxenc and its test requirements (after `bash tests/run.sh`: .venv/bin/python).
 set -uo pipefail
 cd "$(dirname "$0")/../.."

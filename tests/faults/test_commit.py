@@ -8,7 +8,7 @@ import pytest
 
 from jaxenc.checkpoint.verify import verify
 from tests.faults.alone import EVERY, FULL, STEPS, Nano, newest
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 
 # Stage whose end is the moment: saves that it lags behind the newest whole step. `aside` first comes with the fourth save.
@@ -19,7 +19,7 @@ TIMES = 10 if FULL else 1
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_killed_inside_the_commit(
-    stage: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row
+    stage: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:
     nano, draw = nanos("mlm"), random.Random(stage)
     for repetition in range(TIMES):

@@ -11,7 +11,7 @@ from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli.pretrain import pretrain
 from tests.faults.alone import EVERY, FULL, STEPS, Nano, newest
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.train import test_loop
 
@@ -102,8 +102,9 @@ def assert_set_aside(workdir: Path, name: str, told: str, said: str) -> None:
     assert told in said, (name, told, said)
 
 
+@pytest.mark.slow
 def test_each_is_found_and_an_older_step_taken(
-    undisturbed_alone: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture, row: Row
+    undisturbed_alone: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:
     for name in DAMAGES:
         workdir = tmp_path / name
@@ -118,7 +119,7 @@ def test_each_is_found_and_an_older_step_taken(
 
 @pytest.mark.slow
 def test_the_run_goes_on_from_the_older_step(
-    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture, row: Row
+    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:
     whole = undisturbed_alone("mlm")
     for name in TO_THE_END:

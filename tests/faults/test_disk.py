@@ -1,19 +1,31 @@
 """T6: a disk that takes no checkpoint stops the run within one interval, harms no older step, and leaves nothing half-written."""
 
+import errno
 import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable
+from concurrent import futures
 from pathlib import Path
 
+import jax.numpy as jnp
 import pytest
 
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.verify import verify
+from jaxenc.cli import pretrain as command
+from jaxenc.errors import UserError
+from jaxenc.sharding import multihost
 from tests.faults.alone import EVERY, STEPS, Nano, newest
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.test_killed import logged
+from tests.train import test_loop
+
+compile_once = test_loop.compile_once
 
 # What a save says, and the stage of the third save with which it begins to go wrong.
 FAULTS = {
@@ -42,7 +54,7 @@ def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("accident", FAULTS)
 def test_a_save_that_fails_in_the_background(
-    accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Row
+    accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Table
 ) -> None:
     words, stage, count = FAULTS[accident]
     # pytest's own folders are root's alone, and here root loses its rights.
@@ -58,7 +70,7 @@ def test_a_save_that_fails_in_the_background(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
-def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row) -> None:
+def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table) -> None:
     """A disk of its own for the checkpoints, of two and a half of them."""
     nano, whole, workdir = nanos("mlm"), undisturbed_alone("mlm"), tmp_path / "run"
     size = 5 * sum(path.stat().st_blocks * 512 for path in (whole / "checkpoints" / str(STEPS)).rglob("*")) // 2
@@ -76,3 +88,45 @@ def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[
     shutil.copytree(tmp_path / "kept", disk, dirs_exist_ok=True)
     assert_goes_on(nano, workdir, whole)
     row("T6 full disk", 1, "one line within an interval; the step before is whole; bit for bit after it")
+
+
+@pytest.mark.slow
+def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
+    made: list[Manager] = []
+    taken: list[int] = []
+
+    def full(stage: str) -> None:
+        if stage == "files":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    class Late(test_loop.Log):
+        def push(self, now: int, *rest: object) -> None:
+            super().push(now, *rest)
+            taken.append(now)
+            if now > EVERY:
+                futures.wait([made[0]._saving])
+
+    def manager(*parts: object) -> Manager:
+        made.append(Manager(*parts, full))
+        return made[0]
+
+    words = f"checkpoint failed at step {EVERY}: No space left on device"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(UserError, match=words):
+        patch.setattr(test_loop.loop, "Log", Late)
+        patch.setattr(command, "Manager", manager)
+        command.pretrain(nanos("mlm").run, tmp_path / "run")
+    assert taken[-1] == EVERY + 1 and newest(tmp_path / "run") == 0
+    row("T6 save that failed behind a step", 1, "one line at the next step")
+
+
+def test_a_disk_that_is_slow_is_named_and_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multihost, "TELL", 0.05)
+    free = threading.Event()
+    with Manager(tmp_path, CheckpointConfig(), lambda stage: free.wait(20 * (stage == "files"))) as manager:
+        manager.save(1, {"params": {"w": jnp.ones(3)}}, {})
+        threading.Timer(0.5, free.set).start()
+    said = capsys.readouterr().err.splitlines()
+    assert said and all(line.startswith(f"{tmp_path}: a checkpoint is still being written after ") for line in said)
+    assert verify(tmp_path / "1") == []

@@ -18,7 +18,7 @@ from jaxenc.cli import pretrain as command
 from jaxenc.errors import Diverged, UserError
 from jaxenc.train import loop
 from tests.faults.alone import EVERY, STEPS, Nano, newest
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.train import test_loop
 
 compile_once = test_loop.compile_once
@@ -45,21 +45,24 @@ def bad_at(steps: set[int]) -> Any:
     return mock.patch.object(loop, "compile_step", compiled)
 
 
+@pytest.mark.slow
 def test_a_bad_step_is_skipped_counted_and_its_rows_are_named(
-    nanos: Callable[[str], Nano], tmp_path: Path, capsys: pytest.CaptureFixture, row: Row
+    nanos: Callable[[str], Nano], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:
-    with bad_at({7, 33}):
-        assert command.pretrain(nanos("mlm").run, tmp_path / "run").step == STEPS
+    run = nanos("mlm").run
+    with bad_at({7, 13}):
+        command.pretrain(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=20)), tmp_path / "run")
     rows = test_loop.rows(tmp_path / "run")
     assert [line["skipped"] for line in rows if line["split"] == "train"][-1] == 2
     taken = dict(line.split("\t") for line in (tmp_path / "run" / "examples.log").read_text().splitlines())
     said = capsys.readouterr().err
-    for step in (7, 33):
+    for step in (7, 13):
         assert f"step {step} is not finite and skipped: rows {taken[str(step)]}" in said
     row("T9 NaN in one step", 2, "skipped, counted, its rows named")
 
 
-def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callable[[str], Nano], tmp_path: Path, row: Row) -> None:
+@pytest.mark.slow
+def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
     with bad_at(set(range(25, 60))), pytest.raises(Diverged, match="20 non-finite steps in a row up to step 44"):
         command.pretrain(nanos("mlm").run, tmp_path / "run")
     last = newest(tmp_path / "run")
@@ -67,8 +70,9 @@ def test_twenty_in_a_row_stop_the_run_and_the_last_good_step_stays(nanos: Callab
     row("T9 twenty in a row", 1, "stopped; the last checkpoint is whole and finite")
 
 
+@pytest.mark.slow
 def test_a_state_that_is_not_finite_starts_no_run(
-    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row
+    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:
     """A checkpoint, checksums and all, of a state with one NaN."""
     source = undisturbed_alone("mlm") / "checkpoints" / str(STEPS)
@@ -82,3 +86,26 @@ def test_a_state_that_is_not_finite_starts_no_run(
     with pytest.raises(UserError, match="a number of its state is not finite: start from an older step"):
         command.pretrain(nanos("mlm").run, tmp_path / "run")
     row("T9 NaN in a checkpoint", 1, "refused before the first step")
+
+
+def test_a_state_that_is_not_finite_is_not_saved(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
+    """A moment that overflows, with loss and gradient finite: the step counts as good, and the save that is due refuses."""
+    compile_step = loop.compile_step
+    overflowed = lambda leaf: leaf + jnp.inf if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    def compiled(*parts: Any) -> Any:
+        good = compile_step(*parts)
+
+        def step(state: Any, batch: Any) -> Any:
+            state, report = good(state, batch)
+            if int(state.step) == 2 * EVERY:
+                state = dataclasses.replace(state, moments=jax.tree.map(overflowed, state.moments))
+            return state, report
+
+        return step
+
+    said = f"step {2 * EVERY}: a number of the state is not finite"
+    with mock.patch.object(loop, "compile_step", compiled), pytest.raises(Diverged, match=said):
+        command.pretrain(nanos("mlm").run, tmp_path / "run")
+    assert newest(tmp_path / "run") == EVERY and verify(tmp_path / "run" / "checkpoints" / str(EVERY)) == []
+    row("T9 infinite moment at a save", 1, "not saved; the last checkpoint is whole and finite")

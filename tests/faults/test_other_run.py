@@ -15,7 +15,7 @@ from jaxenc.errors import UserError
 from jaxenc.run import Run
 from tests.faults import alone
 from tests.faults.alone import Nano
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.train.conftest import make_data
 
 
@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Callable[[Run, Path], Run], str]] = {
 
 @pytest.mark.slow
 def test_each_is_refused_by_its_name(
-    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Row
+    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:
     workdir = undisturbed_alone("mlm")
     before = {path: path.stat().st_mtime_ns for path in workdir.rglob("*")}

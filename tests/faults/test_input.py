@@ -1,0 +1,94 @@
+"""T12: shards that are missing, truncated, changed or empty stop a run before its first step, and a record that is damaged under it stops
+it at once; the line names the file."""
+
+import dataclasses
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxenc.cli.pretrain import pretrain
+from jaxenc.errors import UserError
+from jaxenc.run import Run
+from tests.faults.alone import EVERY, Nano, newest
+from tests.faults.conftest import Table
+from tests.train import test_loop
+
+compile_once = test_loop.compile_once
+SHARD = "train-00000.tokens"
+# Seconds.
+LIMIT = 30
+
+
+def change(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+
+
+# What happens to the shard: (the accident, what the line says behind its name).
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (Path.unlink, "missing"),
+    "truncated": (lambda path: path.write_bytes(path.read_bytes()[:-2]), "bytes, not the"),
+    "changed": (change, "its content changed since the manifest was written"),
+    "empty": (lambda path: path.write_bytes(b""), "has 0 bytes, not the"),
+}
+
+
+def copied(run: Run, folder: Path) -> Run:
+    """The run on its own copy of the data."""
+    shutil.copytree(run.data.path, folder)
+    return dataclasses.replace(run, data=dataclasses.replace(run.data, path=str(folder)))
+
+
+def stopped(run: Run, workdir: Path, words: str) -> None:
+    """One line within LIMIT seconds that names the shard."""
+    started = time.monotonic()
+    with pytest.raises(UserError) as raised:
+        pretrain(run, workdir)
+    assert f"{run.data.path}/{SHARD}" in str(raised.value) and words in str(raised.value)
+    assert time.monotonic() - started < LIMIT
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_shard_starts_no_run(damage: str, nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
+    accident, words = DAMAGES[damage]
+    run = copied(nanos("mlm").run, tmp_path / "data")
+    accident(tmp_path / "data" / SHARD)
+    stopped(run, tmp_path / "run", words)
+    assert not (tmp_path / "run").exists()
+    row(f"T12 {damage} shard", 1, "one line that names the file, before the first step")
+
+
+@pytest.mark.slow
+def test_a_shard_that_goes_missing_before_a_restart(
+    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
+) -> None:
+    run = copied(nanos("mlm").run, tmp_path / "data")
+    (tmp_path / "data" / SHARD).unlink()
+    before = newest(undisturbed_alone("mlm"))
+    stopped(run, undisturbed_alone("mlm"), "missing")
+    assert newest(undisturbed_alone("mlm")) == before
+    row("T12 shard missing at a restart", 1, "one line that names the file, before the first step")
+
+
+@pytest.mark.slow
+def test_a_record_that_is_damaged_under_a_run(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
+    """The disk gives ids that no vocabulary has, from some step on: only what was read ahead is still taken, and what was saved stays."""
+    run = copied(nanos("mlm").run, tmp_path / "data")
+    shard = np.memmap(tmp_path / "data" / SHARD, np.uint16, "r+")
+
+    class Damaging(test_loop.Log):
+        def push(self, now: int, *rest: object) -> None:
+            super().push(now, *rest)
+            if now == EVERY + 2:
+                shard[:] = 65_000
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(test_loop.loop, "Log", Damaging)
+        stopped(run, tmp_path / "run", "its content changed since the manifest was written")
+    assert newest(tmp_path / "run") == EVERY
+    row("T12 record damaged under a run", 1, "one line that names the file, within the steps read ahead")
