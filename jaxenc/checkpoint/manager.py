@@ -14,10 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from jax.errors import JaxRuntimeError
+
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
-from jaxenc.errors import UserError
+from jaxenc.errors import Absent, UserError
 from jaxenc.sharding import multihost
 
 TEMPORARY = re.compile(r"\.\d+\.tmp-(save|delete)")
@@ -115,9 +117,14 @@ class Manager:
 
     @contextmanager
     def _failures(self, step: int) -> Iterator[None]:
-        """Makes whatever goes wrong with a save one line; its temporary folder is removed as far as the system lets us."""
+        """Makes whatever goes wrong with a save one line; its temporary folder is removed as far as the system lets us.
+
+        Not what another process's end brings: that is no bad input, which `launch/local.sh` would not try again.
+        """
         try:
             yield
+        except (Absent, JaxRuntimeError):
+            raise
         except Exception as error:
             if self._primary:
                 shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
