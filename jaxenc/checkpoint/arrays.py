@@ -82,7 +82,7 @@ class Writer:
     def _barrier(self, *, key: str, timeout_ms: int) -> None:
         """In the place of Orbax's own, which does not say whom it waits for. Its keys come again with each save."""
         self._met += 1
-        multihost.barrier(f"Orbax {key} {self._met}", timeout_ms / 1000)
+        multihost.barrier(f"Orbax {key.strip('_')} {self._met}", timeout_ms / 1000)
 
 
 def stored(directory: Path) -> dict[str, tuple[tuple[int, ...], str]]:

@@ -73,6 +73,8 @@ class Manager:
             if self._primary:
                 shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir()
+            # Orbax begins with a barrier that has no time limit and names nobody; here all come to it together.
+            multihost.barrier(f"checkpoint {step} begun")
             self._writer.start(temporary / "state", leaves)
         self._stage("copied")
         self._saving = self._thread.submit(self._finish, step, temporary, dict(files))

@@ -18,9 +18,9 @@ FOLDER = "jaxenc/watch/"
 class Watch:
     """Owner of a thread that says on stderr, every 15 s in which this process stays where it is, which others are silent or behind.
 
-    Whoever runs the training calls `at` wherever the next thing takes all processes. A collective, Orbax's barriers among them, has no
-    time limit and names nobody. So this thread ends the process, with the names of those that are behind, after `multihost.LIMIT`
-    seconds; one that is dead, or stands still as a whole, ends all others earlier by its heartbeat (`multihost.Cluster`).
+    Whoever runs the training calls `at` where the next thing takes all processes. A collective names nobody, so this thread ends the
+    process, with the names of those that are behind, after `multihost.LIMIT` seconds; one that is dead, or stands still as a whole, ends
+    all others earlier by its heartbeat (`multihost.Cluster`).
     """
 
     def __init__(self) -> None:
