@@ -72,8 +72,6 @@ def connect(cluster: Cluster) -> None:
     if cluster.count == 1:
         return
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    # Where a process comes 30 s later than another, as after a longer compilation, Gloo would end both.
-    os.environ["XLA_FLAGS"] = f"--xla_cpu_collective_timeout_seconds={LIMIT} {os.environ.get('XLA_FLAGS', '')}"
     # jax's service would take SIGTERM away from `train/signals.py`; `Agreement` does its work.
     jax.config.update("jax_enable_preemption_service", False)
     try:
