@@ -27,7 +27,10 @@ class Unsupported(UserError):
 
 
 class Diverged(Exception):
-    """Training stopped because too many steps in a row were not finite. The command line prints the message and exits with code 1."""
+    """Training stopped because too many steps in a row were not finite, as it would again.
+
+    The command line prints the message and exits with code 3.
+    """
 
 
 class Absent(Exception):

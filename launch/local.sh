@@ -6,8 +6,8 @@
 # Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS, and its lines
 # begin with its number. --devices-per-proc D: D CPU devices in each. When one process dies the others get TERM and, KILL_AFTER (5) seconds
 # later, KILL; then all start again from the newest checkpoint, until RESTARTS (3) of them in a row brought no newer one.
-# Exit code: 0 done · 75 stopped on request, run it again · 2 bad input, not tried again · else that of the process that died first.
-# TERM and INT (Ctrl-C) become TERM for every process.
+# Exit code: 0 done · 75 stopped on request, run it again · 2 bad input and 3 training diverged, not tried again · else that of the process
+# that died first. TERM and INT (Ctrl-C) become TERM for every process. A launcher that is killed takes its processes with it.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
@@ -43,6 +43,14 @@ newest() { # the newest checkpoint of the run, or -1
   echo "${step:--1}"
 }
 
+# A session of its own for each process, so that a Ctrl-C at the terminal comes once, as TERM.
+apart=(setsid)
+if setpriv --pdeathsig KILL true 2>/dev/null; then
+  apart=(setpriv --pdeathsig KILL setsid)
+else
+  echo "local: no setpriv --pdeathsig here: after a kill -9 of this launcher, end its processes yourself" >&2
+fi
+
 pids=() asked=''
 tell() { local pid; for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null; done; }
 trap 'asked=1; tell TERM' TERM INT
@@ -58,8 +66,7 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
   shift
   pids=() code=0
   for ((rank = 0; rank < procs; rank++)); do
-    # A session of its own each, so that a Ctrl-C at the terminal comes once, as TERM.
-    JAXENC_COORDINATOR=127.0.0.1:$port JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank setsid "$@" \
+    JAXENC_COORDINATOR=127.0.0.1:$port JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank "${apart[@]}" "$@" \
       > >(trap '' INT; exec sed -u "s/^/[$rank] /") 2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&3) &
     pids+=($!)
   done
@@ -97,7 +104,7 @@ while true; do
   port=$(free_port) || fail "no free port: set PYTHON to a Python 3"
   gang "$port" "$@" 3>&2 2>/dev/null # without the shell's own lines about killed jobs
   case $code in
-    0 | 2 | 75) exit $code ;;
+    0 | 2 | 3 | 75) exit $code ;;
   esac
   [ -z "$asked" ] || exit $code
   now=$(newest)

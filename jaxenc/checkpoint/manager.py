@@ -16,11 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from jax.errors import JaxRuntimeError
+
 from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
-from jaxenc.errors import UserError
+from jaxenc.errors import Absent, UserError
 from jaxenc.sharding import multihost
 
 TEMPORARY = re.compile(r"\.\d+\.tmp-(save|delete)")
@@ -85,6 +87,8 @@ class Manager:
             if self._primary:
                 shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir()
+            # Orbax begins with a barrier that has no time limit and names nobody; here all come to it together.
+            multihost.barrier(f"checkpoint {step} begun")
             self._writer.start(temporary / "state", leaves)
         self._stage("copied")
         self._saving = self._thread.submit(self._finish, step, temporary, dict(files))
@@ -129,9 +133,14 @@ class Manager:
 
     @contextmanager
     def _failures(self, step: int) -> Iterator[None]:
-        """Makes whatever goes wrong with a save one line; its temporary folder is removed as far as the system lets us."""
+        """Makes whatever goes wrong with a save one line; its temporary folder is removed as far as the system lets us.
+
+        Not what another process's end brings: that is no bad input, which `launch/local.sh` would not try again.
+        """
         try:
             yield
+        except (Absent, JaxRuntimeError):
+            raise
         except Exception as error:
             if self._primary:
                 shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)

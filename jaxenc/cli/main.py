@@ -32,7 +32,7 @@ COMMANDS = {
 }
 
 DEBUG = "--debug"
-BAD_INPUT, FAILED = 2, 1
+BAD_INPUT, FAILED, DIVERGED = 2, 1, 3
 DISK = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -49,7 +49,7 @@ SMALLER = "lower train.batch or raise train.microbatches"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns 0 done · 2 bad input or config · 75 stopped by preemption, run again · 1 anything else."""
+    """Runs one command. Returns 0 done · 2 bad input or config · 3 diverged · 75 stopped by preemption, run again · 1 anything else."""
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         with _terminated_as_interrupted():
@@ -127,7 +127,7 @@ def told(error: BaseException, debug: bool) -> int:
 
 
 def _fail(error: BaseException) -> int:
-    code = BAD_INPUT if isinstance(error, (UserError, OSError, RuntimeError)) else FAILED
+    code = DIVERGED if isinstance(error, Diverged) else BAD_INPUT if isinstance(error, (UserError, OSError, RuntimeError)) else FAILED
     message = "interrupted: nothing half-written is left; run it again" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"

@@ -2,30 +2,35 @@
 
 import sys
 import threading
+import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
 import jax
 from jax._src import distributed  # See sharding/multihost.py.
 
-# Seconds between two lines. A process gives a sign of life three times as often.
-TELL = 15.0
+from jaxenc.sharding import multihost
+
 FOLDER = "jaxenc/watch/"
-# (own step, {process: `step beat`})
-Look = tuple[int, dict[str, str]]
 
 
 class Watch:
-    """Owner of a thread that says on stderr, every 15 s in which `step` stays where it is, which other processes are silent or behind.
+    """Owner of a thread that says on stderr, every 15 s in which this process stays where it is, which others are silent or behind.
 
-    The loop sets `step`. A collective has no time limit of its own here: a process that is only slow costs time and nothing else, and
-    one that is dead is found by its heartbeat (`multihost.Cluster`).
+    Whoever runs the training calls `at` where the next thing takes all processes. A collective names nobody, so this thread ends the
+    process, with the names of those that are behind, after `multihost.LIMIT` seconds; one that is dead, or stands still as a whole, ends
+    all others earlier by its heartbeat (`multihost.Cluster`).
     """
 
     def __init__(self) -> None:
-        self.step = 0
+        self._place = (0, "start")
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="jaxenc-watch", daemon=True)
+
+    def at(self, place: str) -> None:
+        """Says where this process is. Every process comes to the same places in the same order, so that their number can be compared."""
+        self._place = (self._place[0] + 1, place)
 
     def __enter__(self) -> Self:
         if jax.process_count() > 1:
@@ -38,39 +43,54 @@ class Watch:
             self._thread.join()
 
     def _run(self) -> None:
-        client, index = distributed.global_state.client, jax.process_index()
-        before: Look = (-1, {})
-        beat = 0
-        while not self._closed.wait(TELL / 3):
-            if beat and not _answers(f"{FOLDER}{index}"):
-                self._tell(["0"])
-                continue
-            beat += 1
-            client.key_value_set(f"{FOLDER}{index}", f"{self.step} {beat}", allow_overwrite=True)
-            if beat % 3 == 0:
-                now = (self.step, {key.rpartition("/")[2]: value for key, value in client.key_value_dir_get(FOLDER)})
-                self._tell(behind(index, before, now))
-                before = now
-
-    def _tell(self, awaited: list[str]) -> None:
-        if awaited:
-            line = f"step {self.step:,}: process {jax.process_index()} waits for process {', '.join(awaited)}"
-            print(line, file=sys.stderr, flush=True)
+        # A process gives a sign of life three times as often as it tells.
+        index, tell = jax.process_index(), multihost.TELL
+        sight, said, beat = Sight(index), 0.0, 0
+        while not self._closed.wait(tell / 3):
+            (count, place), beat = self._place, beat + 1
+            signs = _exchange(index, f"{count} {beat}", first=beat == 1)
+            stood, awaited = sight.look(time.monotonic(), count, signs)
+            if awaited and stood >= tell and time.monotonic() - said >= tell:
+                said = time.monotonic()
+                who = f"{place}: process {index} waits for process {', '.join(awaited)}"
+                over = stood >= multihost.LIMIT
+                print(f"{who}{f': nothing for {stood:.0f} s, so all start again' if over else ''}", file=sys.stderr, flush=True)
+                if over:
+                    multihost.leave(1)
 
 
-def _answers(key: str) -> bool:
-    """Whether process 0, which keeps the store, answers a question after a key that is there: no other call to it has a time limit."""
+def _exchange(index: int, sign: str, first: bool) -> dict[str, str]:
+    """Writes the sign of this process and reads those of all, {process: sign}; {} where process 0, which keeps them, does not answer."""
+    client, key = distributed.global_state.client, f"{FOLDER}{index}"
     try:
-        distributed.global_state.client.blocking_key_value_get(key, round(TELL * 2000 / 3))
+        if not first:
+            # The one call that has a time limit, after a key that is there.
+            client.blocking_key_value_get(key, round(multihost.TELL * 2000 / 3))
+        client.key_value_set(key, sign, allow_overwrite=True)
+        return {key.rpartition("/")[2]: value for key, value in client.key_value_dir_get(FOLDER)}
     except jax.errors.JaxRuntimeError:
-        return False
-    return True
+        return {}
 
 
-def behind(index: int, before: Look, now: Look) -> list[str]:
-    """The processes that process `index` waits for: none while its own step moves; else those that gave no sign of life between the two
-    looks, and those at an earlier step."""
-    if before[0] != now[0]:
-        return []
-    others = sorted((rank for rank in now[1] if rank != str(index)), key=int)
-    return [rank for rank in others if now[1][rank] == before[1].get(rank) or int(now[1][rank].split()[0]) < now[0]]
+class Sight:
+    """What process `index` has seen of the others: for each the last new sign, `place beat`, and when it came."""
+
+    def __init__(self, index: int) -> None:
+        self._index = str(index)
+        self._seen: dict[str, tuple[str, float]] = {}
+        self._since = (-1, 0.0)
+
+    def look(self, now: float, place: int, signs: Mapping[str, str]) -> tuple[float, list[str]]:
+        """(seconds that this process is at its place, the processes awaited there), at the time `now`.
+
+        Awaited are those whose sign is as old as a line, and those at an earlier place; where nobody's signs can be read, process 0.
+        """
+        if place != self._since[0]:
+            self._since = (place, now)
+        self._seen |= {rank: (sign, now) for rank, sign in signs.items() if self._seen.get(rank, ("", 0.0))[0] != sign}
+        stood = now - self._since[1]
+        if not signs:
+            return stood, ["0"]
+        others = sorted((rank for rank in signs if rank != self._index), key=int)
+        late = [rank for rank in others if now - self._seen[rank][1] >= multihost.TELL or int(signs[rank].split()[0]) < place]
+        return stood, late

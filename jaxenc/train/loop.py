@@ -37,11 +37,11 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     failed, Diverged after too many non-finite steps and where a state to save is not finite.
     """
     run, step = job.run, int(state.step)
-    watch.step = step
     plan = run.plan
     log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), multihost.Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
     if lacks_evaluation(job, step):
+        watch.at(f"evaluation of step {step:,}")
         before = phases.saved_by(plan, step)
         held_out = evaluation(job, before, job.objective(before), job.layout(before))(state.all_params)
         log.evaluated(step, held_out)
@@ -55,12 +55,14 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
                 state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh))
-                watch.step = step = step + 1
+                step += 1
+                watch.at(f"step {step:,}")
                 log.push(step, report, batch)
                 checkpoints.check()
                 stopping = vote.agreed(stop.requested)
                 if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
                     log.flush()
+                    watch.at(f"checkpoint {step:,}")
                     if not is_finite(state):
                         raise Diverged(
                             f"step {step}: a number of the state is not finite: lower optim.lr and go on from the last checkpoint"
@@ -71,6 +73,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                     return Outcome(step, True, held_out)
                 if evaluation_due(job, step):
                     log.flush()
+                    watch.at(f"evaluation of step {step:,}")
                     held_out = assess(state.all_params)
                     log.evaluated(step, held_out)
     checkpoints.wait()

@@ -1,5 +1,6 @@
 """The nano runs and what nobody disturbed of them, each made once."""
 
+import dataclasses
 import functools
 import os
 import time
@@ -11,6 +12,9 @@ import pytest
 
 from tests.faults import alone
 from tests.faults.alone import Nano
+from tests.faults.several import STEPS, Several
+from tests.train import test_loop
+from tests.train.conftest import make_data
 
 
 @pytest.fixture(scope="session")
@@ -61,3 +65,11 @@ def row() -> Table:
 def table() -> Table:
     """A line whose seconds are those of its file."""
     return _table()
+
+
+@pytest.fixture(scope="session")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Several:
+    """The nano BERT of 30 steps, in as many processes as one likes."""
+    folder = tmp_path_factory.mktemp("several")
+    run = test_loop.recipe(make_data(folder / "made", 1))
+    return Several(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=STEPS)), folder)

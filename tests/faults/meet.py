@@ -4,17 +4,47 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
+import jax
+import numpy as np
+
+from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.manager import Manager
 from jaxenc.errors import UserError
-from jaxenc.sharding import multihost
+from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding import multihost, partition
 from jaxenc.sharding.multihost import barrier, from_primary
+from jaxenc.sharding.watch import Watch
 
 rank = int(os.environ["JAXENC_PROCESS"])
-multihost.TELL = 1
+multihost.TELL, multihost.LIMIT = 1, 4
 
 
 def refuse() -> None:
     raise UserError("no such folder")
+
+
+def save(hangs: str) -> None:
+    """A checkpoint of one number, in which process 1 never comes to the barriers whose names begin with `hangs`."""
+
+    def meet(name: str, seconds: float = multihost.LIMIT) -> None:
+        time.sleep(60 * (rank == 1 and name.startswith(hangs)))
+        barrier(name, seconds)
+
+    multihost.barrier = meet
+    everywhere = partition.replicated(meshes.make(meshes.MeshConfig()))
+    number = jax.make_array_from_callback((), everywhere, lambda _: np.float32(1))
+    with Manager(Path(sys.argv[2]), CheckpointConfig()) as checkpoints:
+        checkpoints.save(1, {"number": number}, {})
+
+
+def fall_behind() -> None:
+    with Watch() as watch:
+        for place in ("step 1", "step 2"):
+            time.sleep(60 * (rank == 1 and place == "step 2"))
+            watch.at(place)
+        time.sleep(60)
 
 
 def act(action: str) -> None:
@@ -27,6 +57,10 @@ def act(action: str) -> None:
         if rank == 2:
             time.sleep(30)
         barrier("the door", 2.5)
+    if action == "behind":
+        fall_behind()
+    if action.startswith("save"):
+        save(action.removeprefix("save "))
     if action.startswith("killed"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         barrier("all here", 30)

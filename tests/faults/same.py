@@ -24,15 +24,22 @@ def state(step_dir: Path) -> dict[str, np.ndarray]:
     return {path: np.asarray(leaf) for path, leaf in arrays.read(step_dir / "state", wanted).items()}
 
 
-def assert_same_run(one: Path, other: Path, bound: float, steps: int) -> None:
-    """Every row of every step once and in its slot, and every number within `bound` (relative; 0: bit for bit, the state too)."""
+def assert_same_run(one: Path, other: Path, bound: float, steps: int) -> float:
+    """Every row of every step once and in its slot, and every number within `bound` (relative; 0: bit for bit, the state too).
+
+    The largest relative difference of a number.
+    """
     assert (one / "examples.log").read_text() == (other / "examples.log").read_text()
     first, second = rows(one), rows(other)
     assert first.keys() == second.keys() and [step for step, split in first if split == "train"] == list(range(1, steps + 1))
+    furthest = 0.0
     for key, row in first.items():
-        np.testing.assert_allclose(list(second[key].values()), list(row.values()), rtol=bound, err_msg=str(key))
+        wanted, found = (np.array(list(numbers.values()), np.float64) for numbers in (row, second[key]))
+        np.testing.assert_allclose(found, wanted, rtol=bound, err_msg=str(key))
+        furthest = max(furthest, *(np.abs(found - wanted) / np.maximum(np.abs(wanted), np.finfo(np.float32).tiny)))
     if not bound:
         last, its = (state(workdir / "checkpoints" / str(steps)) for workdir in (one, other))
         assert last.keys() == its.keys()
         for path, leaf in last.items():
             assert leaf.dtype == its[path].dtype and leaf.tobytes() == its[path].tobytes(), path
+    return furthest

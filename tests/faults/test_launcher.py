@@ -1,5 +1,6 @@
 """launch/local.sh with processes that do nothing but end: codes, restarts, TERM before KILL."""
 
+import os
 import re
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.conftest import Row
 from tests.faults.gang import LAUNCHER, Gang
 
 
@@ -15,19 +17,20 @@ def shell(text: str) -> tuple[str, str, str]:
     return ("bash", "-c", text)
 
 
-@pytest.mark.parametrize("code", [0, 2, 75])
+@pytest.mark.parametrize("code", [0, 2, 3, 75])
 def test_what_is_no_accident_is_passed_through_and_not_tried_again(tmp_path: Path, code: int) -> None:
     with Gang(2, 1, shell(f"echo ran $JAXENC_PROCESS of $JAXENC_PROCESSES; exit {code}"), tmp_path) as gang:
         assert gang.end(20) == code
     assert sorted(gang.lines) == ["[0] ran 0 of 2", "[1] ran 1 of 2"]
 
 
-def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path) -> None:
+def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Row) -> None:
     run = tmp_path / "run"
     with Gang(2, 1, (*shell("exit 7"), "--workdir", run), tmp_path) as gang:
         assert gang.end(30) == 7
     assert "3 restarts brought no newer checkpoint than step -1: giving up" in gang.lines[-1]
     assert len([line for line in gang.lines if "starting all 2 again" in line]) == 3
+    row("T16 a crash at step 0, always", 1, "given up after 3 restarts without progress")
 
 
 def test_progress_is_what_counts(tmp_path: Path) -> None:
@@ -55,6 +58,28 @@ def test_a_request_to_stop_reaches_every_process(tmp_path: Path) -> None:
         gang.signal(signal.SIGTERM)
         assert gang.end(20) == 75
     assert sorted(gang.lines[2:]) == ["[0] told", "[1] told"]
+
+
+def test_a_launcher_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    with Gang(2, 1, shell("trap '' TERM; echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+        gang.until(lambda: len(gang.lines) == 2, "two processes")
+        pids = [gang.pid(rank) for rank in range(2)]
+        gang.signal(signal.SIGKILL)
+        end = time.monotonic() + 10
+        while any(alive(pid) for pid in pids) and time.monotonic() < end:
+            time.sleep(0.05)
+        left = [pid for pid in pids if alive(pid)]
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert left == []
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has died and that nobody has asked about does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_dry_run_starts_nothing() -> None:

@@ -1,5 +1,6 @@
 """Barriers and answers of process 0 among real processes."""
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from tests.faults.gang import Gang
 
 
 def meet(action: str, procs: int, cache: Path, code: int, **environment: str) -> list[str]:
-    with Gang(procs, 1, (sys.executable, "-m", "tests.faults.meet", action), cache, **environment) as gang:
+    with Gang(procs, 1, (sys.executable, "-m", "tests.faults.meet", action, cache / "run"), cache, **environment) as gang:
         assert gang.end(60) == code, gang.said
     return sorted(line for line in gang.lines if "Gloo" not in line)
 
@@ -32,6 +33,21 @@ def test_a_barrier_names_who_is_awaited(tmp_path: Path) -> None:
 def test_a_barrier_has_a_limit_and_names_who_never_came(tmp_path: Path) -> None:
     lines = meet("absent", 3, tmp_path, 2)
     assert "[0] Absent: the door: process 2 did not come within 2.5 s: see what it says, and start all processes again" in lines
+
+
+@pytest.mark.parametrize("where", ["checkpoint 1 begun", "Orbax async_write_complete.state 1"])
+def test_a_save_that_one_never_comes_to_has_a_limit_too(tmp_path: Path, where: str) -> None:
+    """Orbax's own barriers there have none, or name nobody."""
+    lines = meet(f"save {where}", 2, tmp_path, 2, KILL_AFTER="0")
+    assert f"[0] {where}: process 0 waits for process 1" in lines
+    assert any(re.match(rf"\[0\] Absent: {where}: process 1 did not come within [34](\.\d+)? s: see what it says", line) for line in lines)
+
+
+def test_one_that_hangs_between_barriers_has_a_limit_too(tmp_path: Path) -> None:
+    """It is alive, and the others are in a collective, as in a step."""
+    lines = meet("behind", 2, tmp_path, 1, KILL_AFTER="0", RESTARTS="0")
+    assert "[0] step 2: process 0 waits for process 1" in lines
+    assert any(line.startswith("[0] step 2: process 0 waits for process 1: nothing for ") for line in lines)
 
 
 @pytest.mark.parametrize("rank, abort", [(0, 5), (1, 3 + 5)])

@@ -1,3 +1,4 @@
+import os
 from unittest import mock
 
 import jax
@@ -62,7 +63,7 @@ def test_a_wrong_environment_is_one_line(name: str, value: str, message: str) ->
 def test_two_processes_that_each_see_one_are_refused() -> None:
     """As with devices that cannot reach one another: each would train alone, into one directory."""
     refused = pytest.raises(UserError, match="process 1 sees 1 processes instead of 2")
-    with mock.patch.object(jax.distributed, "initialize"), mock.patch.object(jax.config, "update"), refused:
+    with mock.patch.dict(os.environ), mock.patch.object(jax, "distributed"), mock.patch.object(jax.config, "update"), refused:
         connect(Cluster("127.0.0.1:1234", 2, 1))
 
 
