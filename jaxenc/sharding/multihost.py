@@ -19,6 +19,7 @@ from jax._src import distributed  # The one way to the coordination service's ke
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxenc.errors import Absent, UserError
+from jaxenc.sharding import gloo
 
 COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
 # Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
@@ -71,7 +72,6 @@ def connect(cluster: Cluster) -> None:
     """Joins the other processes; call it before anything else of jax. Raises UserError when the processes do not find one another."""
     if cluster.count == 1:
         return
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
     # jax's service would take SIGTERM away from `train/signals.py`; `Agreement` does its work.
     jax.config.update("jax_enable_preemption_service", False)
     try:
@@ -88,6 +88,7 @@ def connect(cluster: Cluster) -> None:
     except RuntimeError as error:
         why = str(error).splitlines()[0]
         raise UserError(f"process {cluster.index} of {cluster.count} at {cluster.address}: {why}: is every process started?") from error
+    gloo.listen_beside(cluster.address)
     if jax.process_count() != cluster.count:
         seen = f"process {cluster.index} sees {jax.process_count()} processes instead of {cluster.count}"
         raise UserError(f"{seen}: {jax.default_backend()} devices do not reach one another: check the drivers and JAX_PLATFORMS")
