@@ -91,7 +91,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
         state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
-        # All come to the first collective (`multihost.Agreement`) together.
+        # Between CPUs, the first collective ends them all where one comes 30 s late; this has our limit and names it.
         multihost.barrier("first state")
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step")

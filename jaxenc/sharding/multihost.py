@@ -219,9 +219,6 @@ class Agreement:
         self._size = mesh.size
         self._any = jax.jit(lambda votes: votes.any(), out_shardings=NamedSharding(mesh, PartitionSpec()))
         self._pending: Array | None = None
-        # CPUs that first meet in a collective give up after 30 s, which one process may compile longer than another: they meet here.
-        self.agreed(False)
-        jax.block_until_ready(self._pending)
 
     def agreed(self, requested: bool) -> bool:
         """Whether any process said `requested` one call ago; a process that is alone is answered at once."""
