@@ -32,13 +32,14 @@ class Cluster:
     """The processes of a run.
 
     address: HOST:PORT where process 0 listens, without authentication, and where the others call. count: processes; index: this one.
-    heartbeat: seconds after which a silent process counts as dead and jax aborts all others.
+    heartbeat: seconds after which, at the latest, a silent process counts as dead and jax aborts all others; at the earliest it is half
+    of them, for a sign of life is sent that often.
     """
 
     address: str = ""
     count: int = 1
     index: int = 0
-    heartbeat: int = 60
+    heartbeat: int = 90
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:

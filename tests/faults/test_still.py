@@ -13,8 +13,8 @@ from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
 
 RANKS = (0, 1) if FULL else (1,)
-# Seconds between two lines, how many of them are awaited, seconds after which a silent process counts as dead.
-TELL, LINES, HEARTBEAT = ("15", 2, "60") if FULL else ("1", 1, "12")
+# Seconds between two lines, how many of them are awaited, the heartbeat: a stop of half of it may be its end.
+TELL, LINES, HEARTBEAT = ("15", 2, "90") if FULL else ("1", 1, "20")
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def test_a_single_process_is_primary() -> None:
 
 
 def test_the_environment_names_the_cluster() -> None:
-    assert from_environment({**THREE, "SLURM_NTASKS": "9"}) == Cluster("10.0.0.1:1234", 3, 2, 60)
+    assert from_environment({**THREE, "SLURM_NTASKS": "9"}) == Cluster("10.0.0.1:1234", 3, 2, 90)
     assert from_environment({**THREE, "JAXENC_HEARTBEAT": "10"}).heartbeat == 10
 
 
