@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.alone import FULL
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import CLOSE, STEPS, Several
 
@@ -17,7 +17,7 @@ MOVES += [((1, 8), (1, 4)), ((4, 1), (1, 8)), ((4, 1), (2, 2))] if FULL else []
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before, after", MOVES)
-def test_a_run_goes_on_elsewhere(several: Several, tmp_path: Path, row: Row, before: tuple[int, int], after: tuple[int, int]) -> None:
+def test_a_run_goes_on_elsewhere(several: Several, tmp_path: Path, row: Table, before: tuple[int, int], after: tuple[int, int]) -> None:
     workdir = several.stopped(*before, 10, tmp_path / "run")
     assert f"on {after[0] * after[1]} x cpu (dp), resume {workdir}/checkpoints/10" in several.finish(*after, workdir)
     furthest = assert_same_run(several.undisturbed(*before), workdir, CLOSE, STEPS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.alone import FULL
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
 
@@ -18,7 +18,7 @@ CASES = [(2, 5), (4, 5)] if FULL else [(2, 1)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, runs", CASES)
-def test_killed_one_at_a_time(several: Several, tmp_path: Path, row: Row, procs: int, runs: int) -> None:
+def test_killed_one_at_a_time(several: Several, tmp_path: Path, row: Table, procs: int, runs: int) -> None:
     """The newest step is damaged: it goes aside, once, and three starts take the one before it on."""
     whole, draw = several.undisturbed(procs, 4 // procs), random.Random(procs)
     for number in range(runs):

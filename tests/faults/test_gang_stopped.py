@@ -8,7 +8,7 @@ import pytest
 
 from jaxenc.checkpoint.verify import steps, verify
 from tests.faults.alone import FULL
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
 
@@ -22,7 +22,7 @@ if FULL:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, devices, signals", CASES)
-def test_asked_to_stop_twice(several: Several, tmp_path: Path, row: Row, procs: int, devices: int, signals: list) -> None:
+def test_asked_to_stop_twice(several: Several, tmp_path: Path, row: Table, procs: int, devices: int, signals: list) -> None:
     """The second signal falls into the save, which ends whole; the same command goes on as if nothing had been."""
     longest = 0.0
     for number, (first, second) in enumerate(signals):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.gang import LAUNCHER, Gang
 
 
@@ -24,7 +24,7 @@ def test_what_is_no_accident_is_passed_through_and_not_tried_again(tmp_path: Pat
     assert sorted(gang.lines) == ["[0] ran 0 of 2", "[1] ran 1 of 2"]
 
 
-def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Row) -> None:
+def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Table) -> None:
     run = tmp_path / "run"
     with Gang(2, 1, (*shell("exit 7"), "--workdir", run), tmp_path) as gang:
         assert gang.end(30) == 7

@@ -9,7 +9,7 @@ import pytest
 from jaxenc.cli import jobs
 from tests.faults import alone
 from tests.faults.alone import FULL
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, STEPS, Several
 from tests.train.conftest import make_data
@@ -17,7 +17,7 @@ from tests.train.conftest import make_data
 
 @pytest.mark.slow
 @pytest.mark.parametrize("procs", [2, 4] if FULL else [2])
-def test_several_processes_are_one(several: Several, row: Row, procs: int) -> None:
+def test_several_processes_are_one(several: Several, row: Table, procs: int) -> None:
     """Their held-out rows cannot be shared evenly: the last batch is all padding in some of them."""
     one, many = several.undisturbed(1, 8), several.undisturbed(procs, 4 // procs)
     assert_same_run(one, many, CLOSE, STEPS)
@@ -31,7 +31,7 @@ def test_several_processes_are_one(several: Several, row: Row, procs: int) -> No
 
 
 @pytest.mark.slow
-def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, row: Row) -> None:
+def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, row: Table) -> None:
     """The LSTMs' states of a biLM go from step to step in their slots, each in the process that has the slot, and into the checkpoint."""
     run = alone.recipe("bilm", make_data(tmp_path / "made", 1, "characters"))
     shorter = {"train": {"steps": 20}, "checkpoint": {"every": 10}, "eval": {"every": 10}}

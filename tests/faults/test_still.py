@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.alone import FULL
-from tests.faults.conftest import Row
+from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
 
@@ -19,7 +19,7 @@ TELL, LINES, HEARTBEAT = ("15", 2, "90") if FULL else ("1", 1, "20")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", RANKS)
-def test_a_stopped_process_is_named_and_waited_for_until_it_counts_as_dead(several: Several, tmp_path: Path, row: Row, rank: int) -> None:
+def test_a_stopped_process_is_named_and_waited_for_until_it_counts_as_dead(several: Several, tmp_path: Path, row: Table, rank: int) -> None:
     """In the restore, in its data and in a save it goes on when it is told to; the last time nobody tells it."""
     workdir, notes, places = several.stopped(2, 2, 10, tmp_path / "run"), tmp_path / "notes", ("restore", "data", "save")
     notes.mkdir()
