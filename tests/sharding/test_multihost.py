@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.sharding import gloo
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding.multihost import Agreement, Cluster, barrier, connect, from_environment, from_primary, is_primary, process_slots
 
@@ -63,7 +64,8 @@ def test_a_wrong_environment_is_one_line(name: str, value: str, message: str) ->
 def test_two_processes_that_each_see_one_are_refused() -> None:
     """As with devices that cannot reach one another: each would train alone, into one directory."""
     refused = pytest.raises(UserError, match="process 1 sees 1 processes instead of 2")
-    with mock.patch.dict(os.environ), mock.patch.object(jax, "distributed"), mock.patch.object(jax.config, "update"), refused:
+    alone = (mock.patch.object(jax, "distributed"), mock.patch.object(jax.config, "update"), mock.patch.object(gloo, "listen_beside"))
+    with mock.patch.dict(os.environ), alone[0], alone[1], alone[2], refused:
         connect(Cluster("127.0.0.1:1234", 2, 1))
 
 
