@@ -6,7 +6,7 @@ NO_MEMORY = "RESOURCE_EXHAUSTED"
 
 
 def one_line(text: str) -> str:
-    """`text` without what ends a line or moves a terminal, as what a file holds may; too long a one without its middle."""
+    """`text` on one line: what ends a line or moves a terminal, as a name from a file may, is escaped. A long one loses its middle."""
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2 - 20]} ... {text[-LONGEST // 2 + 20 :]}"
     return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
@@ -27,18 +27,24 @@ class Unsupported(UserError):
 
 
 class Diverged(Exception):
-    """Training stopped because too many steps in a row were not finite, as it would again.
+    """Training stopped because too many steps in a row, or the state to save, were not finite; it would again.
 
-    The command line prints the message and exits with code 3.
+    `what` says where; how to go on is added. The command line prints the message and exits with code 3, and nothing starts it again.
     """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: lower optim.lr, in a new work directory with --continue-from this one")
 
 
 class Absent(Exception):
-    """Another process of the run did not come in time. The command line prints the message and exits with code 1, and all start again."""
+    """Another process of the run is gone or did not come in time.
+
+    The command line prints the message and exits with code 1; `launch/local.sh` then starts all processes again.
+    """
 
 
 def no_memory(error: RuntimeError, mend: str) -> str:
-    """One line where jax says that an array does not fit, which ends with `mend`; '' for any other error."""
+    """One line that ends with `mend`, what to do, where jax says that an array does not fit; '' for any other error."""
     text = str(error)
     told = text.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
     return f"the device has not enough memory ({told}): {mend}" if text.startswith(NO_MEMORY) else ""

@@ -60,8 +60,8 @@ class Writer:
         self._orbax.save(directory, args=ocp.args.PyTreeSave(tree.from_leaves(leaves.items())))
 
     def wait(self) -> None:
-        """Waits until the folder is whole in every process; raises OSError with the `reason` when it cannot be, and what another process's
-        end brings as it is."""
+        """Waits until the folder is whole in every process. Raises OSError with the `reason` when an array could not be written, Absent or
+        JaxRuntimeError when another process is gone."""
         failure = ""
         try:
             self._orbax.wait_until_finished()
@@ -77,8 +77,9 @@ class Writer:
             raise OSError(failure)
 
     def close(self) -> None:
-        """Ends the threads."""
+        """Ends the threads. The writer is of no use afterwards."""
         self._orbax.close()
+        # What nobody awaits of a failed save goes here too, where `quiet` still hears it.
         del self._orbax
         gc.collect()
 
@@ -88,7 +89,7 @@ class Writer:
         return ocp.AsyncCheckpointer(handler, async_options=options)
 
     def _barrier(self, *, key: str, timeout_ms: int) -> None:
-        """In the place of Orbax's own, which does not say whom it waits for. Its keys come again with each save."""
+        """In the place of Orbax's own, which names nobody. Its keys are the same at each save, so they are counted."""
         self._met += 1
         multihost.barrier(f"Orbax {key.strip('_')} {self._met}", timeout_ms / 1000)
 
@@ -118,9 +119,9 @@ def read(directory: Path, wanted: Mapping[str, jax.ShapeDtypeStruct]) -> dict[st
 
 
 def reason(error: Exception) -> str:
-    """One short line for an error of a save or of this file: the system's own words where it has an error number, as TensorStore's text.
+    """One short line for an error of a save or a reading: the system's own words where it has an error number, in TensorStore's text too.
 
-    A file is named only where it is missing: over a disk that refuses, the caller names the folder.
+    A file is named only where it is missing: of a disk that refuses, the caller names the folder.
     """
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if isinstance(error, FileNotFoundError) else error.strerror

@@ -65,7 +65,7 @@ class Manager:
             raise UserError(f"checkpoint directory {self._directory}: {error.strerror}: free space or mend its permissions") from error
 
     def check_room(self, state: Any) -> None:
-        """Raises UserError where the disk has less room than one checkpoint of `state` takes before it is compressed."""
+        """Raises UserError, in process 0, where the disk has less room than one checkpoint of `state` takes before it is compressed."""
         needed, free = tree.nbytes(state), shutil.disk_usage(self._directory).free
         if self._primary and free < needed:
             told = f"a checkpoint takes up to {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB"
@@ -75,8 +75,8 @@ class Manager:
         """Starts to save `state` (any pytree of arrays) as step `step`, after the save before it has ended.
 
         Returns once the arrays are on the host; the caller may donate them. `files` maps a name relative to the step's folder to bytes,
-        or to a folder that is copied. Raises UserError when the save before, or the start of this one, failed; ValueError when the step
-        exists or two leaves have one path.
+        or to a folder that is copied. Raises UserError when the save before, or the start of this one, failed; Absent when another process
+        did not come to it; ValueError when the step exists or two leaves have one path.
         """
         self.wait()
         if os.path.exists(self._directory / str(step)):
@@ -133,9 +133,9 @@ class Manager:
 
     @contextmanager
     def _failures(self, step: int) -> Iterator[None]:
-        """Makes whatever goes wrong with a save one line; its temporary folder is removed as far as the system lets us.
+        """Makes whatever goes wrong with a save one UserError; its temporary folder is removed as far as the system lets us.
 
-        Not what another process's end brings: that is no bad input, which `launch/local.sh` would not try again.
+        What the end of another process brings is raised as it is: it is no bad input, so `launch/local.sh` starts all again.
         """
         try:
             yield
@@ -148,12 +148,12 @@ class Manager:
             raise UserError(f"checkpoint failed at step {step}: {reason(error)}: {mend}") from error
 
     def check(self) -> None:
-        """Raises the UserError of a save that has failed, once; cheap enough for every step."""
+        """Raises what `wait` raises of a save that has ended, once; cheap enough for every step."""
         if self._saving is not None and self._saving.done():
             self.wait()
 
     def wait(self) -> None:
-        """Waits until the save in flight is whole on the disk; raises its UserError. An interrupted wait can be repeated.
+        """Waits until the save in flight is whole on the disk; raises UserError or Absent as `save`. An interrupted wait can be repeated.
 
         Every 15 s a line on stderr says that the disk is awaited. There is no limit: what hangs on a disk cannot be ended from here.
         """
@@ -166,7 +166,7 @@ class Manager:
             saving.result()
 
     def close(self) -> None:
-        """Waits and ends the threads; raises the UserError of a failed save."""
+        """Waits and ends the threads; raises as `wait`."""
         with self._exit:
             self.wait()
 

@@ -148,7 +148,7 @@ def lacking(step_dir: Path, branches: Iterable[str]) -> tuple[str, ...]:
 
 
 def size(step_dir: Path) -> tuple[int, int]:
-    """(arrays, numbers in all of them) of a checkpoint; reads no array."""
+    """(arrays, numbers in all of them) of a checkpoint; reads no array. Raises UserError when its list of arrays cannot be read."""
     shapes = [shape for shape, _ in _stored(step_dir).values()]
     return len(shapes), sum(map(math.prod, shapes))
 

@@ -62,8 +62,7 @@ class Log:
                 self._recorder.say(f"step {step} is not finite and skipped: rows {named(rows['index'], rows['epoch'])}")
         self._bad_in_a_row = self._bad_in_a_row + 1 if report["bad"] else 0
         if self._bad_in_a_row >= self._stop_after_bad:
-            count = f"{self._bad_in_a_row} non-finite steps in a row up to step {step}"
-            raise Diverged(f"{count}: lower optim.lr and continue from a checkpoint")
+            raise Diverged(f"{self._bad_in_a_row} non-finite steps in a row up to step {step}")
         now = time.monotonic()
         started, first = self._clock = self._clock or (now, step)
         if step not in (1, self._steps) and step % self._config.every:

@@ -33,8 +33,9 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, so a failed evaluation loses nothing, and a run that was stopped in between makes it up. Raises UserError when a save
-    failed, Diverged after too many non-finite steps and where a state to save is not finite.
+    evaluation, so a failed evaluation loses nothing, and a run that was stopped in between makes it up. Of several processes each calls it,
+    with a `stop` of its own: one that is asked stops all after the same step. Raises UserError when a save failed, Absent when another
+    process does not come to one, Diverged after too many non-finite steps and where a state to save is not finite.
     """
     run, step = job.run, int(state.step)
     plan = run.plan
@@ -64,9 +65,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                     log.flush()
                     watch.at(f"checkpoint {step:,}")
                     if not is_finite(state):
-                        raise Diverged(
-                            f"step {step}: a number of the state is not finite: lower optim.lr and go on from the last checkpoint"
-                        )
+                        raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
                     checkpoints.save(step, state, job.files)
                 if stopping:
                     checkpoints.wait()
@@ -93,7 +92,7 @@ def evaluation_due(job: Job, step: int) -> bool:
 def lacks_evaluation(job: Job, step: int) -> bool:
     """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation.
 
-    Every process asks, at the same point: process 0 looks, because only it writes what it reads.
+    Every process asks, at the same point, and process 0, which writes metrics.jsonl, looks there.
     """
     return (
         step > 0

@@ -22,7 +22,10 @@ ADVICE = "free some space and run the same command again"
 
 
 def cut(workdir: pathlib.Path, step: int) -> None:
-    """Drops what a run wrote after `step`, so that a resumed run writes each step once. Unfinished last lines go too."""
+    """Drops what a run wrote after `step`, so that a resumed run writes each step once. Unfinished last lines go too.
+
+    Raises UserError naming a line that is no row; the file then stays as it is.
+    """
     for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
         path = workdir / name
         if not path.exists():
@@ -39,7 +42,7 @@ def read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def _row(line: bytes) -> dict[str, Any]:
-    """A row as `Recorder.row` writes it; ValueError, KeyError or TypeError for another: its names and numbers are printed and drawn."""
+    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is one of the errors `_read` takes."""
     row = json.loads(line)
     for name, value in row.items():
         number = type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
@@ -108,7 +111,7 @@ class Recorder:
 
 
 class Silent(Recorder):
-    """The Recorder of a process beside the one that writes."""
+    """The Recorder of every process but process 0."""
 
     def __init__(self) -> None:
         pass
@@ -127,7 +130,7 @@ class Silent(Recorder):
 
 
 def named(index: np.ndarray, epoch: np.ndarray) -> str:
-    """`epoch:index` of each row of a batch, in slot order."""
+    """`epoch:index` of each row of a batch, in slot order. index, epoch: whole numbers [batch]."""
     return " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True))
 
 
