@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if not _expected(error):
             raise
-        return told(error, DEBUG in argv)
+        return report_error(error, DEBUG in argv)
 
 
 def _run(argv: list[str]) -> int:
@@ -118,8 +118,8 @@ def _expected(error: BaseException) -> bool:
     return isinstance(error, (UserError, Diverged, Absent, KeyboardInterrupt))
 
 
-def told(error: BaseException, debug: bool) -> int:
-    """Prints what ended a command, one line where that is a person's to mend, and returns the exit code."""
+def report_error(error: BaseException, debug: bool) -> int:
+    """Prints what ended a command, one line where a person can mend it and else (or with `debug`) a traceback; returns the exit code."""
     expected = _expected(error)
     if debug or not expected:
         traceback.print_exception(error)

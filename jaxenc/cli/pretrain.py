@@ -1,6 +1,7 @@
 """`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped.
 
-With JAX_COMPILATION_CACHE_DIR=DIR, jax's own variable, a start finds there what took an earlier one a second or more to compile.
+With JAX_COMPILATION_CACHE_DIR=DIR, jax's own variable, a start finds there what an earlier one took a second or more to compile.
+JAXENC_COORDINATOR, JAXENC_PROCESSES and JAXENC_PROCESS make it one of several processes (`sharding.multihost`).
 """
 
 import argparse
@@ -18,7 +19,7 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
 from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
-from jaxenc.cli.main import told
+from jaxenc.cli.main import report_error
 from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
     recipe = cli_config.resolve(args.config, args.overrides)
-    with multihost.joined(multihost.from_environment(os.environ), lambda error: told(error, args.debug)):
+    with multihost.joined(multihost.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 
 
@@ -63,7 +64,8 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
     """Trains `recipe` in `workdir`: resumes what is there, or continues, initialises or starts afresh, in this order.
 
     init_map: `NEW=OLD` prefixes of paths (`checkpoint.moved`); a run that resumes needs it no more.
-    Nothing is written before everything that can be refused has been looked at; a finished run is left as it is.
+    Nothing is written before everything that can be refused has been looked at; a finished run is left as it is. Of several processes each
+    calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `train.loop.train` raises.
     """
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)
@@ -94,10 +96,10 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
         state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
-        # Between CPUs, the first collective ends them all where one comes 30 s late; this has our limit and names it.
+        # Between CPUs the first collective ends them all where one comes 30 s late; this barrier has our limit and names that one.
         multihost.barrier("first state")
         if not is_finite(state):
-            raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step")
+            raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step (move this one away)")
         if multihost.is_primary():
             jobs.write_facts(job, workdir)
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:

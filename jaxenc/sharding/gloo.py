@@ -11,9 +11,9 @@ from jax._src.lib import _jax
 def listen_beside(coordinator: str) -> None:
     """Has this process's CPU collectives listen at the address by which it reaches `coordinator`, HOST:PORT: on loopback at loopback.
 
-    Nobody asks who calls there either. Call it between `jax.distributed.initialize` and the first use of a device. At the first collective
-    of a program Gloo waits for the other processes for 30 s, which nothing lengthens: a process that comes later ends all, and they are
-    started again.
+    There is no authentication, as at the coordinator's port. Call it between `jax.distributed.initialize` and the first use of a device. At
+    the first collective of a program Gloo waits for the other processes for 30 s, which nothing lengthens: a process that comes later ends
+    all with an error, and `launch/local.sh` starts them again.
     """
     host, _, port = coordinator.rpartition(":")
     kind, _, _, _, there = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]

@@ -29,7 +29,7 @@ MEET, TELL, LIMIT, LEAVE = 300, 15, 1200, 30
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The processes of a run.
+    """The processes of a run. Raises UserError for numbers and an address that cannot be.
 
     address: HOST:PORT where process 0 listens, without authentication, and where the others call. count: processes; index: this one.
     heartbeat: seconds after which, at the latest, a silent process counts as dead and jax aborts all others; at the earliest it is half
@@ -43,7 +43,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:
-            raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}: processes are numbered from 0")
+            numbered = f"processes are numbered from 0, each below {PROCESSES}"
+            raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}: {numbered}")
         if self.heartbeat < 1:
             raise UserError(f"{HEARTBEAT} is {self.heartbeat}: it is at least 1 second")
         if self.count > 1 and not self.address.rpartition(":")[2].isdigit():
@@ -53,7 +54,8 @@ class Cluster:
 def from_environment(environment: Mapping[str, str]) -> Cluster:
     """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set.
 
-    Nothing is guessed from a scheduler's variables. Raises UserError where some are set and not all, and for what is no number.
+    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. Nothing is guessed from a scheduler's variables. Raises UserError where
+    some of the three are set and not all, for what is no number, and as `Cluster`.
     """
     given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
     if not given:
@@ -70,7 +72,10 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
 
 
 def connect(cluster: Cluster) -> None:
-    """Joins the other processes; call it before anything else of jax. Raises UserError when the processes do not find one another."""
+    """Joins the other processes; call it before anything else of jax.
+
+    Raises UserError when they do not all come within MEET seconds, and when this one then sees fewer or more than `cluster.count`.
+    """
     if cluster.count == 1:
         return
     # jax's service would take SIGTERM away from `train/signals.py`; `Agreement` does its work.
@@ -97,15 +102,15 @@ def connect(cluster: Cluster) -> None:
 
 def close() -> None:
     """Leaves the other processes once all of them come here."""
-    if distributed.global_state.client is not None:
+    if jax.distributed.is_initialized():
         jax.distributed.shutdown()
 
 
 @contextlib.contextmanager
-def joined(cluster: Cluster, told: Callable[[BaseException], int]) -> Iterator[None]:
+def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator[None]:
     """`connect`, the block, `close`. When the block of one of several processes fails, that process ends here.
 
-    told: prints the error and returns the exit code. A failed process ends at once: on its way out jax would wait, for half a minute or
+    report: prints the error and returns the exit code. A failed process ends at once: on its way out jax would wait, for half a minute or
     for ever, for processes that wait for this one.
     """
     try:
@@ -114,7 +119,7 @@ def joined(cluster: Cluster, told: Callable[[BaseException], int]) -> Iterator[N
     except BaseException as error:
         if cluster.count == 1:
             raise
-        leave(told(error))
+        leave(report(error))
     close()
 
 
@@ -145,7 +150,7 @@ def is_primary() -> bool:
 
 
 def barrier(name: str, seconds: float = LIMIT) -> None:
-    """Waits for every process to come to `name`, which is used once in a run; any thread may.
+    """Waits for every process to come to `name`, which is used once in a run; any thread may call it.
 
     Every 15 s a line on stderr names the processes that are awaited. Raises Absent, which names them, after `seconds`.
     """
@@ -169,10 +174,10 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 
 
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
-    """What `make` returns in process 0, a JSON value, in every process; only process 0 calls it.
+    """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: where a run asks again, the answer is the same. A UserError of `make` is raised in every process. Waits,
-    tells and raises as `barrier` does.
+    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised in every process. Waits, tells
+    and raises as `barrier` does.
     """
     client, key = distributed.global_state.client, f"jaxenc/value/{name}"
     if jax.process_count() == 1:
@@ -192,7 +197,7 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
 
 
 def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float) -> str:
-    """The value of a key, once a process has set it."""
+    """The value of a key, once a process has set it. missing: the processes to name meanwhile. Raises Absent."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -222,7 +227,7 @@ class Agreement:
         self._pending: Array | None = None
 
     def agreed(self, requested: bool) -> bool:
-        """Whether any process said `requested` one call ago; a process that is alone is answered at once."""
+        """Whether any process said `requested` one call ago, the same in all of them; a process that is alone is answered at once."""
         if jax.process_count() == 1:
             return requested
         vote = np.full(1, requested)

@@ -98,7 +98,10 @@ def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
 
 
 def all_rows(batch: Mapping[str, np.ndarray], mesh: Mesh) -> Mapping[str, np.ndarray]:
-    """The rows that all processes read, in slot order, from those of this one. Every process calls it at the same point of its run."""
+    """The rows [batch, ...] that all processes read, in slot order, from those of this one [batch / processes, ...], by name, on the host.
+
+    A collective: every process calls it at the same point of its run.
+    """
     if jax.process_count() == 1:
         return batch
     return jax.device_get(jax.device_put(place(batch, mesh), replicated(mesh)))

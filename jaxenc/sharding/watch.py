@@ -54,17 +54,20 @@ class Watch:
                 said = time.monotonic()
                 who = f"{place}: process {index} waits for process {', '.join(awaited)}"
                 over = stood >= multihost.LIMIT
-                print(f"{who}{f': nothing for {stood:.0f} s, so all start again' if over else ''}", file=sys.stderr, flush=True)
+                print(f"{who}{f': nothing for {stood:.0f} s: start all processes again' if over else ''}", file=sys.stderr, flush=True)
                 if over:
                     multihost.leave(1)
 
 
 def _exchange(index: int, sign: str, first: bool) -> dict[str, str]:
-    """Writes the sign of this process and reads those of all, {process: sign}; {} where process 0, which keeps them, does not answer."""
+    """Writes the sign of this process and reads those of all, {process: sign}; {} where process 0, which keeps them, does not answer.
+
+    first: nothing was written before.
+    """
     client, key = distributed.global_state.client, f"{FOLDER}{index}"
     try:
         if not first:
-            # The one call that has a time limit, after a key that is there.
+            # A key that is there: of all calls this one alone has a time limit, so a process 0 that stands still does not hold this thread.
             client.blocking_key_value_get(key, round(multihost.TELL * 2000 / 3))
         client.key_value_set(key, sign, allow_overwrite=True)
         return {key.rpartition("/")[2]: value for key, value in client.key_value_dir_get(FOLDER)}
@@ -73,7 +76,7 @@ def _exchange(index: int, sign: str, first: bool) -> dict[str, str]:
 
 
 class Sight:
-    """What process `index` has seen of the others: for each the last new sign, `place beat`, and when it came."""
+    """What process `index` has seen of the others: for each the last new sign, the text `place beat`, and when it came."""
 
     def __init__(self, index: int) -> None:
         self._index = str(index)
@@ -81,9 +84,9 @@ class Sight:
         self._since = (-1, 0.0)
 
     def look(self, now: float, place: int, signs: Mapping[str, str]) -> tuple[float, list[str]]:
-        """(seconds that this process is at its place, the processes awaited there), at the time `now`.
+        """(seconds that this process has been at its place, the processes awaited there), at the time `now` in seconds.
 
-        Awaited are those whose sign is as old as a line, and those at an earlier place; where nobody's signs can be read, process 0.
+        Awaited are those whose last new sign is TELL seconds old, and those at an earlier place; where no signs can be read, process 0.
         """
         if place != self._since[0]:
             self._since = (place, now)
