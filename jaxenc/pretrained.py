@@ -35,8 +35,7 @@ from jaxenc.tree import Tree
 ROWS = 32
 # How a loaded model computes.
 EXACT = Execution(policy("float32"), "xla", "none", False)
-# The shortest rows that are compiled for: shorter ones are padded to it.
-SHORTEST = 8
+SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,9 +210,8 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
 
 
 def config_of(step_dir: pathlib.Path) -> Run:
-    """The Run that a checkpoint was saved by. Raises UserError for one whose model is larger than what the checkpoint holds: it is told
-    before anything is made for it, as long as its layers or as wide as its vocabulary.
-    """
+    """The Run that a checkpoint was saved by. Raises UserError, before anything is made of its sizes, for a model with more layers than the
+    checkpoint has arrays, or with any other size above the count of its numbers."""
     run = from_dict(restore.read_json(step_dir, "config.json"))
     arrays, numbers = restore.size(step_dir)
     for name, value in flatten(to_dict(run.model)):

@@ -156,7 +156,7 @@ def _fingerprint(step_dir: pathlib.Path) -> str | None:
 
 
 def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
-    """The tokenizer's fingerprint in a manifest that a checkpoint holds, None in one that has none."""
+    """The tokenizer's fingerprint in a checkpoint's manifest, None where it has none."""
     tokenizer = manifest.get("tokenizer")
     return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 

@@ -59,7 +59,7 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
 
 
 def perplexity(nats: float) -> str:
-    """What a loss is as a perplexity, in words; above e^100, which no vocabulary has, `inf`."""
+    """A loss in nats as the text `perplexity N`; `inf` above e^100, which no vocabulary reaches and math.exp may not hold."""
     return f"perplexity {math.inf if nats > 100 else math.exp(nats):,.1f}"
 
 

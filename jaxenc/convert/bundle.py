@@ -17,7 +17,7 @@ from jaxenc.errors import UserError
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER, TRAILER = 48, 5
-LONGEST_KEY = 1024  # bytes: a key is written as what is new in it, so that a small file could hold terabytes of them
+LONGEST_KEY = 1024  # bytes: only what is new in a key is written, so a small file could unpack to terabytes of keys
 # The numbers of tensorflow/core/framework/types.proto; what is not named here (strings, resources) is no weight.
 DTYPES = {1: np.float32, 2: np.float64, 3: np.int32, 9: np.int64, 14: BFLOAT16, 19: np.float16}
 

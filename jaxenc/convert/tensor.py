@@ -29,7 +29,7 @@ class Tensor:
 
 
 def bytes_of(name: str, shape: Sequence[Any], dtype: np.dtype) -> int:
-    """How many bytes the tensor `name` of a file takes. ValueError for a shape that NumPy cannot hold, even of no values at all."""
+    """How many bytes the tensor `name` of a file takes. ValueError for a shape that NumPy cannot hold, even one of no values at all."""
     if len(shape) > MOST_AXES or not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"the tensor {name} has the shape {list(shape)}")
     if math.prod(size or 1 for size in shape) * dtype.itemsize > sys.maxsize:

@@ -80,13 +80,14 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
 
 
 def inside(name: str) -> bool:
-    """Whether a name that a file gave, joined with a folder, names something in it that a file system can hold."""
+    """Whether a name that a file gave, joined with a folder, stays inside it and is one that a file system can hold."""
     parts = name.split("/")
     return name.isprintable() and all(part not in ("", ".", "..") and len(part.encode()) <= LONGEST_NAME for part in parts)
 
 
 def mapped(path: Path) -> np.ndarray:
-    """The array of a .npy file, memory-mapped. ValueError for one that is damaged: NumPy raises nearly anything over a damaged header."""
+    """The array of a .npy file, memory-mapped, read only. OSError for a file that cannot be opened, ValueError for a damaged one, over
+    whose header NumPy raises nearly anything."""
     try:
         return np.lib.format.open_memmap(path, "r")
     except OSError:

@@ -82,7 +82,7 @@ class Manifest:
         return self.version > 1
 
     def sizes(self, shard: Shard) -> dict[str, int]:
-        """{file: its bytes} of a shard."""
+        """{name of a file: its size in bytes} of a shard."""
         counts = {
             "tokens": shard.tokens * np.dtype(self.dtype).itemsize,
             "sentences": 4 * shard.sentences,
@@ -113,11 +113,11 @@ def write(manifest: Manifest, folder: Path) -> None:
 
 
 def read(folder: str | Path) -> Manifest:
-    """The manifest of a data folder. Raises UserError when it is missing, damaged, or of another version, when it names files outside of
-    the folder, and when its numbers contradict each other."""
+    """The manifest of a data folder. Raises UserError when it is missing, damaged or of another version, when it names files outside of the
+    folder, and when its numbers contradict each other."""
     path = Path(folder) / NAME
     with user_errors(path, "name a folder made by `jaxenc data`"):
-        if not path.is_file():  # so too for letters that no name of a file has, over which read_bytes raises a ValueError
+        if not path.is_file():  # nor is one whose name no file may have (a NUL), over which read_bytes raises a ValueError
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         content = path.read_bytes()
     try:

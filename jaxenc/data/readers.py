@@ -16,7 +16,7 @@ from jaxenc.data.files import user_errors
 from jaxenc.errors import UserError
 
 LINE_BYTES = 1 << 16
-JSON_BYTES = 1 << 28  # of a line of JSON: a small file may be unpacked to one without end
+JSON_BYTES = 1 << 28  # of one line of JSON: a small compressed file may hold a line without end
 DOCUMENT_CHARACTERS = 1 << 22
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}

@@ -10,14 +10,14 @@ import numpy as np
 from jaxenc.data.files import mapped, write_bytes
 from jaxenc.data.store import Shards
 
-SUM = 4  # numbers behind a grid in its file: the sha256 of its bytes
+SUM = 4  # int64s behind a grid in its file, which hold the sha256 of its bytes
 
 
 def kept(shards: Shards, name: str, last: int, make: Callable[[], np.ndarray]) -> np.ndarray:
     """The array make() (int64 [rows + 1], its last item `last`) as a memory-mapped file beside the shards.
 
     name: tells the grids of one split apart. Made by the first process that asks for it; where the folder cannot be written each
-    process makes its own. A file of which any byte is another is made again.
+    process makes its own. A file in which any number has changed is made again.
     """
     path = shards.path / f"{name}-{shards.manifest.fingerprint[:12]}.npy"
     with contextlib.suppress(OSError, ValueError):  # not there, or damaged: made again below
