@@ -1,6 +1,7 @@
-"""Nano runs of four objectives, each in one process of eight CPU devices, to be killed and started again."""
+"""Nano runs of four objectives, each in one process of eight CPU devices, to be killed and started again, and what one leaves."""
 
 import dataclasses
+import json
 import os
 import re
 import subprocess
@@ -59,6 +60,7 @@ class Nano:
 
 
 def notes_of(workdir: Path) -> Path:
+    """The file in which the processes of a run note each stage of each save."""
     return workdir.with_name(f"{workdir.name}.notes")
 
 
@@ -66,6 +68,17 @@ def newest(workdir: Path) -> int:
     """The newest step that has its own name, 0 for none."""
     names = (path.name for path in (workdir / "checkpoints").glob("*")) if workdir.exists() else ()
     return max((int(name) for name in names if re.fullmatch(r"\d+", name)), default=0)
+
+
+def saving(workdir: Path) -> list[int]:
+    """The steps that have a temporary name: they are being saved, or were when their process died."""
+    return [int(path.name.split(".")[1]) for path in workdir.glob("checkpoints/.*.tmp-save")]
+
+
+def logged(workdir: Path) -> list[dict]:
+    """The rows of metrics.jsonl that are whole, if any."""
+    path = workdir / "metrics.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")] if path.exists() else []
 
 
 def nano(kind: str, folder: Path, cache: Path, steps: int) -> Nano:

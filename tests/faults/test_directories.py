@@ -1,7 +1,6 @@
 """T14: a directory that takes nothing is found before the first step, and nothing is left in it."""
 
 import contextlib
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,25 +10,15 @@ import pytest
 from jaxenc.cli import main
 from tests.faults.alone import Nano
 from tests.faults.conftest import Table
+from tests.faults.disk import IS_ROOT, disk, needs_root
 
-ROOT = os.geteuid() == 0
-
-
-@contextlib.contextmanager
-def disk(folder: Path, size: int) -> Iterator[None]:
-    """`folder` as a disk of its own."""
-    folder.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
+WORDS = "Read-only file system" if IS_ROOT else "Permission denied"
 
 
 @contextlib.contextmanager
 def closed(folder: Path) -> Iterator[None]:
     """`folder` may be read and not written to; root may write anywhere but to a disk that is mounted so."""
-    if ROOT:
+    if IS_ROOT:
         with disk(folder, 1 << 20):
             subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
             yield
@@ -50,9 +39,6 @@ def refused(nano: Nano, workdir: Path, capsys: pytest.CaptureFixture) -> str:
     return said
 
 
-WORDS = "Read-only file system" if ROOT else "Permission denied"
-
-
 def test_a_work_directory_that_cannot_be_written_to(
     nanos: Callable[[str], Nano], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:
@@ -70,7 +56,7 @@ def test_checkpoints_that_cannot_be_written_to(
     row("T14 checkpoint directory that cannot be written to", 1, "one line before the first step")
 
 
-@pytest.mark.skipif(not ROOT, reason="only root may mount a small disk")
+@needs_root
 @pytest.mark.parametrize(
     "place, size, words",
     [("", 1 << 12, "No space left on device"), ("checkpoints", 1 << 15, "a checkpoint takes up to 0.1 MB and the disk has 0.0 MB")],

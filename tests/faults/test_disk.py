@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable
@@ -19,15 +18,15 @@ from jaxenc.checkpoint.verify import verify
 from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
 from jaxenc.sharding import multihost
-from tests.faults.alone import EVERY, STEPS, Nano, newest
+from tests.faults.alone import EVERY, STEPS, Nano, logged, newest
 from tests.faults.conftest import Table
+from tests.faults.disk import disk, needs_root
 from tests.faults.same import assert_same_run
-from tests.faults.test_killed import logged
 from tests.train import test_loop
 
 compile_once = test_loop.compile_once
 
-# What a save says, and the stage of the third save with which it begins to go wrong.
+# What a save says, and the stage, of which save, with whose end saves begin to go wrong.
 FAULTS = {
     "size_limit": ("File too large", "renamed", 3),
     "read_only": ("Permission denied", "renamed", 3),
@@ -69,23 +68,18 @@ def test_a_save_that_fails_in_the_background(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+@needs_root
 def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table) -> None:
     """A disk of its own for the checkpoints, of two and a half of them."""
     nano, whole, workdir = nanos("mlm"), undisturbed_alone("mlm"), tmp_path / "run"
     size = 5 * sum(path.stat().st_blocks * 512 for path in (whole / "checkpoints" / str(STEPS)).rglob("*")) // 2
-    disk = workdir / "checkpoints"
-    disk.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)], check=True)
-    try:
+    with disk(workdir / "checkpoints", size):
         code, said = nano.finish(workdir)
         saved = newest(workdir)
         assert saved and saved < STEPS
         assert_stopped(workdir, code, said, "No space left on device", saved)
-        shutil.copytree(disk, tmp_path / "kept")
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
-    shutil.copytree(tmp_path / "kept", disk, dirs_exist_ok=True)
+        shutil.copytree(workdir / "checkpoints", tmp_path / "kept")
+    shutil.copytree(tmp_path / "kept", workdir / "checkpoints", dirs_exist_ok=True)
     assert_goes_on(nano, workdir, whole)
     row("T6 full disk", 1, "one line within an interval; the step before is whole; bit for bit after it")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.checkpoint.verify import steps, verify
-from tests.faults.alone import FULL
+from tests.faults.alone import FULL, saving
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
@@ -43,8 +43,3 @@ def test_asked_to_stop_twice(several: Several, tmp_path: Path, row: Table, procs
     assert longest < 10
     told = f"one step, exit code 75 within {longest:.1f} s, bit for bit"
     row(f"T4, T5 SIGTERM or SIGINT to one of {procs} processes, and again in the save", len(signals), told)
-
-
-def saving(workdir: Path) -> list[int]:
-    """The steps that are being saved."""
-    return [int(path.name.split(".")[1]) for path in workdir.glob("checkpoints/.*.tmp-save")]

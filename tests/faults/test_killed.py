@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.faults import alone
-from tests.faults.alone import EVERY, FULL, Nano, newest, notes_of
+from tests.faults.alone import EVERY, FULL, Nano, logged, newest, notes_of, saving
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 
 STEPS = 200 if FULL else alone.STEPS
 # Where the kills of an objective are aimed, one after another: "any" is a time drawn from 0.5 to 3 times (start-up + one interval),
-# "early" one from 0.2 to 0.9 times, or its first step.
+# "early" one from 0.2 to 0.9 times that, or its first step where that comes before.
 FEW = {"mlm": ("early", "save", "evaluation"), "rtd": ("save",), "plm": ("any",), "bilm": ("save",)}
 TEN = ("early", "early", "save", "any", "evaluation", "any", "save", "any", "any", "any")
 AIMS = dict.fromkeys(alone.OBJECTIVES, TEN) if FULL else FEW
-# A life shorter than start-up and an interval brings nothing, one in five of "any"; ten in a row are no chance.
+# A life shorter than start-up and an interval brings no progress: one in five of "any". Ten such lives in a row are no accident.
 IDLE = 10
 
 
@@ -38,19 +38,9 @@ class Kill:
 
 
 def last_note(workdir: Path) -> str:
+    """The stage that ended last, '' where none did or its line is not whole."""
     text = notes_of(workdir).read_text() if notes_of(workdir).exists() else ""
     return text.splitlines()[-1].split()[-1] if text.endswith("\n") else ""
-
-
-def saving(workdir: Path) -> list[int]:
-    """The steps that have a temporary name."""
-    return [int(path.name.split(".")[1]) for path in workdir.glob("checkpoints/.*.tmp-save")]
-
-
-def logged(workdir: Path) -> list[dict]:
-    """The rows of metrics.jsonl that are whole, if any."""
-    path = workdir / "metrics.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")] if path.exists() else []
 
 
 def where(workdir: Path) -> Iterator[str]:
@@ -120,7 +110,8 @@ def start_up(nano: Nano, workdir: Path) -> tuple[float, float]:
 
 @dataclasses.dataclass(frozen=True)
 class Told:
-    """What the kills of one objective came to: its runs, seconds from start to first step, everything compiled before."""
+    """What the kills of one objective came to. runs: how many came to their end; first: seconds from start to first step, everything
+    compiled before."""
 
     kills: list[Kill]
     runs: int
