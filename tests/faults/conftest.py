@@ -39,13 +39,13 @@ def undisturbed_alone(nanos: Callable[..., Nano], tmp_path_factory: pytest.TempP
 
 
 class Table(Protocol):
-    """Writes a line of the table of faults; the seconds are those since the test began, or since the suite did."""
+    """Writes a line of the table of faults; the seconds are those since the test began, or its file."""
 
     def __call__(self, fault: str, count: int, outcome: str) -> None: ...
 
 
 def _table() -> Table:
-    """`JAXENC_FAULTS_TABLE` names the file that the lines go to."""
+    """A writer whose seconds begin now; `JAXENC_FAULTS_TABLE` names the file that the lines go to."""
     started, table = time.monotonic(), os.environ.get("JAXENC_FAULTS_TABLE", os.devnull)
 
     def write(fault: str, count: int, outcome: str) -> None:

@@ -1,9 +1,9 @@
 """T1 and T4 on the accelerator of this machine: a recipe that is killed and signalled, beside the same run that nobody touched.
 
-    python -m tests.faults.device --config electra/small --data DATA --work DIR --kills 10 --signals 3
+    python -m tests.faults.device --config electra/small --data DATA --work DIR --settings --deterministic --kills 10 --signals 3
 
-First it says in which settings two runs are one bit for bit, and what each setting costs; then come the faults, in a setting that holds.
-Prints lines of Markdown. The work directory is new or empty.
+With --settings it first says in which settings two runs are one bit for bit, and what each costs; then come the faults, in XLA's
+deterministic setting or, without --deterministic, as XLA comes. Prints lines of Markdown. The work directory is new or empty.
 """
 
 import argparse
@@ -38,12 +38,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Recipe:
+    """config, data: as `jaxenc pretrain` takes them. steps: of a run. every: steps between checkpoints; evaluations come half as often."""
+
     config: str
     data: str
     steps: int
     every: int
 
     def start(self, setting: Setting, workdir: Path) -> subprocess.Popen:
+        """A process of the run."""
         values = {
             "data.path": self.data, "train.steps": self.steps, "checkpoint.every": self.every, "checkpoint.keep": 3,
             "eval.every": 2 * self.every, "log.every": 1, "log.examples": "true", "optim.warmup": self.steps // 10,
@@ -65,6 +68,7 @@ class Recipe:
 
 
 def same(one: Path, other: Path, steps: int) -> bool:
+    """Whether two runs are one bit for bit."""
     try:
         assert_same_run(one, other, 0, steps)
     except AssertionError:
@@ -73,7 +77,7 @@ def same(one: Path, other: Path, steps: int) -> bool:
 
 
 def milliseconds(workdir: Path) -> float:
-    """Between two rows of the log, the median."""
+    """The median time between two rows of the log, of one step each."""
     rows = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
     clock = [row["seconds"] for row in rows if row["split"] == "train"]
     return 1e3 * statistics.median(later - earlier for earlier, later in itertools.pairwise(clock))

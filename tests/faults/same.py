@@ -20,15 +20,14 @@ def rows(workdir: Path) -> dict[tuple[int, str], dict]:
 
 
 def state(step_dir: Path) -> dict[str, np.ndarray]:
+    """{path: array} of a checkpoint."""
     wanted = {path: jax.ShapeDtypeStruct(*kind) for path, kind in arrays.stored(step_dir / "state").items()}
     return {path: np.asarray(leaf) for path, leaf in arrays.read(step_dir / "state", wanted).items()}
 
 
 def assert_same_run(one: Path, other: Path, bound: float, steps: int) -> float:
-    """Every row of every step once and in its slot, and every number within `bound` (relative; 0: bit for bit, the state too).
-
-    The largest relative difference of a number.
-    """
+    """AssertionError unless every row of every step came once and in its slot, and every number is within `bound` (relative; 0: bit for
+    bit, the last state too). Returns the largest relative difference of a number."""
     assert (one / "examples.log").read_text() == (other / "examples.log").read_text()
     first, second = rows(one), rows(other)
     assert first.keys() == second.keys() and [step for step, split in first if split == "train"] == list(range(1, steps + 1))

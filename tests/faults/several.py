@@ -10,7 +10,7 @@ from jaxenc.run import Run
 from tests.faults.gang import PRETRAIN, Gang
 from tests.train.test_loop import write_recipe
 
-# Reduction order alone (T8 of the plan); measured 3e-7.
+# Relative: the order of reductions alone differs; measured 3e-7.
 CLOSE = 1e-5
 # A checkpoint and an evaluation every 10 steps: 20 steps are left behind the first.
 STEPS = 30

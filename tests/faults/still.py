@@ -1,4 +1,4 @@
-"""`jaxenc pretrain`, whose process RANK stops itself (SIGSTOP) in a restore, in its data, in a save and in its data again, each once a run.
+"""`jaxenc pretrain`, whose process RANK stops itself (SIGSTOP) in a restore, in its data, in a save and in its data again, each time once.
 
 Arguments: RANK, a folder that notes who has stopped where, seconds between two lines about who is awaited; then those of
 `jaxenc pretrain`.

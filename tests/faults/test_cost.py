@@ -14,12 +14,14 @@ import pytest
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.verify import verify, write_checksums
-from tests.faults.alone import FULL, ROOT
+from tests.faults.alone import FULL
 from tests.faults.conftest import Table
+from tests.faults.gang import ROOT
 from tests.train.conftest import make_data
 
 pytestmark = pytest.mark.skipif(not FULL, reason="a measurement: bash tests/faults/run.sh --full")
-# Seconds: a gigabyte verified; a start to the first step, on two cores; and the share of an interval that the checksums of a save may take.
+# Seconds to verify a gigabyte; seconds from a start to the first step, on two cores; the share of an interval that a save's checksums take
+# where steps are as long as the table says.
 PER_GIGABYTE, START, SHARE = 3.0, 15.0, 0.02
 
 

@@ -1,5 +1,4 @@
-"""T8: a run goes on with other devices and processes: no row twice or missing, and the losses of 20 more steps are those of one that
-stayed."""
+"""T8: a run goes on with other devices and processes: no row twice or missing, and 20 more steps have the losses of one that stayed."""
 
 from pathlib import Path
 

@@ -19,7 +19,7 @@ CASES = [(2, 5), (4, 5)] if FULL else [(2, 1)]
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, runs", CASES)
 def test_killed_one_at_a_time(several: Several, tmp_path: Path, row: Table, procs: int, runs: int) -> None:
-    """The newest step is damaged: it goes aside, once, and three starts take the one before it on."""
+    """The newest step is damaged: it goes aside, once, and each of three starts goes on from the one before it."""
     whole, draw = several.undisturbed(procs, 4 // procs), random.Random(procs)
     for number in range(runs):
         workdir = tmp_path / f"run-{number}"
@@ -27,7 +27,7 @@ def test_killed_one_at_a_time(several: Several, tmp_path: Path, row: Table, proc
         (workdir / "checkpoints" / "30" / "config.json").write_text("{}")
         with several.gang(procs, 4 // procs, workdir) as gang:
             for life, rank in enumerate((draw.randrange(1, procs), 0)):
-                # Each start takes the steps from 21 on again, up to one that none of the lives before came to.
+                # Each start takes the steps from 21 on again; it is killed at one that none of those before came to.
                 line = f"step {draw.randrange(22, 25) + 3 * life}/{STEPS}"
                 gang.until(lambda line=line: line in gang.said, line, 120)
                 gang.send(rank, signal.SIGKILL)

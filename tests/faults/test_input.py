@@ -1,5 +1,5 @@
-"""T12: shards that are missing, truncated, changed or empty stop a run before its first step, and a record that is damaged under it stops
-it at once; the line names the file."""
+"""T12: a shard that is missing, truncated, changed or empty stops a run before its first step, and one that is damaged under a run stops
+it when it is read; one line names the file."""
 
 import dataclasses
 import shutil
@@ -45,7 +45,7 @@ def copied(run: Run, folder: Path) -> Run:
 
 
 def stopped(run: Run, workdir: Path, words: str) -> float:
-    """When one line named the shard."""
+    """The time at which one line that names the shard had ended the run."""
     with pytest.raises(UserError) as raised:
         pretrain(run, workdir)
     assert f"{run.data.path}/{SHARD}" in str(raised.value) and words in str(raised.value)

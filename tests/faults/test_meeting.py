@@ -11,6 +11,7 @@ from tests.faults.gang import Gang
 
 
 def meet(action: str, procs: int, cache: Path, code: int, **environment: str) -> list[str]:
+    """The lines, in order of their letters, of processes that do what `tests/faults/meet.py` says and end with `code`."""
     with Gang(procs, 1, (sys.executable, "-m", "tests.faults.meet", action, cache / "run"), cache, **environment) as gang:
         assert gang.end(60) == code, gang.said
     return sorted(line for line in gang.lines if "Gloo" not in line)
@@ -27,7 +28,7 @@ def test_every_process_has_the_error_of_process_0(tmp_path: Path) -> None:
 def test_a_barrier_names_who_is_awaited(tmp_path: Path) -> None:
     lines = meet("late", 2, tmp_path, 0)
     assert "[0] the door: process 0 waits for process 1" in lines
-    assert lines[-2:] == ["[0] through", "[1] through"] or lines.count("[1] through") == lines.count("[0] through") == 1
+    assert lines.count("[0] through") == lines.count("[1] through") == 1
 
 
 def test_a_barrier_has_a_limit_and_names_who_never_came(tmp_path: Path) -> None:
@@ -52,9 +53,9 @@ def test_one_that_hangs_between_barriers_has_a_limit_too(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("rank, abort", [(0, 5), (1, 3 + 5)])
 def test_a_survivor_ends_by_itself_within_the_heartbeat_and_five_seconds(tmp_path: Path, rank: int, abort: float) -> None:
-    """Without a launcher that ends it: that one waits for a minute here. Process 0 keeps the coordinator, so its death shows at once."""
+    """By itself, for the launcher waits a minute here before it ends one. Process 0 is the coordinator, so its death shows at once."""
     started = time.monotonic()
     lines = meet(f"killed{rank}", 2, tmp_path, 137, JAXENC_HEARTBEAT="3", KILL_AFTER="60", RESTARTS="0")
     told = ("the door: process 0 is gone", "detected fatal errors")  # Whichever thread hears of it first.
     assert any(line.startswith(f"[{1 - rank}]") and any(text in line for text in told) for line in lines)
-    assert time.monotonic() - started < abort + 20, "beside starting up"
+    assert time.monotonic() - started < abort + 20, "the 20 s are for starting up"

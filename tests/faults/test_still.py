@@ -13,7 +13,7 @@ from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
 
 RANKS = (0, 1) if FULL else (1,)
-# Seconds between two lines, how many of them are awaited, the heartbeat: a stop of half of it may be its end.
+# Seconds between two lines; how many of them a stop lasts; the heartbeat in seconds, of which a stop may last less than half.
 TELL, LINES, HEARTBEAT = ("15", 2, "90") if FULL else ("1", 1, "20")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from jaxenc.checkpoint import restore, verify
 from jaxenc.config import to_dict
-from jaxenc.errors import LONGEST, UserError
+from jaxenc.errors import UserError
 from jaxenc.run import Run, from_dict
 from jaxenc.train import record
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
@@ -103,8 +103,3 @@ def test_checksums_of_files_elsewhere(tmp_path: Path, name: str) -> None:
     entry = {"size": 0, "sha256": ""}
     folder_of(tmp_path / "3", {verify.CHECKSUMS: dumped({"format": 1, "step": 3, "files": {name: entry}})})
     assert verify.verify(tmp_path / "3") == [f"{verify.CHECKSUMS} cannot be read"]
-
-
-def test_a_message_is_one_line_without_codes_of_the_terminal() -> None:
-    assert str(UserError("a\nb\x1b[2J\u2028 \ud800")) == r"a\nb\x1b[2J\u2028 \ud800"
-    assert len(str(UserError("x" * 10**6))) <= LONGEST

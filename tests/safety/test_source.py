@@ -22,6 +22,7 @@ def sources() -> Iterator[tuple[str, ast.AST]]:
 
 
 def faults(name: str, tree: ast.AST) -> Iterator[str]:
+    """What a file of the package, called `name` in it, does that it may not."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             above = getattr(node, "module", None) or ""
@@ -34,7 +35,7 @@ def faults(name: str, tree: ast.AST) -> Iterator[str]:
             given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
             if call in CALLS or (call.endswith(("exec_module", "run_path", "run_module")) and RUNS.get(name) != call):
                 yield f"calls {call}"
-            yield from (f"sets {name}" for name in ("allow_pickle", "trust_remote_code") if name in given)
+            yield from (f"sets {argument}" for argument in ("allow_pickle", "trust_remote_code") if argument in given)
             if call == "np.load" and len(node.args) > 2:
                 yield "sets allow_pickle"
             if call.endswith("import_module") and name not in IMPORTS:
