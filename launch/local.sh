@@ -3,9 +3,9 @@
 #
 #   bash launch/local.sh --procs N [--devices-per-proc D] [--dry-run] -- jaxenc pretrain --config ... --workdir RUN
 #
-# Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS, and its lines
-# begin with its number. --devices-per-proc D: D CPU devices in each. When one process dies the others get TERM and, KILL_AFTER (5) seconds
-# later, KILL; then all start again from the newest checkpoint, until RESTARTS (3) of them in a row brought no newer one.
+# Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS; its lines
+# begin with its number. --devices-per-proc D: each has D CPU devices and no other; without it each sees every accelerator. When one dies
+# the others get TERM and, KILL_AFTER (5) seconds later, KILL; then all start again, until RESTARTS (3) in a row brought no newer checkpoint.
 # Exit code: 0 done · 75 stopped on request, run it again · 2 bad input and 3 training diverged, not tried again · else that of the process
 # that died first. TERM and INT (Ctrl-C) become TERM for every process. A launcher that is killed takes its processes with it.
 set -uo pipefail
@@ -43,7 +43,7 @@ newest() { # the newest checkpoint of the run, or -1
   echo "${step:--1}"
 }
 
-# A session of its own for each process, so that a Ctrl-C at the terminal comes once, as TERM.
+# A session of its own for each process, so that a Ctrl-C at the terminal reaches it once, as TERM.
 apart=(setsid)
 if setpriv --pdeathsig KILL true 2>/dev/null; then
   apart=(setpriv --pdeathsig KILL setsid)
