@@ -5,7 +5,7 @@
 #
 # Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS; its lines
 # begin with its number. --devices-per-proc D: each has D CPU devices and no other; without it each sees every accelerator. When one dies
-# the others get TERM and, KILL_AFTER (5) seconds later, KILL; then all start again, until RESTARTS (3) in a row brought no newer checkpoint.
+# the others get TERM and, KILL_AFTER (5) seconds later, KILL; all start again, until RESTARTS (3) in a row brought no newer checkpoint.
 # Exit code: 0 done · 75 stopped on request, run it again · 2 bad input and 3 training diverged, not tried again · else that of the process
 # that died first. TERM and INT (Ctrl-C) become TERM for every process. A launcher that is killed takes its processes with it.
 set -uo pipefail

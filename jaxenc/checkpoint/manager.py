@@ -66,8 +66,11 @@ class Manager:
 
     def check_room(self, state: Any) -> None:
         """Raises UserError, in process 0, where the disk has less room than one checkpoint of `state` takes before it is compressed."""
+        # The others may be here before process 0 has made the directory.
+        if not self._primary:
+            return
         needed, free = tree.nbytes(state), shutil.disk_usage(self._directory).free
-        if self._primary and free < needed:
+        if free < needed:
             told = f"a checkpoint takes up to {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB"
             raise UserError(f"checkpoint directory {self._directory}: {told}: free space or choose another work directory")
 
