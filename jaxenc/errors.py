@@ -7,9 +7,9 @@ NO_MEMORY = "RESOURCE_EXHAUSTED"
 
 def one_line(text: str) -> str:
     """`text` on one line: what ends a line or moves a terminal, as a name from a file may, is escaped. A long one loses its middle."""
-    if len(text) > LONGEST:
-        text = f"{text[: LONGEST // 2 - 20]} ... {text[-LONGEST // 2 + 20 :]}"
-    return text if text.isprintable() else "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 20]} ... {text[-LONGEST // 2 + 20 :]}"
 
 
 class UserError(Exception):

@@ -98,7 +98,7 @@ if [ -n "$dry" ]; then
   exit
 fi
 
-idle=0
+idle=-1 # restarts in a row that brought no newer checkpoint; the first start is none
 while true; do
   before=$(newest)
   port=$(free_port) || fail "no free port: set PYTHON to a Python 3"
@@ -109,7 +109,7 @@ while true; do
   [ -z "$asked" ] || exit $code
   now=$(newest)
   if [ "$now" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
-  if [ $idle -gt "$restarts" ]; then
+  if [ $idle -ge "$restarts" ]; then
     echo "local: a process ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
     exit $code
   fi

@@ -47,7 +47,8 @@ class Cluster:
             raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}: {numbered}")
         if self.heartbeat < 1:
             raise UserError(f"{HEARTBEAT} is {self.heartbeat}: it is at least 1 second")
-        if self.count > 1 and not self.address.rpartition(":")[2].isdigit():
+        host, _, port = self.address.rpartition(":")
+        if self.count > 1 and not (host and port.isdigit()):
             raise UserError(f"{COORDINATOR} is {self.address!r}: write HOST:PORT of process 0")
 
 
@@ -163,14 +164,16 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
         present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
         return [rank for rank in range(count) if str(rank) not in present]
 
-    client.key_value_set(f"{folder}{index}", "here")
-    # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
-    if index == 0:
-        for rank in range(count):
-            _await(name, f"{folder}{rank}", missing, seconds)
-        client.key_value_set(f"{folder}all", "here")
-    else:
-        _await(name, f"{folder}all", lambda: missing() or [0], seconds)
+    began = time.monotonic()
+    with _service(name):
+        client.key_value_set(f"{folder}{index}", "here")
+        # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
+        if index == 0:
+            for rank in range(count):
+                _await(name, f"{folder}{rank}", missing, seconds, began)
+            client.key_value_set(f"{folder}all", "here")
+        else:
+            _await(name, f"{folder}all", lambda: missing() or [0], seconds, began)
 
 
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
@@ -183,7 +186,8 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     if jax.process_count() == 1:
         return make()
     if not is_primary():
-        answer = json.loads(_await(name, key, lambda: [0], seconds))
+        with _service(name):
+            answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
         if "error" in answer:
             raise UserError(answer["error"])
         return answer["value"]
@@ -196,16 +200,24 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     return value
 
 
-def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float) -> str:
-    """The value of a key, once a process has set it. missing: the processes to name meanwhile. Raises Absent."""
-    end = time.monotonic() + seconds
+@contextlib.contextmanager
+def _service(name: str) -> Iterator[None]:
+    """Raises Absent where the coordination service, which is process 0's, does not answer."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        raise Absent(f"{name}: process 0 is gone: see what it says, and start all processes again") from error
+
+
+def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float, began: float) -> str:
+    """The value of a key, once a process has set it. missing: the processes to name meanwhile. Raises Absent `seconds` after `began`."""
+    client, end = distributed.global_state.client, began + seconds
     while True:
         try:
-            wait = min(TELL, max(end - time.monotonic(), 0.001))
-            return distributed.global_state.client.blocking_key_value_get(key, round(wait * 1000) or 1)
+            return client.blocking_key_value_get(key, round(1000 * min(TELL, max(end - time.monotonic(), 0))) or 1)
         except jax.errors.JaxRuntimeError as error:
             if "DEADLINE_EXCEEDED" not in str(error):
-                raise Absent(f"{name}: process 0 is gone: see what it says, and start all processes again") from error
+                raise
         awaited = f"process {', '.join(map(str, missing()))}"
         if time.monotonic() >= end:
             raise Absent(f"{name}: {awaited} did not come within {seconds:g} s: see what it says, and start all processes again")

@@ -43,6 +43,14 @@ def test_progress_is_what_counts(tmp_path: Path) -> None:
         gang.until(lambda: len([line for line in gang.lines if "starting all 2 again" in line]) == 5, "five restarts")
 
 
+def test_after_progress_it_is_three_times_more_too(tmp_path: Path) -> None:
+    steps = tmp_path / "run" / "checkpoints"
+    steps.mkdir(parents=True)
+    with Gang(1, 1, (*shell(f"mkdir -p {steps}/1; exit 7"), f"--workdir={tmp_path}/run"), tmp_path) as gang:
+        assert gang.end(30) == 7
+    assert len([line for line in gang.lines if "starting all 1 again" in line]) == 3
+
+
 def test_one_that_ignores_term_is_killed(tmp_path: Path) -> None:
     text = "[ $JAXENC_PROCESS = 1 ] && { sleep 0.5; exit 2; }; trap 'echo told' TERM; while true; do sleep 0.1; done"
     started = time.monotonic()
