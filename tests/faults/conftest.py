@@ -17,6 +17,7 @@ from tests.train import test_loop
 from tests.train.conftest import make_data
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where xdist runs the tests, those that share a run are one worker's: it is made once, and what all of them have shown is counted."""
     for item in items:
