@@ -33,12 +33,14 @@ if [ "$live" = true ]; then
   install - .venv dev,hdf5,log,tf,live "$peers" 2>/dev/null ||
     PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" install - .venv dev,hdf5,log,tf,live "$peers"
 fi
-.venv/bin/python -m pytest -q -n 2 --dist loadgroup "$@"
+# A file is one worker's: what its tests share is made once, and what they count, such as kills, is counted in one place.
+spread="-n 2 --dist loadfile --no-loadscope-reorder"
+.venv/bin/python -m pytest -q $spread "$@"
 
 second=$(find_312)
 if [ -n "$second" ] && [ "$(.venv/bin/python -c 'import sys; print(sys.version_info[:2] == (3, 12))')" = False ]; then
   install "$second" .venv-3.12 dev,hdf5,log,tf "$needed"
-  .venv-3.12/bin/python -m pytest -q -n 2 --dist loadgroup -m 'not slow' "$@"
+  .venv-3.12/bin/python -m pytest -q $spread -m 'not slow' "$@"
 else
   echo "tests: no second Python (3.12) on this machine, so only $(.venv/bin/python --version) ran" >&2
 fi

@@ -17,14 +17,6 @@ from tests.train import test_loop
 from tests.train.conftest import make_data
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where xdist runs the tests, those that share a run are one worker's: it is made once, and what all of them have shown is counted."""
-    for item in items:
-        for shared in {"nanos", "several"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group(shared))
-
-
 @pytest.fixture(scope="session")
 def nanos(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Nano]:
     """A run by the name of its objective and its number of steps."""
