@@ -15,10 +15,10 @@ from tests.faults.alone import EVERY, FULL, Nano, logged, newest, notes_of, savi
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 
-STEPS = 200 if FULL else alone.STEPS
+STEPS = 200 if FULL else 40
 # Where the kills of an objective are aimed, one after another: "any" is a time drawn from 0.5 to 3 times (start-up + one interval),
 # "early" one from 0.2 to 0.9 times that, or its first step where that comes before.
-FEW = {"mlm": ("early", "save", "evaluation"), "rtd": ("save",), "plm": ("any",), "bilm": ("save",)}
+FEW = {"mlm": ("early", "save", "evaluation"), "bilm": ("any",)}
 TEN = ("early", "early", "save", "any", "evaluation", "any", "save", "any", "any", "any")
 AIMS = dict.fromkeys(alone.OBJECTIVES, TEN) if FULL else FEW
 # A life shorter than start-up and an interval brings no progress: one in five of "any". Ten such lives in a row are no accident.
@@ -132,7 +132,7 @@ def told(table: Table) -> Iterator[list[Told]]:
     """Filled by the tests below; what all of them came to is a line of the table."""
     all_told: list[Told] = []
     yield all_told
-    if len(all_told) < len(alone.OBJECTIVES):
+    if len(all_told) < len(AIMS):
         return
     falls = sum((one.falls for one in all_told), Counter())
     least = 5 if FULL else 1
@@ -144,7 +144,7 @@ def told(table: Table) -> Iterator[list[Told]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", alone.OBJECTIVES)
+@pytest.mark.parametrize("kind", AIMS)
 def test_killed_again_and_again(
     kind: str, nanos: Callable[..., Nano], undisturbed_alone: Callable[..., Path], told: list[Told], tmp_path: Path, row: Table
 ) -> None:

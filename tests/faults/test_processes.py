@@ -31,6 +31,7 @@ def test_several_processes_are_one(several: Several, row: Table, procs: int) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not FULL, reason="two minutes: bash tests/faults/run.sh --full")
 def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, row: Table) -> None:
     """The LSTMs' states of a biLM go from step to step in their slots, each in the process that has the slot, and into the checkpoint."""
     run = alone.recipe("bilm", make_data(tmp_path / "made", 1, "characters"))
