@@ -33,6 +33,8 @@ from jaxenc.tree import Tree
 
 # Rows that are computed at once: activations take the memory of these, however many are asked for.
 ROWS = 32
+# A size that no array has to hold: the words of a published ELMo, 793,471, of which it keeps no softmax.
+UNSEEN = 1 << 20
 # How a loaded model computes.
 EXACT = Execution(policy("float32"), "xla", "none", False)
 SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
@@ -211,11 +213,11 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
 
 def config_of(step_dir: pathlib.Path) -> Run:
     """The Run that a checkpoint was saved by. Raises UserError, before anything is made of its sizes, for a model with more layers than the
-    checkpoint has arrays, or with any other size above the count of its numbers."""
+    checkpoint has arrays, or with another size above the count of its numbers and above UNSEEN."""
     run = from_dict(restore.read_json(step_dir, "config.json"))
     arrays, numbers = restore.size(step_dir)
     for name, value in flatten(to_dict(run.model)):
-        if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else numbers):
+        if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)):
             held = f"{numbers:,} numbers in {arrays:,} arrays"
             raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {held}: use the one it was saved with")
     return run
