@@ -150,9 +150,13 @@ def _scan(step: _Step, first: LstmState, given: Tree, reverse: bool = False) -> 
     """
     length = jax.tree.leaves(given)[0].shape[1]
     if at_once(length) < length:
-        swapped = functools.partial(jax.tree.map, lambda array: jnp.swapaxes(array, 0, 1))
-        last, out = jax.lax.scan(step, first, swapped(given), reverse=reverse, unroll=at_once(length))
-        return last, swapped(out)
+
+        def step_at(before: LstmState, at: Array) -> tuple[LstmState, Tree]:
+            # Read where it lies: to move the axis of all steps first made the forward pass on a CPU 1.2 to 1.6 times slower.
+            return step(before, jax.tree.map(lambda array: jax.lax.dynamic_index_in_dim(array, at, axis=1, keepdims=False), given))
+
+        last, out = jax.lax.scan(step_at, first, jnp.arange(length), reverse=reverse, unroll=at_once(length))
+        return last, jax.tree.map(lambda array: jnp.swapaxes(array, 0, 1), out)
     out = []
     for at in reversed(range(length)) if reverse else range(length):
         first, of_step = step(first, jax.tree.map(lambda array, at=at: array[:, at], given))
