@@ -23,18 +23,18 @@ from jaxenc.train.step import corrupt
 from jaxenc.tree import Tree
 
 
-def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree], Mapping[str, float]]:
-    """A function from all parameters to the held-out numbers. Its first use opens the data and compiles; it raises as `read_ahead` does,
-    and UserError where the device has not enough memory."""
+def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree, Callable[[], bool]], Mapping[str, float]]:
+    """A function from all parameters, and whether to stop, to the held-out numbers: as `evaluate`, {} where it was stopped. Its first use
+    opens the data and compiles; it raises as `read_ahead` does, and UserError where the device has not enough memory."""
     compiled = compile_evaluation(objective, job.run.train.seed, place)
     rows = padded_batch(job.run.eval.batch, job.mesh)
     held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
 
-    def assess(params: Tree) -> Mapping[str, float]:
+    def assess(params: Tree, stopping: Callable[[], bool]) -> Mapping[str, float]:
         batch_at, count = held_out()
         with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
             try:
-                return evaluate(objective, compiled, params, batches, job.mesh)
+                return evaluate(objective, compiled, params, batches, job.mesh, stopping)
             except jax.errors.JaxRuntimeError as error:
                 if told := no_memory(error, "lower the batch of the evaluation (eval.batch)"):
                     raise UserError(told) from error
@@ -57,9 +57,21 @@ def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Calla
     return jax.jit(evaluate_batch, out_shardings=(partition.replicated(mesh), partition.batch_sharding(mesh)))
 
 
-def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, batches: Iterable[Batch], mesh: Mesh) -> dict[str, float]:
+def never() -> bool:
+    """Where nothing asks an evaluation to stop."""
+    return False
+
+
+def evaluate(
+    objective: Objective,
+    step: Callable[..., Any],
+    params: Tree,
+    batches: Iterable[Batch],
+    mesh: Mesh,
+    stopping: Callable[[], bool] = never,
+) -> dict[str, float]:
     """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing. Beside each loss
-    stands how many predictions it rests on (`metrics.predictions`).
+    stands how many predictions it rests on (`metrics.predictions`). {} where `stopping`, asked before every batch, says so.
 
     step: what `compile_evaluation` returns. The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a
     batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The sums of a batch
@@ -69,6 +81,8 @@ def evaluate(objective: Objective, step: Callable[..., Any], params: Tree, batch
     pending: Sums = {}
     carry: Tree = None
     for batch in batches:
+        if stopping():
+            return {}
         carry = zero_carry(objective, len(batch["index"]) * jax.process_count(), mesh) if carry is None else carry
         rows = {name: batch[name] for name in {*objective.reads, "index"}}
         sums, carry = step(params, carry, partition.place(rows, mesh))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -40,5 +41,11 @@ class Job:
         return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform)
 
     def layout(self, phase: Phase) -> Layout:
-        """The shapes and shardings of the state in a phase."""
-        return layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
+        """The shapes and shardings of the state in a phase; traced when first asked for, which takes a second or more of a large model."""
+        if phase not in self._layouts:
+            self._layouts[phase] = layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
+        return self._layouts[phase]
+
+    @functools.cached_property
+    def _layouts(self) -> dict[Phase, Layout]:
+        return {}

@@ -22,7 +22,7 @@ from jaxenc.train.step import compile_step, fields
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """step: the last one taken; preempted: whether the run was asked to stop before its end; held_out: the last evaluation."""
+    """step: the last one taken; preempted: whether the run was asked to stop before its end; held_out: the last evaluation, {} if none."""
 
     step: int
     preempted: bool
@@ -33,18 +33,21 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, so a failed evaluation loses nothing, and a run that was stopped in between makes it up. Of several processes each calls it,
-    with a `stop` of its own: one that is asked stops all after the same step. Raises UserError when a save failed, Absent when another
-    process does not come to one, Diverged after too many non-finite steps and where a state to save is not finite.
+    evaluation, so a failed evaluation loses nothing, and a run that was stopped before or in one makes it up. Of several processes each
+    calls it, with a `stop` of its own: one that is asked stops all after the same step. Raises UserError when a save failed, Absent when
+    another process does not come to one, Diverged after too many non-finite steps and where a state to save is not finite.
     """
     run, step = job.run, int(state.step)
     plan = run.plan
     log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), multihost.Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
+    asked = lambda: vote.agreed(stop.requested)
     if lacks_evaluation(job, step):
         watch.at(f"evaluation of step {step:,}")
         before = phases.saved_by(plan, step)
-        held_out = evaluation(job, before, job.objective(before), job.layout(before))(state.all_params)
+        held_out = evaluation(job, before, job.objective(before), job.layout(before))(state.all_params, asked)
+        if not held_out:
+            return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
@@ -60,23 +63,32 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 watch.at(f"step {step:,}")
                 log.push(step, report, batch)
                 checkpoints.check()
-                stopping = vote.agreed(stop.requested)
-                if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
+                stopping = asked()
+                if saved := stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
+                    _save(job, step, state, log, watch, checkpoints)
+                if not stopping and evaluation_due(job, step):
                     log.flush()
-                    watch.at(f"checkpoint {step:,}")
-                    if not is_finite(state):
-                        raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
-                    checkpoints.save(step, state, job.files)
+                    watch.at(f"evaluation of step {step:,}")
+                    held_out = assess(state.all_params, asked)
+                    stopping = not held_out
+                    if held_out:
+                        log.evaluated(step, held_out)
+                    elif not saved:
+                        _save(job, step, state, log, watch, checkpoints)
                 if stopping:
                     checkpoints.wait()
                     return Outcome(step, True, held_out)
-                if evaluation_due(job, step):
-                    log.flush()
-                    watch.at(f"evaluation of step {step:,}")
-                    held_out = assess(state.all_params)
-                    log.evaluated(step, held_out)
     checkpoints.wait()
     return Outcome(step, False, held_out)
+
+
+def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
+    """The checkpoint of a step, behind all that is to be logged of it. Raises as `train` does."""
+    log.flush()
+    watch.at(f"checkpoint {step:,}")
+    if not is_finite(state):
+        raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
+    checkpoints.save(step, state, job.files)
 
 
 def is_due(every: int, step: int) -> bool:

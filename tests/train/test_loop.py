@@ -30,10 +30,11 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.config import OptimConfig
 from jaxenc.run import Run
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.train import begin, loop
+from jaxenc.train import begin, evaluate, loop
 from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
 from jaxenc.train.log import Log
 from jaxenc.train.phases import Phases
+from jaxenc.train.state import zero_carry
 
 CLOCKS = ("seconds", "tokens_per_second", "mfu")
 
@@ -136,6 +137,28 @@ def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path
     assert process.returncode == 0, text
     assert_same_run(recipe(data), tmp_path / "run", whole, 20)
     assert [line.split("\t")[0] for line in (whole / "examples.log").read_text().splitlines()] == [str(n) for n in range(1, 21)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [10, 20])
+def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, tmp_path: Path) -> None:
+    """A stop in the evaluation of step 10, between its batches: whether or not a checkpoint was due, step 10 is saved, and no number of
+    half the rows is logged. A second stop, in the evaluation that is made up, changes nothing."""
+    run = recipe(data, checkpoint=CheckpointConfig(every=every, keep=100), eval=EvalConfig(every=10, batch=8))
+    undisturbed = tmp_path / "whole"
+    pretrain(run, undisturbed)
+
+    def terminated(*args: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return zero_carry(*args)
+
+    for _ in range(2):
+        with mock.patch.object(evaluate, "zero_carry", terminated):
+            outcome = pretrain(run, tmp_path / "run")
+        assert outcome.preempted and outcome.step == 10 and {row["split"] for row in rows(tmp_path / "run")} == {"train"}
+        assert (tmp_path / "run" / "checkpoints" / "10").is_dir()
+    assert not pretrain(run, tmp_path / "run").preempted
+    assert_same_run(run, tmp_path / "run", undisturbed, 20)
 
 
 @pytest.mark.slow
