@@ -24,16 +24,17 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._place = (0, "start")
+        self._place = (0, "start", time.monotonic())
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="jaxenc-watch", daemon=True)
 
     def at(self, place: str) -> None:
         """Says where this process is. Every process comes to the same places in the same order, so that their number can be compared."""
-        self._place = (self._place[0] + 1, place)
+        self._place = (self._place[0] + 1, place, time.monotonic())
 
     def __enter__(self) -> Self:
         if jax.process_count() > 1:
+            distributed.global_state.client.key_value_set(f"{FOLDER}{jax.process_index()}", "0 0", allow_overwrite=True)
             self._thread.start()
         return self
 
@@ -47,28 +48,23 @@ class Watch:
         index, tell = jax.process_index(), multihost.TELL
         sight, said, beat = Sight(index), 0.0, 0
         while not self._closed.wait(tell / 3):
-            (count, place), beat = self._place, beat + 1
-            signs = _exchange(index, f"{count} {beat}", first=beat == 1)
-            stood, awaited = sight.look(time.monotonic(), count, signs)
-            if awaited and stood >= tell and time.monotonic() - said >= tell:
-                said = time.monotonic()
+            (count, place, since), beat = self._place, beat + 1
+            awaited, now = sight.look(time.monotonic(), count, _exchange(index, f"{count} {beat}")), time.monotonic()
+            if awaited and now - since >= tell and now - said >= tell:
+                said = now
                 who = f"{place}: process {index} waits for process {', '.join(awaited)}"
-                over = stood >= multihost.LIMIT
-                print(f"{who}{f': nothing for {stood:.0f} s: start all processes again' if over else ''}", file=sys.stderr, flush=True)
+                over = now - since >= multihost.LIMIT
+                print(f"{who}{f': nothing for {now - since:.0f} s: start all processes again' if over else ''}", file=sys.stderr, flush=True)
                 if over:
                     multihost.leave(1)
 
 
-def _exchange(index: int, sign: str, first: bool) -> dict[str, str]:
-    """Writes the sign of this process and reads those of all, {process: sign}; {} where process 0, which keeps them, does not answer.
-
-    first: nothing was written before.
-    """
+def _exchange(index: int, sign: str) -> dict[str, str]:
+    """Writes the sign of this process and reads those of all, {process: sign}; {} where process 0, which keeps them, does not answer."""
     client, key = distributed.global_state.client, f"{FOLDER}{index}"
     try:
-        if not first:
-            # A key that is there: of all calls this one alone has a time limit, so a process 0 that stands still does not hold this thread.
-            client.blocking_key_value_get(key, round(multihost.TELL * 2000 / 3))
+        # A key that is there: of all calls this one alone has a time limit, so a process 0 that stands still does not hold this thread.
+        client.blocking_key_value_get(key, round(multihost.TELL * 200))
         client.key_value_set(key, sign, allow_overwrite=True)
         return {key.rpartition("/")[2]: value for key, value in client.key_value_dir_get(FOLDER)}
     except jax.errors.JaxRuntimeError:
@@ -81,19 +77,13 @@ class Sight:
     def __init__(self, index: int) -> None:
         self._index = str(index)
         self._seen: dict[str, tuple[str, float]] = {}
-        self._since = (-1, 0.0)
 
-    def look(self, now: float, place: int, signs: Mapping[str, str]) -> tuple[float, list[str]]:
-        """(seconds that this process has been at its place, the processes awaited there), at the time `now` in seconds.
-
-        Awaited are those whose last new sign is TELL seconds old, and those at an earlier place; where no signs can be read, process 0.
-        """
-        if place != self._since[0]:
-            self._since = (place, now)
+    def look(self, now: float, place: int, signs: Mapping[str, str]) -> list[str]:
+        """The processes that one at `place` waits for at the time `now`, in seconds: those whose last new sign is TELL seconds old, and
+        those at an earlier place; where no signs can be read, process 0, once its last is that old."""
         self._seen |= {rank: (sign, now) for rank, sign in signs.items() if self._seen.get(rank, ("", 0.0))[0] != sign}
-        stood = now - self._since[1]
+        silent = lambda rank: now - self._seen.get(rank, ("", 0.0))[1] >= multihost.TELL
         if not signs:
-            return stood, ["0"]
+            return ["0"] if silent("0") else []
         others = sorted((rank for rank in signs if rank != self._index), key=int)
-        late = [rank for rank in others if now - self._seen[rank][1] >= multihost.TELL or int(signs[rank].split()[0]) < place]
-        return stood, late
+        return [rank for rank in others if silent(rank) or int(signs[rank].split()[0]) < place]

@@ -12,7 +12,7 @@ from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
 
-RANKS = (0, 1) if FULL else (1,)
+RANKS = (0, 1) if FULL else (0,)
 # Seconds between two lines; how many of them a stop lasts; the heartbeat in seconds, of which a stop may last less than half.
 TELL, LINES, HEARTBEAT = ("15", 2, "90") if FULL else ("1", 1, "20")
 
