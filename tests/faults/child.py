@@ -22,6 +22,14 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def interrupt_twice() -> None:
+    """A person who will not wait: the second comes once the first has been taken."""
+    os.kill(os.getpid(), signal.SIGINT)
+    while signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def no_quota() -> None:
     raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
@@ -42,7 +50,7 @@ def nothing() -> None:
     pass
 
 
-ACCIDENTS = {"kill": kill, "no_quota": no_quota, "size_limit": size_limit, "read_only": read_only, "nothing": nothing}
+ACCIDENTS = {accident.__name__: accident for accident in (kill, interrupt_twice, no_quota, size_limit, read_only, nothing)}
 seen = 0
 
 

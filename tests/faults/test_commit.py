@@ -1,4 +1,4 @@
-"""T2: killed between the last byte of a checkpoint and the last step of its commit, a run falls back to the newest whole step."""
+"""T2, T5: killed or interrupted between the last byte of a checkpoint and the end of its commit, a run goes on from the newest whole step."""
 
 import random
 from collections.abc import Callable
@@ -34,3 +34,20 @@ def test_killed_inside_the_commit(
         assert_same_run(undisturbed_alone("mlm"), workdir, 0, STEPS)
         assert not any(workdir.glob("checkpoints/.*"))
     row(f"T2 kill -9 once `{stage}` has ended", TIMES, "the newest whole step, bit for bit")
+
+
+@pytest.mark.slow
+def test_interrupted_twice_in_a_save(
+    nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
+) -> None:
+    """The second Ctrl-C does not wait for the step; whether or not the save still ends, what has its name is whole."""
+    for repetition in range(TIMES):
+        workdir, count = tmp_path / f"run-{repetition}", 2 + repetition % 3
+        code, said = nanos("mlm").finish(workdir, "interrupt_twice", "files", count)
+        assert code == 1 and "interrupted: nothing half-written is left" in said, said
+        left = newest(workdir)
+        assert left in (EVERY * (count - 1), EVERY * count) and verify(workdir / "checkpoints" / str(left)) == []
+        code, said = nanos("mlm").finish(workdir)
+        assert code == 0, said
+        assert_same_run(undisturbed_alone("mlm"), workdir, 0, STEPS)
+    row("T5 SIGINT twice in a save", TIMES, "one line, exit code 1, bit for bit")
