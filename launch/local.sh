@@ -7,7 +7,8 @@
 # begin with its number. --devices-per-proc D: each has D CPU devices and no other; without it each sees every accelerator. When one dies
 # the others get TERM and, KILL_AFTER (5) seconds later, KILL; all start again, until RESTARTS (3) in a row brought no newer checkpoint.
 # Exit code: 0 done · 75 stopped on request, run it again · 2 bad input and 3 training diverged, not tried again · else that of the process
-# that died first. TERM and INT (Ctrl-C) become TERM for every process. A launcher that is killed takes its processes with it.
+# that died first. TERM and INT (Ctrl-C) become TERM for every process, a second INT KILL: the newest checkpoint is what stays. A launcher
+# that is killed takes its processes with it.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
@@ -18,6 +19,7 @@ while [ $# -gt 0 ]; do
     --procs) procs=${2:-}; shift 2 || fail "--procs needs a number" ;;
     --devices-per-proc) devices=${2:-}; shift 2 || fail "--devices-per-proc needs a number" ;;
     --dry-run) dry=1; shift ;;
+    --help | -h) awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"; exit ;;
     --) shift; break ;;
     *) fail "$1: write --procs N [--devices-per-proc D] [--dry-run] -- COMMAND" ;;
   esac
@@ -51,9 +53,17 @@ else
   echo "local: no setpriv --pdeathsig here: after a kill -9 of this launcher, end its processes yourself" >&2
 fi
 
+exec 3>&2
 pids=() asked=''
+declare -A rank_of
 tell() { local pid; for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null; done; }
-trap 'asked=1; tell TERM' TERM INT
+ask() { # the signal that came
+  echo "local: $1: asked every process to stop after its step${2:-}" >&3
+  asked=$1
+  tell TERM
+}
+trap 'ask TERM' TERM
+trap '[ "$asked" = INT ] && tell KILL || ask INT " (Ctrl-C again: end them now)"' INT
 
 dead() { # the code of a process that has ended; false while it lives
   kill -0 "$1" 2>/dev/null && return 1
@@ -69,6 +79,7 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
     JAXENC_COORDINATOR=127.0.0.1:$port JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank "${apart[@]}" "$@" \
       > >(trap '' INT; exec sed -u "s/^/[$rank] /") 2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&3) &
     pids+=($!)
+    rank_of[$!]=$rank
   done
   [ -z "$asked" ] || tell TERM
   while [ ${#pids[@]} -gt 0 ]; do
@@ -77,7 +88,7 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
       if ! dead "$pid"; then
         left+=("$pid")
       elif [ $code -eq 0 ] && [ $status -ne 0 ]; then
-        code=$status
+        code=$status who=${rank_of[$pid]}
         # Who stops on request is followed by the others; who fails leaves them waiting for it.
         if [ $code -ne 75 ]; then
           tell TERM
@@ -92,8 +103,9 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
 }
 
 if [ -n "$dry" ]; then
+  command=$(printf ' %q' "$@")
   for ((rank = 0; rank < procs; rank++)); do
-    echo "JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank${devices:+ XLA_FLAGS=$XLA_FLAGS} $*"
+    echo "JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank${devices:+ JAX_PLATFORMS=cpu XLA_FLAGS=$(printf %q "$XLA_FLAGS")}$command"
   done
   exit
 fi
@@ -102,7 +114,7 @@ idle=-1 # restarts in a row that brought no newer checkpoint; the first start is
 while true; do
   before=$(newest)
   port=$(free_port) || fail "no free port: set PYTHON to a Python 3"
-  gang "$port" "$@" 3>&2 2>/dev/null # without the shell's own lines about killed jobs
+  gang "$port" "$@" 2>/dev/null # without the shell's own lines about killed jobs
   case $code in
     0 | 2 | 3 | 75) exit $code ;;
   esac
@@ -110,8 +122,8 @@ while true; do
   now=$(newest)
   if [ "$now" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
   if [ $idle -ge "$restarts" ]; then
-    echo "local: a process ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
+    echo "local: process $who ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
     exit $code
   fi
-  echo "local: a process ended with $code: starting all $procs again (newest checkpoint: step $now)" >&2
+  echo "local: process $who ended with $code: starting all $procs again (newest checkpoint: step $now)" >&2
 done

@@ -50,7 +50,7 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
 
     The two paths name a run directory or a step's folder. check: compare every byte with its checksum. Damaged steps of `directory` are
     set aside; another run's are left where they are. init_map: `NEW=OLD` prefixes of paths, for parameters of `init_from`.
-    Raises UserError for a missing path, one without a valid step, where a whole state is wanted and only parameters are there, and for
+    Raises UserError where every step of `directory` is damaged, for a missing path, one without a valid step, where a whole state is wanted and only parameters are there, and for
     an init_map that `moved.parse` refuses or that comes without init_from.
     """
     moved = moves.parse(init_map)
@@ -59,6 +59,9 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
     step = newest_valid(directory, check, set_aside=True)
     if step is not None:
         return Start("resume", _whole(directory / str(step), "this work directory"), step)
+    if aside := sorted(path.name for path in directory.glob("*.bad-*")):
+        told = f"{directory}: no checkpoint of this run is whole (set aside: {', '.join(aside)})"
+        raise UserError(f"{told}: choose another --workdir, or delete this one to start afresh")
     if continue_from:
         path = _whole(find(Path(continue_from), check, "--continue-from"), "--continue-from")
         return Start("continue", path, int(path.name))

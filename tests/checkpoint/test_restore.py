@@ -96,6 +96,17 @@ def test_a_named_start_that_is_missing_empty_or_damaged_is_refused(checkpoints: 
         choose(tmp_path / "new", "", str(checkpoints / "2"), True)
 
 
+def test_a_run_without_one_whole_step_does_not_begin_anew(checkpoints: Path) -> None:
+    """Neither by itself, nor from another run, nor when it is started once more: weeks of training may be in what is set aside."""
+    saved = sorted(path.name for path in checkpoints.iterdir())
+    for name in saved:
+        (checkpoints / name / "config.json").unlink()
+    for other in ("", str(checkpoints / f"{saved[0]}.bad-1")):
+        with pytest.raises(UserError, match=rf"no checkpoint of this run is whole \(set aside: {saved[0]}.bad-1"):
+            choose(checkpoints, other, "", True)
+    assert sorted(path.name for path in checkpoints.iterdir()) == [f"{name}.bad-1" for name in saved]
+
+
 def test_json_of_a_step(checkpoints: Path) -> None:
     assert read_json(checkpoints / "2", "config.json") == {"a": 1}
     with pytest.raises(UserError, match="manifest.json: No such file or directory; name another step"):

@@ -5,6 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 python=${PYTHON:-.venv/bin/python}
+command -v "$python" >/dev/null || { echo "tests/faults: no $python: run \`bash tests/run.sh\` first, or set PYTHON" >&2; exit 2; }
 if [ "${1:-}" = --full ]; then shift; export JAXENC_FAULTS_FULL=1; fi
 JAXENC_FAULTS_TABLE=$(mktemp) || exit 1
 export JAXENC_FAULTS_TABLE

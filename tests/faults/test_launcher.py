@@ -28,7 +28,7 @@ def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Table)
     run = tmp_path / "run"
     with Gang(2, 1, (*shell("exit 7"), "--workdir", run), tmp_path) as gang:
         assert gang.end(30) == 7
-    assert "3 restarts brought no newer checkpoint than step -1: giving up" in gang.lines[-1]
+    assert re.search("process [01] ended with 7; 3 restarts brought no newer checkpoint than step -1: giving up", gang.lines[-1])
     assert len([line for line in gang.lines if "starting all 2 again" in line]) == 3
     row("T16 a crash at step 0, always", 1, "given up after 3 restarts without progress")
 
@@ -65,7 +65,17 @@ def test_a_request_to_stop_reaches_every_process(tmp_path: Path) -> None:
         gang.until(lambda: len(gang.lines) == 2, "two processes")
         gang.signal(signal.SIGTERM)
         assert gang.end(20) == 75
-    assert sorted(gang.lines[2:]) == ["[0] told", "[1] told"]
+    assert sorted(gang.lines[2:]) == ["[0] told", "[1] told", "local: TERM: asked every process to stop after its step"]
+
+
+def test_a_second_interrupt_ends_what_does_not_stop(tmp_path: Path) -> None:
+    with Gang(2, 1, shell("trap 'echo told' TERM; echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+        gang.until(lambda: len(gang.lines) == 2, "two processes")
+        gang.signal(signal.SIGINT)
+        gang.until(lambda: gang.said.count("told") == 2, "word of the first in both")
+        assert "local: INT: asked every process to stop after its step (Ctrl-C again: end them now)" in gang.lines
+        gang.signal(signal.SIGINT)
+        assert gang.end(20) == 137
 
 
 def test_a_launcher_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:

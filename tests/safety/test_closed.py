@@ -53,8 +53,8 @@ def assert_refused(step: Path, opened: list[Path]) -> None:
     for start in STARTS:
         with bounded(), pytest.raises(UserError):
             start(step / "none", str(step))
-    with bounded():
-        assert restore.choose(step.parent, "", "", True).kind == "fresh"
+    with bounded(), pytest.raises(UserError, match=f"no checkpoint of this run is whole .set aside: {step.name}.bad-1."):
+        restore.choose(step.parent, "", "", True)
     (step.parent / f"{step.name}.bad-1").rename(step)
     assert not opened
 
