@@ -6,9 +6,9 @@
 # Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS; its lines
 # begin with its number. --devices-per-proc D: each has D CPU devices and no other; without it each sees every accelerator. When one dies
 # the others get TERM and, KILL_AFTER (5) seconds later, KILL; all start again, until RESTARTS (3) in a row brought no newer checkpoint.
-# Exit code: 0 done · 75 stopped on request, run it again · 2 bad input and 3 training diverged, not tried again · else that of the process
-# that died first. TERM and INT (Ctrl-C) become TERM for every process, a second INT KILL: the newest checkpoint is what stays. A launcher
-# that is killed takes its processes with it.
+# Exit code: 0 done · 75 stopped on request, run it again · 2 bad input, 3 training diverged, 126 and 127 no such command, not tried
+# again · else that of the process that died first. TERM and INT (Ctrl-C) become TERM for every process, a second INT KILL: the newest
+# checkpoint is what stays. A launcher that is killed takes its processes with it.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
@@ -27,6 +27,7 @@ done
 [[ $procs =~ ^[1-9][0-9]*$ ]] || fail "--procs is '$procs': a number of processes"
 [[ ${devices:-1} =~ ^[1-9][0-9]*$ ]] || fail "--devices-per-proc is '$devices': a number of devices"
 [ $# -gt 0 ] || fail "no command after --"
+[[ "$kill_after $restarts" =~ ^(0|[1-9][0-9]*)\ (0|[1-9][0-9]*)$ ]] || fail "KILL_AFTER '$kill_after', RESTARTS '$restarts': whole numbers"
 for ((i = 1; i <= $#; i++)); do
   case ${!i} in
     --workdir=*) workdir=${!i#*=} ;;
@@ -116,7 +117,7 @@ while true; do
   port=$(free_port) || fail "no free port: set PYTHON to a Python 3"
   gang "$port" "$@" 2>/dev/null # without the shell's own lines about killed jobs
   case $code in
-    0 | 2 | 3 | 75) exit $code ;;
+    0 | 2 | 3 | 75 | 126 | 127) exit $code ;;
   esac
   [ -z "$asked" ] || exit $code
   now=$(newest)

@@ -13,6 +13,7 @@ from jax.sharding import Mesh
 from jaxenc import config, tree
 from jaxenc.checkpoint import refusals, restore
 from jaxenc.checkpoint.restore import Start
+from jaxenc.config import differences
 from jaxenc.data import manifest as manifests
 from jaxenc.data import pipeline, tokenizers
 from jaxenc.data.files import read_json, user_errors, write_bytes
@@ -23,7 +24,7 @@ from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import partition
+from jaxenc.sharding import multihost, partition
 from jaxenc.train import phases
 from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
@@ -111,6 +112,21 @@ def warnings(job: Job) -> list[str]:
         if phase.warmup >= phase.schedule_steps
     ]
     return lines if job.evaluates else [*lines, "warning: the data holds no held-out documents: this run is not evaluated"]
+
+
+def refuse_other_process(job: Job) -> None:
+    """Raises UserError, which names each field, where this process was started with another config or other data than process 0: from a
+    seed of its own each would go on with parameters of its own, and no later check sees it. `data.path` may differ."""
+    facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
+    facts["config"]["data"].pop("path")
+    first = multihost.from_primary("facts", lambda: facts)
+    index = jax.process_index()
+    parts = [
+        f"{path.removeprefix('config.')} is {theirs} in process 0 and {ours} in process {index}"
+        for path, theirs, ours in differences(first, facts)
+    ]
+    if parts:
+        raise UserError(f"{'; '.join(parts)}: start every process with the same config and data")
 
 
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:

@@ -87,7 +87,9 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         description = summary[0].upper() + summary[1:] + "."
-        sub = commands.add_parser(name, help=summary, description=description, epilog=f"{DEBUG} shows the traceback of an error.")
+        epilog = f"{DEBUG} shows the traceback of an error."
+        # launch/local.sh finds --workdir by its whole name.
+        sub = commands.add_parser(name, help=summary, description=description, epilog=epilog, allow_abbrev=False)
         if name in argv:
             _module(name).add_arguments(sub)
     return parser

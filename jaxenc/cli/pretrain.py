@@ -77,6 +77,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
             return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
         start = Start.from_json(multihost.from_primary("start", choose))
+        jobs.refuse_other_process(job)
         if start.kind == "resume":
             jobs.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):

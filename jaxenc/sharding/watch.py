@@ -54,9 +54,8 @@ class Watch:
                 said = now
                 who = f"{place}: process {index} waits for process {', '.join(awaited)}"
                 over = now - since >= multihost.LIMIT
-                print(
-                    f"{who}{f': nothing for {now - since:.0f} s: start all processes again' if over else ''}", file=sys.stderr, flush=True
-                )
+                told = f"{who}: nothing for {now - since:.0f} s: start all processes again" if over else who
+                print(told, file=sys.stderr, flush=True)
                 if over:
                     multihost.leave(1)
 

@@ -24,6 +24,7 @@ from jaxenc.errors import UserError
         (["pretrian"], "invalid choice: 'pretrian'"),
         (["pretrain", "--config", "bert/tiny"], "required: --workdir: `jaxenc pretrain --help`"),
         (["report", "--workdir", "x", "--stepz", "3"], "unrecognized arguments: --stepz 3"),
+        (["report", "--workd", "x"], "required: --workdir"),
         (["report", "--workdir", "x", "--config.train.steps=3"], "`jaxenc report` takes no config"),
     ],
 )

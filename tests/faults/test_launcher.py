@@ -33,6 +33,12 @@ def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Table)
     row("T16 a crash at step 0, always", 1, "given up after 3 restarts without progress")
 
 
+def test_a_command_that_does_not_exist_is_not_tried_again(tmp_path: Path) -> None:
+    with Gang(2, 1, (tmp_path / "nowhere",), tmp_path) as gang:
+        assert gang.end(20) == 127
+    assert "starting all" not in gang.said
+
+
 def test_progress_is_what_counts(tmp_path: Path) -> None:
     """Each start leaves a newer checkpoint, so five crashes in a row are no reason to give up."""
     steps = tmp_path / "run" / "checkpoints"
@@ -111,3 +117,11 @@ def test_a_dry_run_starts_nothing() -> None:
 def test_a_wrong_call_is_one_line(arguments: list[str]) -> None:
     done = subprocess.run(["bash", str(LAUNCHER), *arguments], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("local: ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["RESTARTS", "KILL_AFTER"])
+def test_a_limit_that_is_no_number_is_one_line(name: str) -> None:
+    """An unread RESTARTS would start a failing command for ever."""
+    command = ["bash", str(LAUNCHER), "--procs", "1", "--", "false"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, name: "x"}, timeout=20)
+    assert done.returncode == 2 and re.fullmatch("local: KILL_AFTER .*: whole numbers\n", done.stderr)

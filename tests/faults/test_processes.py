@@ -10,6 +10,7 @@ from jaxenc.cli import jobs
 from tests.faults import alone
 from tests.faults.alone import FULL
 from tests.faults.conftest import Table
+from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, STEPS, Several
 from tests.train.conftest import make_data
@@ -53,7 +54,7 @@ def test_what_one_process_finds_wrong_ends_both_with_its_line(several: Several, 
     """Process 0 alone looks at the folder; both say what it found, and nothing is tried again."""
     with several.gang(2, 2, tmp_path / "run", "--init-from", str(tmp_path / "nowhere")) as gang:
         assert gang.end() == 2, gang.said
-    assert next(line for line in gang.lines if "Gloo" not in line).startswith("[0] jaxenc: --init-from")
+    assert "[0] jaxenc: --init-from" in gang.said and "starting all" not in gang.said
 
 
 @pytest.mark.slow
@@ -61,3 +62,12 @@ def test_a_run_that_diverges_is_not_started_again(several: Several, tmp_path: Pa
     with several.gang(1, 1, tmp_path / "run", "--config.optim.lr=1e30", "--config.train.stop_after_bad=2") as gang:
         assert gang.end() == 3, gang.said
     assert "2 non-finite steps in a row" in gang.said and "starting all" not in gang.said
+
+
+@pytest.mark.slow
+def test_a_process_with_another_seed_ends_all_with_the_fields_name(several: Several, tmp_path: Path) -> None:
+    """Each would draw parameters of its own and train on, and nobody would see it."""
+    other = ("bash", "-c", '[ $JAXENC_PROCESS = 0 ] || set -- "$@" --config.train.seed=5; exec "$@"', "_", *PRETRAIN)
+    with several.gang(2, 1, tmp_path / "run", command=other) as gang:
+        assert gang.end() == 2, gang.said
+    assert "[1] jaxenc: train.seed is 0 in process 0 and 5 in process 1: start every process" in gang.said
