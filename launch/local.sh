@@ -119,7 +119,7 @@ while true; do
   case $code in
     0 | 2 | 3 | 75 | 126 | 127) exit $code ;;
   esac
-  [ -z "$asked" ] || exit $code
+  if [ -n "$asked" ]; then exit $((code == 143 ? 75 : code)); fi # 143: TERM came before Python listened
   now=$(newest)
   if [ "$now" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
   if [ $idle -ge "$restarts" ]; then

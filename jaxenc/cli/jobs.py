@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import pathlib
+import secrets
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +33,8 @@ from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
+# Seconds in which a file that one host wrote is seen by the others: file systems of networks remember for a while that it was not there.
+SIGHT = 60
 
 
 def prepare(run: Run, workdir: pathlib.Path) -> Job:
@@ -127,6 +131,30 @@ def refuse_other_process(job: Job) -> None:
     ]
     if parts:
         raise UserError(f"{'; '.join(parts)}: start every process with the same config and data")
+
+
+def refuse_other_folder(workdir: pathlib.Path) -> None:
+    """Raises UserError where this process does not see within SIGHT seconds what process 0 writes in `workdir`: each would save its part of
+    a checkpoint where the others never look."""
+    if jax.process_count() == 1:
+        return
+    mark = workdir / ".processes"
+
+    def write() -> str:
+        word = secrets.token_hex(8)
+        with user_errors(mark, "free some space or choose another --workdir"):
+            mark.write_text(word)
+        return word
+
+    word, end = multihost.from_primary("folder", write), time.monotonic() + SIGHT
+    while not (mark.is_file() and mark.read_text() == word):
+        if time.monotonic() > end:
+            told = f"process {jax.process_index()} does not see there what process 0 writes"
+            raise UserError(f"{workdir}: {told}: give all processes one --workdir that they share")
+        time.sleep(0.1)
+    multihost.barrier("folder")
+    if multihost.is_primary():
+        mark.unlink()
 
 
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:

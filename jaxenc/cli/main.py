@@ -10,6 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import NoReturn
 
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
@@ -32,7 +33,7 @@ COMMANDS = {
 }
 
 DEBUG = "--debug"
-BAD_INPUT, FAILED, DIVERGED = 2, 1, 3
+FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75
 DISK = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -95,13 +96,21 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as preemption sends it."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does, so that a command removes its temporary files; `pretrain` puts its own handlers on top."""
+    """SIGTERM unwinds as Ctrl-C does, so that a command removes its temporary files; a training run puts its own handlers on top."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
     finally:
@@ -129,7 +138,8 @@ def report_error(error: BaseException, debug: bool) -> int:
 
 
 def _fail(error: BaseException) -> int:
-    code = DIVERGED if isinstance(error, Diverged) else BAD_INPUT if isinstance(error, (UserError, OSError, RuntimeError)) else FAILED
+    codes = ((Terminated, PREEMPTED), (Diverged, DIVERGED), ((UserError, OSError, RuntimeError), BAD_INPUT))
+    code = next((code for kinds, code in codes if isinstance(error, kinds)), FAILED)
     message = "interrupted: nothing half-written is left; run it again" if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"

@@ -19,7 +19,7 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
 from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
-from jaxenc.cli.main import report_error
+from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.data.files import held
 from jaxenc.errors import UserError
 from jaxenc.run import Run
@@ -30,8 +30,6 @@ from jaxenc.train.job import Job
 from jaxenc.train.loop import Outcome, lacks_evaluation, train
 from jaxenc.train.record import Recorder, Silent
 from jaxenc.train.signals import Stop
-
-PREEMPTED = 75
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +54,8 @@ def code(outcome: Outcome, workdir: pathlib.Path) -> int:
     if not outcome.preempted:
         return 0
     if multihost.is_primary():
-        print(f"{workdir}: stopped at step {outcome.step:,}, checkpoint written: run the same command to go on", file=sys.stderr)
+        saved = ", checkpoint written" if (workdir / "checkpoints" / str(outcome.step)).is_dir() else ""
+        print(f"{workdir}: stopped at step {outcome.step:,}{saved}: run the same command to go on", file=sys.stderr)
     return PREEMPTED
 
 
@@ -78,6 +77,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
 
         start = Start.from_json(multihost.from_primary("start", choose))
         jobs.refuse_other_process(job)
+        jobs.refuse_other_folder(workdir)
         if start.kind == "resume":
             jobs.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):

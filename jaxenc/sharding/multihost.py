@@ -7,16 +7,14 @@ import contextlib
 import dataclasses
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import jax
-import numpy as np
-from jax import Array
 from jax._src import distributed  # The one way to the coordination service's key-value store: jax has no public one.
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxenc.errors import Absent, UserError
 from jaxenc.sharding import gloo
@@ -48,7 +46,7 @@ class Cluster:
         if self.heartbeat < 1:
             raise UserError(f"{HEARTBEAT} is {self.heartbeat}: it is at least 1 second")
         host, _, port = self.address.rpartition(":")
-        if self.count > 1 and not (host and port.isdigit()):
+        if self.count > 1 and not (host and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
             raise UserError(f"{COORDINATOR} is {self.address!r}: write HOST:PORT of process 0")
 
 
@@ -75,11 +73,13 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
 def connect(cluster: Cluster) -> None:
     """Joins the other processes; call it before anything else of jax.
 
-    Raises UserError when they do not all come within MEET seconds, and when this one then sees fewer or more than `cluster.count`.
+    Raises UserError when process 0 cannot listen where it is told, when they do not all come within MEET seconds, and when this one then sees fewer or more than `cluster.count`.
     """
     if cluster.count == 1:
         return
-    # jax's service would take SIGTERM away from `train/signals.py`; `Agreement` does its work.
+    if cluster.index == 0:
+        _check_free(cluster.address)
+    # jax's service would take SIGTERM away from `train/signals.py`; `agreement.py` does its work.
     jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
@@ -99,6 +99,18 @@ def connect(cluster: Cluster) -> None:
     if jax.process_count() != cluster.count:
         seen = f"process {cluster.index} sees {jax.process_count()} processes instead of {cluster.count}"
         raise UserError(f"{seen}: {jax.default_backend()} devices do not reach one another: check the drivers and JAX_PLATFORMS")
+
+
+def _check_free(address: str) -> None:
+    """Raises UserError where nothing can listen at HOST:PORT: jax's service would end the process with a segmentation fault."""
+    host, _, port = address.rpartition(":")
+    try:
+        kind, _, _, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        with socket.socket(kind, socket.SOCK_STREAM) as there:
+            there.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            there.bind(where)
+    except OSError as error:
+        raise UserError(f"{COORDINATOR} is {address!r}, where process 0 cannot listen ({error.strerror}): choose another port") from error
 
 
 def close() -> None:
@@ -222,27 +234,3 @@ def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float
         if time.monotonic() >= end:
             raise Absent(f"{name}: {awaited} did not come within {seconds:g} s: see what it says, and start all processes again")
         print(f"{name}: process {jax.process_index()} waits for {awaited}", file=sys.stderr, flush=True)
-
-
-class Agreement:
-    """Whether all processes stop after this step: owner of the one question that is still on the devices.
-
-    Asked at every step by every process. Each question is a sum over the devices of all processes, dispatched behind a step and read
-    behind the next one: nobody waits for it, and no process can miss it or hear another answer. jax's own
-    `reached_preemption_sync_point` takes SIGTERM for itself and, asked at some steps only, lets a run go on forever (measured).
-    """
-
-    def __init__(self, mesh: Mesh) -> None:
-        self._shards = NamedSharding(mesh, PartitionSpec(mesh.axis_names))
-        self._size = mesh.size
-        self._any = jax.jit(lambda votes: votes.any(), out_shardings=NamedSharding(mesh, PartitionSpec()))
-        self._pending: Array | None = None
-
-    def agreed(self, requested: bool) -> bool:
-        """Whether any process said `requested` one call ago, the same in all of them; a process that is alone is answered at once."""
-        if jax.process_count() == 1:
-            return requested
-        vote = np.full(1, requested)
-        votes = jax.make_array_from_callback((self._size,), self._shards, lambda _: vote)
-        previous, self._pending = self._pending, self._any(votes)
-        return previous is not None and bool(previous)

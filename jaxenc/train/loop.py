@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.errors import Diverged
 from jaxenc.sharding import multihost, partition
+from jaxenc.sharding.agreement import Agreement
 from jaxenc.sharding.watch import Watch
 from jaxenc.train import phases
 from jaxenc.train.begin import is_finite
@@ -39,7 +40,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """
     run, step = job.run, int(state.step)
     plan = run.plan
-    log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), multihost.Agreement(job.mesh)
+    log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
     asked = lambda: vote.agreed(stop.requested)
     if lacks_evaluation(job, step):

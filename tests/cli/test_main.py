@@ -41,11 +41,11 @@ def test_a_file_in_the_place_of_a_folder_is_one_line(data: Path, tmp_path: Path,
 
 
 def test_an_interrupt_is_one_line(capsys: pytest.CaptureFixture) -> None:
-    """SIGTERM unwinds as Ctrl-C does, and the handler of before is put back."""
+    """SIGTERM unwinds as Ctrl-C does, with the code that asks to be run again, and the handler of before is put back."""
     before = signal.getsignal(signal.SIGTERM)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number, code in ((signal.SIGINT, 1), (signal.SIGTERM, 75)):
         with mock.patch.object(cli_main, "_run", lambda argv, number=number: signal.raise_signal(number)):
-            assert main(["report", "--workdir", "x"]) == 1
+            assert main(["report", "--workdir", "x"]) == code
         assert capsys.readouterr().err.startswith("jaxenc: interrupted")
     assert signal.getsignal(signal.SIGTERM) == before
 

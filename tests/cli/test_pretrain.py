@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import jax
 import numpy as np
@@ -24,6 +25,7 @@ from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from jaxenc.objectives.mlm import Mlm
 from jaxenc.optim.config import OptimConfig
+from jaxenc.sharding import multihost
 from tests import older
 from tests.cli.test_two_stage import ROOM, SIZES
 from tests.train.test_loop import recipe
@@ -230,3 +232,12 @@ def test_a_damaged_line_of_the_metrics_is_named(lonely: tuple[Path, Path], tmp_p
     with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
         file.write("\0\0\0\n")
     assert "metrics.jsonl:2: is no row of numbers" in fails("report", "--workdir", tmp_path / "run")
+
+
+def test_a_process_that_sees_another_folder_is_told_so(tmp_path: Path) -> None:
+    """A mark of an earlier start, which was killed, is none of this one's."""
+    (tmp_path / ".processes").write_text("another word")
+    second = (mock.patch.object(jax, "process_count", lambda: 2), mock.patch.object(jax, "process_index", lambda: 1))
+    word = mock.patch.object(multihost, "from_primary", lambda name, make: "the word")
+    with second[0], second[1], word, mock.patch.object(jobs, "SIGHT", 0), pytest.raises(UserError, match="process 1 does not see there"):
+        jobs.refuse_other_folder(tmp_path)

@@ -74,6 +74,13 @@ def test_a_request_to_stop_reaches_every_process(tmp_path: Path) -> None:
     assert sorted(gang.lines[2:]) == ["[0] told", "[1] told", "local: TERM: asked every process to stop after its step"]
 
 
+def test_a_request_that_comes_before_python_listens_is_one_to_run_again(tmp_path: Path) -> None:
+    with Gang(2, 1, shell("echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+        gang.until(lambda: len(gang.lines) == 2, "two processes")
+        gang.signal(signal.SIGTERM)
+        assert gang.end(20) == 75
+
+
 def test_a_second_interrupt_ends_what_does_not_stop(tmp_path: Path) -> None:
     with Gang(2, 1, shell("trap 'echo told' TERM; echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
         gang.until(lambda: len(gang.lines) == 2, "two processes")

@@ -1,4 +1,5 @@
 import os
+import socket
 from unittest import mock
 
 import jax
@@ -8,7 +9,8 @@ import pytest
 from jaxenc.errors import UserError
 from jaxenc.sharding import gloo
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding.multihost import Agreement, Cluster, barrier, connect, from_environment, from_primary, is_primary, process_slots
+from jaxenc.sharding.agreement import Agreement
+from jaxenc.sharding.multihost import Cluster, barrier, connect, from_environment, from_primary, is_primary, process_slots
 
 THREE = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": "3", "JAXENC_PROCESS": "2"}
 
@@ -53,6 +55,7 @@ def test_without_the_environment_there_is_one_process() -> None:
         ("JAXENC_PROCESSES", "two", "JAXENC_PROCESSES is 'two': it is a whole number"),
         ("JAXENC_PROCESSES", "0", "JAXENC_PROCESSES is 0"),
         ("JAXENC_COORDINATOR", "10.0.0.1", "JAXENC_COORDINATOR is '10.0.0.1': write HOST:PORT"),
+        ("JAXENC_COORDINATOR", "10.0.0.1:99999", "JAXENC_COORDINATOR is '10.0.0.1:99999': write HOST:PORT"),
         ("JAXENC_HEARTBEAT", "0", "JAXENC_HEARTBEAT is 0: it is at least 1 second"),
     ],
 )
@@ -67,6 +70,15 @@ def test_two_processes_that_each_see_one_are_refused() -> None:
     alone = (mock.patch.object(jax, "distributed"), mock.patch.object(jax.config, "update"), mock.patch.object(gloo, "listen_beside"))
     with mock.patch.dict(os.environ), alone[0], alone[1], alone[2], refused:
         connect(Cluster("127.0.0.1:1234", 2, 1))
+
+
+def test_a_port_that_is_taken_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(UserError, match=f"JAXENC_COORDINATOR is '{address}', where process 0 cannot listen .Address already in use."):
+            connect(Cluster(address, 2, 0))
 
 
 def test_one_process_waits_for_nobody() -> None:
