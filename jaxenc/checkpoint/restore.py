@@ -50,8 +50,8 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
 
     The two paths name a run directory or a step's folder. check: compare every byte with its checksum. Damaged steps of `directory` are
     set aside; another run's are left where they are. init_map: `NEW=OLD` prefixes of paths, for parameters of `init_from`.
-    Raises UserError where every step of `directory` is damaged, for a missing path, one without a valid step, where a whole state is wanted and only parameters are there, and for
-    an init_map that `moved.parse` refuses or that comes without init_from.
+    Raises UserError where every step of `directory` is damaged, for a missing path, one without a valid step, where a whole state is wanted
+    and only parameters are there, and for an init_map that `moved.parse` refuses or that comes without init_from.
     """
     moved = moves.parse(init_map)
     if moved and not init_from:

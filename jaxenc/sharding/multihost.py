@@ -73,7 +73,8 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
 def connect(cluster: Cluster) -> None:
     """Joins the other processes; call it before anything else of jax.
 
-    Raises UserError when process 0 cannot listen where it is told, when they do not all come within MEET seconds, and when this one then sees fewer or more than `cluster.count`.
+    Raises UserError when process 0 cannot listen where it is told, when they do not all come within MEET seconds, and when this one then
+    sees fewer or more than `cluster.count`.
     """
     if cluster.count == 1:
         return

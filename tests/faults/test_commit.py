@@ -1,4 +1,4 @@
-"""T2, T5: killed or interrupted between the last byte of a checkpoint and the end of its commit, a run goes on from the newest whole step."""
+"""T2, T5: killed or interrupted while a checkpoint is committed, a run goes on from the newest whole step."""
 
 import random
 from collections.abc import Callable

@@ -21,7 +21,8 @@ def shell(text: str) -> tuple[str, str, str]:
 def test_what_is_no_accident_is_passed_through_and_not_tried_again(tmp_path: Path, code: int) -> None:
     with Gang(2, 1, shell(f"echo ran $JAXENC_PROCESS of $JAXENC_PROCESSES; exit {code}"), tmp_path) as gang:
         assert gang.end(20) == code
-    assert sorted(gang.lines) == ["[0] ran 0 of 2", "[1] ran 1 of 2"]
+    # One that fails may end the other before it has said anything.
+    assert sorted(gang.lines) in (["[0] ran 0 of 2", "[1] ran 1 of 2"], ["[0] ran 0 of 2"], ["[1] ran 1 of 2"])
 
 
 def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Table) -> None:
