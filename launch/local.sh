@@ -6,9 +6,9 @@
 # Each process gets JAXENC_COORDINATOR=127.0.0.1:PORT (a free one; it takes whoever calls), JAXENC_PROCESSES and JAXENC_PROCESS; its lines
 # begin with its number. --devices-per-proc D: each has D CPU devices and no other; without it each sees every accelerator. When one dies
 # the others get TERM and, KILL_AFTER (5) seconds later, KILL; all start again, until RESTARTS (3) in a row brought no newer checkpoint.
-# Exit code: 0 done · 75 stopped on request, run it again · 2 bad input, 3 training diverged, 126 and 127 no such command, not tried
-# again · else that of the process that died first. TERM and INT (Ctrl-C) become TERM for every process, a second INT KILL: the newest
-# checkpoint is what stays. A launcher that is killed takes its processes with it.
+# Exit code: 0 done · 75 stopped on request, run it again · 2 bad input, 3 training diverged, 126 and 127 a command that cannot start, not
+# tried again · else that of the process that died first. TERM and INT (Ctrl-C) become TERM for every process, a second INT KILL: the
+# newest checkpoint is what stays. A launcher that is killed takes its processes with it.
 set -uo pipefail
 
 fail() { echo "local: $*" >&2; exit 2; }
@@ -55,16 +55,16 @@ else
 fi
 
 exec 3>&2
-pids=() asked=''
+pids=() asked='' interrupted=''
 declare -A rank_of
 tell() { local pid; for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null; done; }
 ask() { # the signal that came
   echo "local: $1: asked every process to stop after its step${2:-}" >&3
-  asked=$1
+  asked=1
   tell TERM
 }
 trap 'ask TERM' TERM
-trap '[ "$asked" = INT ] && tell KILL || ask INT " (Ctrl-C again: end them now)"' INT
+trap 'if [ "$interrupted" ]; then tell KILL; else interrupted=1; ask INT " (Ctrl-C again: end them now)"; fi' INT
 
 dead() { # the code of a process that has ended; false while it lives
   kill -0 "$1" 2>/dev/null && return 1
@@ -79,8 +79,7 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
   for ((rank = 0; rank < procs; rank++)); do
     JAXENC_COORDINATOR=127.0.0.1:$port JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank "${apart[@]}" "$@" \
       > >(trap '' INT; exec sed -u "s/^/[$rank] /") 2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&3) &
-    pids+=($!)
-    rank_of[$!]=$rank
+    pids+=($!) rank_of[$!]=$rank
   done
   [ -z "$asked" ] || tell TERM
   while [ ${#pids[@]} -gt 0 ]; do
@@ -90,11 +89,9 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
         left+=("$pid")
       elif [ $code -eq 0 ] && [ $status -ne 0 ]; then
         code=$status who=${rank_of[$pid]}
-        # Who stops on request is followed by the others; who fails leaves them waiting for it.
-        if [ $code -ne 75 ]; then
-          tell TERM
-          last=$((SECONDS + kill_after))
-        fi
+        # Who stops on request is followed by the others, unless it went before they met; who fails leaves them waiting for it.
+        [ $code -eq 75 ] || tell TERM
+        last=$((SECONDS + kill_after))
       fi
     done
     pids=("${left[@]}")
@@ -104,9 +101,9 @@ gang() { # runs all processes once; `code` is 0, or the code of the first that e
 }
 
 if [ -n "$dry" ]; then
-  command=$(printf ' %q' "$@")
+  command=${devices:+ JAX_PLATFORMS=cpu XLA_FLAGS=$(printf %q "$XLA_FLAGS")}$(printf ' %q' "$@")
   for ((rank = 0; rank < procs; rank++)); do
-    echo "JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank${devices:+ JAX_PLATFORMS=cpu XLA_FLAGS=$(printf %q "$XLA_FLAGS")}$command"
+    echo "JAXENC_COORDINATOR=127.0.0.1:PORT JAXENC_PROCESSES=$procs JAXENC_PROCESS=$rank$command"
   done
   exit
 fi

@@ -15,7 +15,7 @@ from jaxenc.errors import UserError
 from jaxenc.pretrained import config_of
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.train import phases
-from jaxenc.train.evaluate import evaluation, never
+from jaxenc.train.evaluate import evaluation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +48,6 @@ def run(args: argparse.Namespace) -> int:
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
         params = restore.restore_params(path, place.abstract.all_params)
-        numbers = evaluation(job, phase, job.objective(phase), place)(params, never)
+        numbers = evaluation(job, phase, job.objective(phase), place)(params)
     print(json.dumps({"step": step, **dict(flatten(numbers))}))
     return 0

@@ -147,14 +147,16 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
         return word
 
     word, end = multihost.from_primary("folder", write), time.monotonic() + SIGHT
-    while not (mark.is_file() and mark.read_text() == word):
-        if time.monotonic() > end:
-            told = f"process {jax.process_index()} does not see there what process 0 writes"
-            raise UserError(f"{workdir}: {told}: give all processes one --workdir that they share")
-        time.sleep(0.1)
-    multihost.barrier("folder")
-    if multihost.is_primary():
-        mark.unlink()
+    try:
+        while not (mark.is_file() and mark.read_text() == word):
+            if time.monotonic() > end:
+                told = f"process {jax.process_index()} does not see there what process 0 writes"
+                raise UserError(f"{workdir}: {told}: give all processes one --workdir that they share")
+            time.sleep(0.1)
+        multihost.barrier("folder")
+    finally:
+        if multihost.is_primary():
+            mark.unlink(missing_ok=True)
 
 
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 at the end of the last phase, 75 when asked to stop before it (a checkpoint is written: run the same command again)."""
+    """Exit code 0 when all is done, 75 when asked to stop before that: run the same command again."""
     recipe = cli_config.resolve(args.config, args.overrides)
     with multihost.joined(multihost.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
@@ -63,8 +63,8 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
     """Trains `recipe` in `workdir`: resumes what is there, or continues, initialises or starts afresh, in this order.
 
     init_map: `NEW=OLD` prefixes of paths (`checkpoint.moved`); a run that resumes needs it no more.
-    Nothing is written before everything that can be refused has been looked at; a finished run is left as it is. Of several processes each
-    calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `train.loop.train` raises.
+    Nothing stays written before everything that can be refused has been looked at; a finished run is left as it is. Of several
+    processes each calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `train.loop.train` raises.
     """
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)

@@ -7,11 +7,12 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 
 class Agreement:
-    """Whether all processes stop after this step: owner of the one question that is still on the devices.
+    """Whether all processes stop here: owner of the one question that is still on the devices.
 
-    Asked at every step by every process. Each question is a sum over the devices of all processes, dispatched behind a step and read
-    behind the next one: nobody waits for it, and no process can miss it or hear another answer. jax's own
-    `reached_preemption_sync_point` takes SIGTERM for itself and, asked at some steps only, lets a run go on forever (measured).
+    Asked by every process after every step and before every batch of an evaluation. Each question is an `or` over the devices of all
+    processes, dispatched at once and read when the next one is asked: nobody waits for it, and no process can miss it or hear another
+    answer. jax's own `reached_preemption_sync_point` takes SIGTERM for itself and, asked at some steps only, lets a run go on forever
+    (measured).
     """
 
     def __init__(self, mesh: Mesh) -> None:

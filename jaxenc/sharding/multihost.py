@@ -105,13 +105,13 @@ def connect(cluster: Cluster) -> None:
 def _check_free(address: str) -> None:
     """Raises UserError where nothing can listen at HOST:PORT: jax's service would end the process with a segmentation fault."""
     host, _, port = address.rpartition(":")
-    try:
-        kind, _, _, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-        with socket.socket(kind, socket.SOCK_STREAM) as there:
-            there.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            there.bind(where)
-    except OSError as error:
-        raise UserError(f"{COORDINATOR} is {address!r}, where process 0 cannot listen ({error.strerror}): choose another port") from error
+    with contextlib.suppress(OSError, UnicodeError):
+        for kind, _, _, _, where in socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM):
+            with contextlib.suppress(OSError), socket.socket(kind, socket.SOCK_STREAM) as there:
+                there.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                there.bind(where)
+                return
+    raise UserError(f"{COORDINATOR} is {address!r}, where process 0 cannot listen: give an address of its machine and a free port")
 
 
 def close() -> None:
@@ -178,7 +178,7 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
         return [rank for rank in range(count) if str(rank) not in present]
 
     began = time.monotonic()
-    with _service(name):
+    with service(name):
         client.key_value_set(f"{folder}{index}", "here")
         # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
         if index == 0:
@@ -199,7 +199,7 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     if jax.process_count() == 1:
         return make()
     if not is_primary():
-        with _service(name):
+        with service(name):
             answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
         if "error" in answer:
             raise UserError(answer["error"])
@@ -214,7 +214,7 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
 
 
 @contextlib.contextmanager
-def _service(name: str) -> Iterator[None]:
+def service(name: str) -> Iterator[None]:
     """Raises Absent where the coordination service, which is process 0's, does not answer."""
     try:
         yield

@@ -34,7 +34,8 @@ class Watch:
 
     def __enter__(self) -> Self:
         if jax.process_count() > 1:
-            distributed.global_state.client.key_value_set(f"{FOLDER}{jax.process_index()}", "0 0", allow_overwrite=True)
+            with multihost.service("start"):
+                distributed.global_state.client.key_value_set(f"{FOLDER}{jax.process_index()}", "0 0", allow_overwrite=True)
             self._thread.start()
         return self
 
@@ -49,7 +50,8 @@ class Watch:
         sight, said, beat = Sight(index), 0.0, 0
         while not self._closed.wait(tell / 3):
             (count, place, since), beat = self._place, beat + 1
-            awaited, now = sight.look(time.monotonic(), count, _exchange(index, f"{count} {beat}")), time.monotonic()
+            signs, now = _exchange(index, f"{count} {beat}"), time.monotonic()
+            awaited = sight.look(now, count, signs)
             if awaited and now - since >= tell and now - said >= tell:
                 said = now
                 who = f"{place}: process {index} waits for process {', '.join(awaited)}"

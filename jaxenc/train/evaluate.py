@@ -23,14 +23,19 @@ from jaxenc.train.step import corrupt
 from jaxenc.tree import Tree
 
 
-def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[[Tree, Callable[[], bool]], Mapping[str, float]]:
-    """A function from all parameters, and whether to stop, to the held-out numbers: as `evaluate`, {} where it was stopped. Its first use
-    opens the data and compiles; it raises as `read_ahead` does, and UserError where the device has not enough memory."""
+def never() -> bool:
+    """Where nothing asks an evaluation to stop."""
+    return False
+
+
+def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
+    """A function (all parameters, `stopping`) -> the held-out numbers: `evaluate` of all held-out batches. Its first use opens the data and
+    compiles; it raises as `read_ahead` does, and UserError where the device has not enough memory."""
     compiled = compile_evaluation(objective, job.run.train.seed, place)
     rows = padded_batch(job.run.eval.batch, job.mesh)
     held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
 
-    def assess(params: Tree, stopping: Callable[[], bool]) -> Mapping[str, float]:
+    def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
         batch_at, count = held_out()
         with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
             try:
@@ -55,11 +60,6 @@ def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Calla
         return sums, new_carry
 
     return jax.jit(evaluate_batch, out_shardings=(partition.replicated(mesh), partition.batch_sharding(mesh)))
-
-
-def never() -> bool:
-    """Where nothing asks an evaluation to stop."""
-    return False
 
 
 def evaluate(

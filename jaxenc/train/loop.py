@@ -23,7 +23,8 @@ from jaxenc.train.step import compile_step, fields
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """step: the last one taken; preempted: whether the run was asked to stop before its end; held_out: the last evaluation, {} if none."""
+    """step: the last one taken; preempted: whether the run was asked to stop before its end; held_out: the last evaluation, {} if none
+    or if it was stopped."""
 
     step: int
     preempted: bool

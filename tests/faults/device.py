@@ -3,7 +3,8 @@
     python -m tests.faults.device --config electra/small --data DATA --work DIR --settings --deterministic --kills 10 --signals 3
 
 With --settings it first says in which settings two runs are one bit for bit, and what each costs; then come the faults, in XLA's
-deterministic setting or, without --deterministic, as XLA comes. Prints lines of Markdown. A later call goes on in the same work directory.
+deterministic setting or, without --deterministic, as XLA comes. Prints lines of Markdown. A later call goes on in the same work directory:
+with another --seed, and with --settings and --signals once each.
 """
 
 import argparse
@@ -97,12 +98,13 @@ def settings(recipe: Recipe, work: Path) -> None:
 
 
 def first_interval(recipe: Recipe, setting: Setting, workdir: Path) -> float:
-    """Seconds from the start of a run to its first checkpoint, which is its end."""
+    """Seconds from the start of a run to its first checkpoint, at which it is killed."""
     began = time.monotonic()
     with recipe.start(setting, workdir) as process:
         while process.poll() is None and newest(workdir) < recipe.every:
             time.sleep(0.01)
         process.kill()
+    assert newest(workdir) >= recipe.every, "ended before its first checkpoint"
     return time.monotonic() - began
 
 

@@ -1,0 +1,7 @@
+from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding.agreement import Agreement
+
+
+def test_a_process_that_is_alone_is_answered_at_once() -> None:
+    vote = Agreement(meshes.make(meshes.MeshConfig()))
+    assert [vote.agreed(asked) for asked in (False, True, False)] == [False, True, False]
