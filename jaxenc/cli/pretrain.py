@@ -63,8 +63,8 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
     """Trains `recipe` in `workdir`: resumes what is there, or continues, initialises or starts afresh, in this order.
 
     init_map: `NEW=OLD` prefixes of paths (`checkpoint.moved`); a run that resumes needs it no more.
-    Nothing stays written before everything that can be refused has been looked at; a finished run is left as it is. Of several
-    processes each calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `train.loop.train` raises.
+    Nothing stays written before everything that can be refused has been looked at; a finished run is left as it is. Of several processes
+    each calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `train.loop.train` raises.
     """
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)
