@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ class Writer:
             time.sleep(LAST_WRITES)
             # Orbax's error holds the other arrays' writes, and asyncio complains of each that failed too when it goes: so it does not
             # leave this place, and they go here, where `quiet` hears it.
-            gc.collect()
+            _let_go()
             raise OSError(failure)
 
     def close(self) -> None:
@@ -81,7 +82,7 @@ class Writer:
         self._orbax.close()
         # What nobody awaits of a failed save goes here too, where `quiet` still hears it.
         del self._orbax
-        gc.collect()
+        _let_go()
 
     def _make(self) -> ocp.AsyncCheckpointer:
         handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=self._in_flight / 1e9)
@@ -92,6 +93,13 @@ class Writer:
         """In the place of Orbax's own, which names nobody. Its keys are the same at each save, so they are counted."""
         self._met += 1
         multihost.barrier(f"Orbax {key.strip('_')} {self._met}", timeout_ms / 1000)
+
+
+def _let_go() -> None:
+    """Collects what a failed save left, without Python's word about each write that had not begun."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        gc.collect()
 
 
 def stored(directory: Path) -> dict[str, tuple[tuple[int, ...], str]]:
