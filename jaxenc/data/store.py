@@ -38,17 +38,17 @@ class Concatenation:
         return out
 
     def search(self, values: np.ndarray, side: str) -> np.ndarray:
-        """Where `values` (int64 [n], not negative) would go, as numpy.searchsorted says; for sorted items and rising bases.
+        """Where `values` (int64 [n], any) would go, as numpy.searchsorted says; for sorted unsigned items and rising bases from 0.
 
         Each part is searched in its own dtype: another one would make NumPy convert the whole memory-mapped array.
         """
-        owner = np.searchsorted(self.bases, values, "right") - 1
+        owner = np.maximum(np.searchsorted(self.bases, values, "right") - 1, 0)
         out = np.empty(np.shape(values), np.int64)
         for p in np.unique(owner):
             here = owner == p
-            local = np.minimum(values[here] - self.bases[p], np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
+            local = np.clip(values[here] - self.bases[p], 0, np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
             out[here] = self.starts[p] + np.searchsorted(self.parts[p], local, side)
-        return out
+        return np.where(values < 0, 0, out)
 
 
 @dataclasses.dataclass(frozen=True)
