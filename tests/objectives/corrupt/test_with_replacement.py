@@ -52,11 +52,13 @@ def reference(masking: Masking, selection: np.ndarray, action: np.ndarray, row: 
 
 @pytest.mark.parametrize("length", [20, 64, 128])
 def test_equals_a_loop_over_the_same_draws(length: int) -> None:
-    """Bitwise, in every field; [MASK] in the text is no candidate, a row of specials or of padding has none."""
+    """Bitwise, in every field; [MASK] in the text is no candidate, a row of specials or of padding has none, and one has two, fewer than
+    are drawn."""
     batch = tiny.batch([length, length, 3, 1, 0, length // 2] * 4, length)
     rows, segments = batch["tokens"], batch["segments"]
     rows[0, 1:length:3] = V.mask
     rows[1, :] = V.cls
+    rows[6, 3:] = V.cls
     draws, got = corrupt(published(length), rows, segments)
     for i in range(len(rows)):
         want = reference(published(length), draws[0][i], draws[1][i], rows[i], segments[i])
