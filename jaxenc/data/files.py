@@ -51,16 +51,19 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def flush(path: Path) -> None:
-    """Returns once the bytes of a file, or the names in a folder, are on the disk and survive a power cut. Raises OSError."""
-    number = os.open(path, os.O_RDONLY)
+    """Returns once the bytes of a file, or the names in a folder, are on the disk and survive a power cut. Raises OSError.
+
+    A folder is left alone where it may not be listed, and on a file system that has no such call for folders.
+    """
     try:
-        os.fsync(number)
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
     except OSError as error:
-        # Some network file systems have no such call for a folder.
-        if error.errno != errno.EINVAL or not path.is_dir():
+        if error.errno not in (errno.EACCES, errno.EINVAL) or not path.is_dir():
             raise
-    finally:
-        os.close(number)
 
 
 def flush_all(folder: Path) -> None:

@@ -32,7 +32,7 @@ def test_each_word_has_its_own_pieces(tokenizer: Tokenizer) -> None:
 
 
 def test_a_piece_that_is_the_blank_alone_belongs_to_the_word_after_it() -> None:
-    """In byte-level BPE without merges the blank before a word is a piece of that word, which `each word` above cannot see."""
+    """In byte-level BPE without merges the blank before a word is a piece of its own."""
     made = bpe.train(["x"], 261 + 1)
     ids, _, words = made.encode_split(["ab", "", "c"])
     assert [made.token(index) for index in ids] == ["<s>", "a", "b", "Ġ", "c", "</s>"]
