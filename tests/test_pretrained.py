@@ -226,6 +226,34 @@ def test_small_and_empty_batches(bare: Model) -> None:
     assert bare.encode(tokens=rows(1, 40)).hidden.shape[2] == 40
 
 
+@pytest.mark.parametrize("positions", [1, 5, 8, 12, 40, 64])
+def test_rows_are_padded_to_a_power_of_two_and_never_beyond_the_positions(positions: int, bare: Model) -> None:
+    """What is compiled for every length that the model takes; one more token is refused. Nothing is computed here."""
+    shapes: list[tuple[int, int]] = []
+
+    def computed(name: str, params: dict, batch: dict) -> np.ndarray:
+        shapes.extend({array.shape for array in batch.values()})
+        return np.zeros((LAYERS + 1, *shapes[-1], 16), np.float32)
+
+    run = dataclasses.replace(bare.config, model=dataclasses.replace(bare.config.model, positions=positions))
+    model = Model(run, {}, None)
+    vars(model).update(_compiled=computed, shape=(LAYERS + 1, 16))
+    for length in range(1, positions + 1):
+        shapes.clear()
+        assert model.encode(tokens=rows(3, length)).hidden.shape == (LAYERS + 1, 3, length, 16)
+        assert shapes == [(4, min(positions, next(size for size in (8, 16, 32, 64) if size >= length)))]
+    with pytest.raises(UserError, match=f"each row has {positions + 1} tokens and the model takes {positions}: shorten it"):
+        model.encode(tokens=rows(1, positions + 1))
+
+
+@pytest.mark.parametrize("length", [39, 40])
+def test_the_longest_rows_are_the_slow_model(length: int, bare: Model) -> None:
+    """The last positions of the table, against the NumPy reference (<= 1e-5)."""
+    tokens = rows(1, length)
+    want = encode(jax.device_get(bare.params), bare.config.model, tokens, np.zeros_like(tokens), np.arange(length)[None], [length])
+    np.testing.assert_allclose(bare.encode(tokens=tokens).hidden, want, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "arguments, said",
     [

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import json
 import os
@@ -193,3 +194,16 @@ def test_ids_outside_the_vocabulary_are_refused(copy):
     (copy / "manifest.json").write_text(json.dumps(facts))
     with pytest.raises(UserError, match="train-00000.tokens: holds id 60, and the vocabulary has 60"):
         open_split(copy, "train")
+
+
+def test_the_fingerprint_of_data_covers_its_files_its_tokenizer_and_its_format(data):
+    """Two folders of equal shards mean other words under another tokenizer."""
+    facts = manifest.read(data)
+    name = next(iter(facts.files))
+    changed = [
+        dataclasses.replace(facts, tokenizer=dataclasses.replace(facts.tokenizer, fingerprint="other")),
+        dataclasses.replace(facts, files={**facts.files, name: dataclasses.replace(facts.files[name], sha256="0")}),
+        dataclasses.replace(facts, files={**facts.files, "more": facts.files[name]}),
+        dataclasses.replace(facts, version=facts.version - 1),
+    ]
+    assert len({facts.fingerprint, *(other.fingerprint for other in changed)}) == 5

@@ -31,6 +31,14 @@ def test_each_word_has_its_own_pieces(tokenizer: Tokenizer) -> None:
     assert not {4, 5} & set(words) and {*range(len(WORDS))} - {4, 5, 10} <= set(words)
 
 
+def test_a_piece_that_is_the_blank_alone_belongs_to_the_word_after_it() -> None:
+    """In byte-level BPE without merges the blank before a word is a piece of its own."""
+    made = bpe.train(["x"], 261 + 1)
+    ids, _, words = made.encode_split(["ab", "", "c"])
+    assert [made.token(index) for index in ids] == ["<s>", "a", "b", "Ġ", "c", "</s>"]
+    assert words == [-1, 0, 0, 2, 2, -1]
+
+
 def test_it_is_framed_as_a_text_and_taken_literally(tokenizer: Tokenizer) -> None:
     split = ["The", "quick", "fox"]
     ids, types, words = tokenizer.encode_split(split)

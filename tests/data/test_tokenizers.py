@@ -255,3 +255,23 @@ def test_a_tokenizer_json_of_another_shape_is_one_line(text, tmp_path):
     (tmp_path / "tokenizer.json").write_text(known if text == "KNOWN" else text)
     with pytest.raises(UserError, match=r"tokenizer.json: damaged \("):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("lowercase, strip_accents", [(False, None), (True, None), (True, False), (False, True)])
+def test_accents_follow_lower_casing_where_nothing_is_said(lowercase, strip_accents, tmp_path):
+    """As BERT's code: a cased vocabulary keeps them, whichever of the two files says so."""
+    folder, pieces = tmp_path / "named", [*wordpiece.SPECIALS, "É", "é", "E", "e"]
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("".join(piece + "\n" for piece in pieces))
+    said = {"do_lower_case": lowercase, **({} if strip_accents is None else {"strip_accents": strip_accents})}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    strips = lowercase if strip_accents is None else strip_accents
+    wanted = ("e" if lowercase else "E") if strips else ("é" if lowercase else "É")
+    opened = [load(folder)]
+    opened[0].save(tmp_path / "saved")
+    path = tmp_path / "saved" / "tokenizer.json"
+    data = json.loads(path.read_text())
+    data["normalizer"]["strip_accents"] = strip_accents
+    path.write_text(json.dumps(data))
+    opened.append(wordpiece.from_json(path, data))
+    assert [tool.token(tool.encode(["É"])[0][0]) for tool in opened] == [wanted, wanted]

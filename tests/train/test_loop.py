@@ -203,6 +203,10 @@ def test_a_stop_before_on_and_behind_a_phase_border(stop: int, data: Path, whole
     assert_same_run(in_phases(data), tmp_path, whole_in_phases, 8)
 
 
+def test_every_so_many_steps() -> None:
+    assert [step for step in range(14) if loop.is_due(4, step)] == [0, 4, 8, 12] and not any(loop.is_due(0, step) for step in range(14))
+
+
 def test_the_log_of_rows_follows_the_batch_of_each_phase(whole_in_phases: Path) -> None:
     """Each phase counts its own rows from epoch 0, and no row comes twice within an epoch."""
     lines = [line.split("\t")[1].split() for line in (whole_in_phases / "examples.log").read_text().splitlines()]
