@@ -8,8 +8,10 @@ from jaxenc.cli import config as cli_config
 from jaxenc.cli import fill_mask, pretrain
 from jaxenc.cli.main import main
 from jaxenc.cli.report import report
+from jaxenc.data.folders import must_hold_only
 from jaxenc.pretrained import load
 
+PARTS = ("tokenizer", "data", "run")
 SENTENCES = (
     "Return the [MASK] of the given object.",
     "If the file does not exist, an [MASK] is raised.",
@@ -25,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Each part is the command of its own that it prints; what is already there is not made again."""
-    tokenizer, data, workdir = (args.workdir / name for name in ("tokenizer", "data", "run"))
+    must_hold_only(args.workdir, PARTS, "--workdir")
+    tokenizer, data, workdir = (args.workdir / name for name in PARTS)
     steps = [
         ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--out", str(tokenizer)],
         ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],

@@ -162,8 +162,10 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
     if (workdir / CONFIG).exists():
-        saved = (read_json(workdir / name, "start in a new work directory") for name in (CONFIG, MANIFEST))
-        _refuse(*saved, job)
+        saved = read_json(workdir / CONFIG, "start in a new work directory")
+        # The two are written one after the other, so a run that was killed in between has the first alone.
+        manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
+        _refuse(saved, manifest, job)
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
@@ -207,11 +209,14 @@ def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
     return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
 
-def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:
+def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
+    """Raises UserError for another config, and, where the manifest is there, for another data set or tokenizer."""
+
     def facts(manifest: dict) -> dict:
         return {"data": {"fingerprint": manifest.get("fingerprint")}, "tokenizer": _tokenizer_of(manifest)}
 
-    refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
+    if saved_manifest is not None:
+        refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if job.run.optim.schedule == "constant" else []))
     # Read as a Run first: a field that is younger than the checkpoint has its default there.
     refusals.refuse(config.to_dict(from_dict(saved_config)), config.to_dict(job.run), free)

@@ -21,6 +21,7 @@ from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
 from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.data.files import held
+from jaxenc.data.folders import must_hold_a_run
 from jaxenc.errors import UserError
 from jaxenc.run import Run
 from jaxenc.sharding import multihost
@@ -66,6 +67,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
     Nothing stays written before everything that can be refused has been looked at; a finished run is left as it is. Of several processes
     each calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `train.loop.train` raises.
     """
+    must_hold_a_run(workdir, "--workdir")
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)
     jobs.refuse_other_run(job, workdir)
