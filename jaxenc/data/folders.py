@@ -39,7 +39,7 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
     """
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and (is_run(workdir) or _is_begun(workdir))):
-            raise UserError(f"{workdir}: exists already and is no run directory, {described(workdir)}; choose another {option}")
+            raise UserError(f"{workdir}: exists already, {described(workdir)}, and is no run directory; choose another {option}")
         _check_above(workdir, option)
 
 
