@@ -1,6 +1,7 @@
 """`jaxenc demo`: the whole way on one CPU, from text found on this machine to a model that fills in words."""
 
 import argparse
+import os
 import pathlib
 import sys
 
@@ -10,6 +11,7 @@ from jaxenc.cli.main import main
 from jaxenc.cli.report import report
 from jaxenc.data.folders import must_hold_only
 from jaxenc.pretrained import load
+from jaxenc.sharding import multihost
 
 PARTS = ("tokenizer", "data", "run")
 SENTENCES = (
@@ -27,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Each part is the command of its own that it prints; what is already there is not made again."""
+    multihost.must_be_alone(os.environ, "jaxenc demo")
     must_hold_only(args.workdir, PARTS, "--workdir")
     tokenizer, data, workdir = (args.workdir / name for name in PARTS)
     steps = [
