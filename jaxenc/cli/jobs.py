@@ -27,7 +27,7 @@ from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import multihost, partition
-from jaxenc.train import phases
+from jaxenc.train import phases, position
 from jaxenc.train.job import Job
 from jaxenc.train.phases import Phase
 from jaxenc.train.state import parameters
@@ -192,6 +192,13 @@ def refuse_other_carry(job: Job, start: Start) -> None:
         batch = lambda run: phases.saved_by(run.plan, start.step).batch
         shape = lambda run: {"objective": sizes(run), "train": {"batch": batch(run), "precision": run.train.precision}}
         refusals.refuse(shape(saved), shape(run), ())
+
+
+def refuse_other_rows(job: Job, start: Start) -> None:
+    """Raises UserError where a run that goes on from the whole state at `start` would not read on from the row where that one stood."""
+    saved, data = from_dict(restore.read_json(start.path, CONFIG)), restore.read_json(start.path, MANIFEST)
+    ours = json.loads(job.files[MANIFEST])
+    position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)
 
 
 def _fingerprint(step_dir: pathlib.Path) -> str | None:

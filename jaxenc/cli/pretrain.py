@@ -92,6 +92,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
             jobs.refuse_other_tokenizer(job, start.path)
         if start.kind == "continue":
             jobs.refuse_other_carry(job, start)
+            jobs.refuse_other_rows(job, start)
         return _train(job, start, workdir)
 
 

@@ -10,7 +10,7 @@ from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
 
-__all__ = ["STREAMS", "DataConfig", "Source", "Streams", "check", "open_source", "open_streams"]
+__all__ = ["SHAPED_BY", "STREAMS", "DataConfig", "Source", "Streams", "check", "open_source", "open_streams"]
 
 # data.rows -> (smallest data.length, the source of (shards, config, seed, evaluation))
 KINDS = {
@@ -23,6 +23,10 @@ KINDS = {
 # data.rows -> (the check of (config, batch), the streams of (shards, config, batch, seed, evaluation, limit)): rows that follow each other,
 # slot by slot
 STREAMS = {"streams": (check_segments, open_segments), "sentences": (check_sentences, open_sentences)}
+
+
+# data.rows -> the fields of DataConfig, beside path and length, that decide what its rows hold; no other kind of row reads them.
+SHAPED_BY = {"pairs": ("short_probability",), "streams": ("reuse",)}
 
 
 def check(config: DataConfig, batch: int) -> None:
