@@ -1,6 +1,7 @@
 """A Run made ready on this machine: its data opened, its mesh laid out, its files named, other runs refused."""
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ from jaxenc.data import pipeline, tokenizers
 from jaxenc.data.files import read_json, user_errors, write_bytes
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
-from jaxenc.data.store import open_split
+from jaxenc.data.store import carried, open_split
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
@@ -44,16 +45,14 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
     path = pathlib.Path(run.data.path)
     manifest = manifests.read(path)
     run = run.with_vocabulary(manifest.tokenizer)
+    # Opened once: what is mapped into memory stays readable when the folder is renamed or unmounted under the run.
+    opener = functools.cache(open_split)
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
-        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows)
+        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
 
-    files = {
-        CONFIG: json.dumps(config.to_dict(run), indent=1).encode(),
-        MANIFEST: (path / MANIFEST).read_bytes(),
-        TOKENIZER: path / TOKENIZER,
-    }
+    files = {CONFIG: json.dumps(config.to_dict(run), indent=1).encode(), **carried(path)}
     evaluates = manifest.splits["held_out"].tokens > 0
     return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files)
 
@@ -224,7 +223,7 @@ def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
 
     if saved_manifest is not None:
         refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
-    free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if job.run.optim.schedule == "constant" else []))
+    free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if not phases.uses_steps(job.run) else []))
     # Read as a Run first: a field that is younger than the checkpoint has its default there.
     refusals.refuse(config.to_dict(from_dict(saved_config)), config.to_dict(job.run), free)
 

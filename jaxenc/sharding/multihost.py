@@ -21,8 +21,8 @@ from jaxenc.sharding import gloo, launchers
 
 COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
 # Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
-# for all to leave at the end, after which jax aborts those that still wait.
-MEET, TELL, LIMIT, LEAVE = 300, 15, 1200, 30
+# for all to leave at the end, after which jax aborts those that still wait; for others to hear why process 0 ends.
+MEET, TELL, LIMIT, LEAVE, HEARD = 300, 15, 1200, 30, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,8 +210,8 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
     """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised in every process. Waits, tells
-    and raises as `barrier` does.
+    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised in every process; process 0
+    waits up to HEARD seconds until the others have it, for with it they lose the service. Waits, tells and raises as `barrier` does.
     """
     client, key = distributed.global_state.client, f"jaxenc/value/{name}"
     if jax.process_count() == 1:
@@ -220,12 +220,18 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
         with service(name):
             answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
         if "error" in answer:
+            with service(name):
+                client.key_value_set(f"{key}/heard/{jax.process_index()}", "heard", allow_overwrite=True)
             raise UserError(answer["error"])
         return answer["value"]
     try:
         value = make()
     except UserError as error:
         client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
+        end = time.monotonic() + HEARD
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            for rank in range(1, jax.process_count()):
+                client.blocking_key_value_get(f"{key}/heard/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
         raise
     client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
     return value

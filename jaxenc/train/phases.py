@@ -1,9 +1,15 @@
 """Several row lengths, batches and schedules in one run: BERT's 128 then 512, NVIDIA's two-phase LAMB recipe."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 from jaxenc.config import at_least
 from jaxenc.errors import UserError
+
+if TYPE_CHECKING:
+    from jaxenc.run import Run
 
 # What a phase may have of its own, and the run's single value that it then overrules.
 OVERRULES = {
@@ -79,6 +85,11 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
         resolved.append(Phase(**chosen))
         start += steps
     return tuple(resolved)
+
+
+def uses_steps(run: Run) -> bool:
+    """Whether any step of a run depends on its `train.steps`: a constant rate and phases of their own do without it."""
+    return run.optim.schedule != "constant" and not run.phases.steps
 
 
 def locate(phases: tuple[Phase, ...], step: int) -> int:

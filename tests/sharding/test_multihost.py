@@ -5,6 +5,7 @@ from unittest import mock
 import jax
 import numpy as np
 import pytest
+from jax._src import distributed
 
 from jaxenc.errors import UserError
 from jaxenc.sharding import gloo
@@ -147,3 +148,33 @@ def test_one_process_waits_for_nobody() -> None:
     connect(Cluster())
     barrier("never", 0)
     assert from_primary("value", lambda: ("as", "it is")) == ("as", "it is")
+
+
+class Service:
+    """The coordination service's store, as two processes of one after the other see it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def key_value_set(self, key: str, value: str, allow_overwrite: bool = False) -> None:
+        self.values[key] = value
+
+    def blocking_key_value_get(self, key: str, milliseconds: int) -> str:
+        if key not in self.values:
+            raise jax.errors.JaxRuntimeError("DEADLINE_EXCEEDED")
+        return self.values[key]
+
+
+def test_an_error_of_process_0_is_the_error_of_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both say it, and process 1 makes nothing itself; a process 1 that never comes holds process 0 up no longer than HEARD."""
+    monkeypatch.setattr(distributed.global_state, "client", service := Service())
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+
+    def fail() -> None:
+        raise UserError("no such folder")
+
+    for index, make in ((0, fail), (1, lambda: pytest.fail("process 1 asks process 0"))):
+        monkeypatch.setattr(jax, "process_index", lambda index=index: index)
+        with pytest.raises(UserError, match="^no such folder$"):
+            from_primary("start", make)
+    assert service.values["jaxenc/value/start/heard/1"]
