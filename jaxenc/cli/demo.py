@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 from jaxenc.cli import config as cli_config
-from jaxenc.cli import fill_mask, pretrain
+from jaxenc.cli import effect, fill_mask, pretrain
 from jaxenc.cli.main import main
 from jaxenc.cli.report import report
 from jaxenc.data.folders import must_hold_only
@@ -42,7 +42,9 @@ def run(args: argparse.Namespace) -> int:
             return failed
     overrides = [f"--config.data.path={data}", *args.overrides]
     say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
-    if stopped := pretrain.code(pretrain.pretrain(cli_config.resolve(args.config, overrides), workdir), workdir):
+    recipe = cli_config.resolve(args.config, overrides)
+    effect.check_data(recipe, overrides)
+    if stopped := pretrain.code(pretrain.pretrain(recipe, workdir), workdir):
         return stopped
     say(f"$ jaxenc report --workdir {workdir}")
     report(workdir, with_baselines=True)

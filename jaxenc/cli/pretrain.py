@@ -18,7 +18,7 @@ from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
 from jaxenc.cli import config as cli_config
-from jaxenc.cli import jobs
+from jaxenc.cli import effect, jobs
 from jaxenc.cli.main import PREEMPTED, report_error
 from jaxenc.data.files import held
 from jaxenc.data.folders import must_hold_a_run
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 when all is done, 75 when asked to stop before that: run the same command again."""
     recipe = cli_config.resolve(args.config, args.overrides)
+    effect.check_data(recipe, args.overrides)
     with multihost.joined(multihost.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 

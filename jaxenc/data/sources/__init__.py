@@ -6,7 +6,7 @@ from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs
 from jaxenc.data.sources.segments import check_segments, open_segments
 from jaxenc.data.sources.sentences import check_sentences, open_sentences
-from jaxenc.data.sources.source import DataConfig, Source
+from jaxenc.data.sources.source import SHAPED_BY, DataConfig, Source
 from jaxenc.data.sources.streams import Streams, StreamsPass
 from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards, open_split
@@ -27,10 +27,6 @@ KINDS = {
 # data.rows -> (the check of (config, batch), the streams of (shards, config, batch, seed, evaluation, limit)): rows that follow each other,
 # slot by slot
 STREAMS = {"streams": (check_segments, open_segments), "sentences": (check_sentences, open_sentences)}
-
-
-# data.rows -> the fields of DataConfig, beside path and length, that decide what its rows hold; no other kind of row reads them.
-SHAPED_BY = {"pairs": ("short_probability",), "streams": ("reuse",)}
 
 
 def check(config: DataConfig, batch: int) -> None:
