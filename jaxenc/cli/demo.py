@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     overrides = [f"--config.data.path={data}", *args.overrides]
     say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
     recipe = cli_config.resolve(args.config, overrides)
-    effect.check_data(recipe, overrides)
+    effect.check_data(recipe, args.overrides)
     if stopped := pretrain.code(pretrain.pretrain(recipe, workdir), workdir):
         return stopped
     say(f"$ jaxenc report --workdir {workdir}")

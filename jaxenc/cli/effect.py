@@ -29,8 +29,8 @@ def check(run: Run, overrides: Sequence[str]) -> None:
 
 def check_data(run: Run, overrides: Sequence[str]) -> None:
     """As `check`, for what the data that the run names decides. Raises UserError, which names each field, where `overrides` set a number of
-    the model and the data's tokenizer has another. Does nothing where no data is named."""
-    if not run.data.path:
+    the model and the data's tokenizer has another. Does nothing where no data is named, or no field is set."""
+    if not (run.data.path and overrides):
         return
     given, manifest = _names(overrides), manifests.read(run.data.path)
     changed = differences(to_dict(run), to_dict(run.with_vocabulary(manifest.tokenizer)))
