@@ -57,6 +57,13 @@ class Run:
             raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")
         return plan
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """{dotted path: why} of the fields that change nothing, whatever their value, as the others are set. Each part says so of its own
+        fields, and an objective or a model of those of other parts."""
+        parts = (self.objective, self.model, self.data, self.phases, self.optim)
+        return {path: why for part in parts for path, why in part.unused.items()}
+
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
         """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""
         return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))

@@ -10,7 +10,7 @@ from jaxenc import pretrained
 from jaxenc.checkpoint.restore import of_others
 from jaxenc.cli import onward
 from jaxenc.convert import elmo, hf, parity, tf
-from jaxenc.data.files import must_be_new
+from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jaxenc import pretrained
 from jaxenc.convert import elmo, hf
-from jaxenc.data.files import must_be_new
+from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an ELMo's options.json and its weights in HDF5"

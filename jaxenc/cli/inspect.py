@@ -9,6 +9,7 @@ import jax
 
 from jaxenc import config, tree
 from jaxenc.cli import config as cli_config
+from jaxenc.cli import effect
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.models.count import parameter_count, true_shape
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the parameters by part, the phases with their FLOPs and the bytes of the state; compiles and allocates nothing."""
     recipe = cli_config.resolve(args.config, args.overrides)
+    effect.check_data(recipe, args.overrides)
     vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else recipe.model.published_vocabulary
     recipe = recipe.with_vocabulary(vocabulary)
     if args.fields:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaxenc.cli import onward
-from jaxenc.data.files import must_be_new, read_lines
+from jaxenc.data.files import read_lines
+from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.models.resize import resized

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data import readers
-from jaxenc.data.files import made, must_be_new
+from jaxenc.data.files import made
+from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece, words
 from jaxenc.errors import UserError
 

@@ -8,7 +8,8 @@ from typing import Any
 from jaxenc.convert import FAMILIES, build, key_map, safetensors, weights
 from jaxenc.convert.family import Export, Family, class_of
 from jaxenc.convert.tensor import ADVICE
-from jaxenc.data.files import made, must_be_new, read_json
+from jaxenc.data.files import made, read_json
+from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 

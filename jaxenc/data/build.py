@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
 from jaxenc.data.files import made, sha256, user_errors
+from jaxenc.data.folders import is_data, must_be_new, named
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
 from jaxenc.data.workers import pool
@@ -58,7 +59,10 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
-    tool, out = tokenizers.load(tokenizer), Path(out)
+    tool, out = tokenizers.load(named(tokenizer, "--tokenizer")), named(out, "--out")
+    holds_data = is_data(out)
+    if not holds_data:
+        must_be_new(out, "--out")
     request = Manifest(
         manifest.VERSION,
         tuple(_input(name) for name in inputs),
@@ -69,7 +73,7 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         {},
         {},
     )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if holds_data:
         return _kept(out, request)
     with made(out) as folder:
         tool.save(folder / "tokenizer")
@@ -91,8 +95,6 @@ def _input(name: str) -> Input:
 
 
 def _kept(out: Path, request: Manifest) -> Manifest:
-    if not (out / manifest.NAME).is_file():
-        raise UserError(f"{out}: exists and holds no data of jaxenc; choose another --out")
     present = manifest.read(out)
     if present.version != request.version:
         raise UserError(f"{out}: holds data of an older jaxenc, without the starts of words; choose another --out or delete it")

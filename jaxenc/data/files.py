@@ -125,19 +125,6 @@ def mapped(path: Path) -> np.ndarray:
         raise ValueError(f"no array of NumPy ({error})") from error
 
 
-def must_be_new(out: Path, what: str) -> None:
-    """Raises UserError, before any work is done, where `out` is not free: nothing or an empty folder, with no file above it.
-
-    what: messages call it so, such as the option that names it.
-    """
-    with user_errors(out, f"choose another {what}"):
-        if (out.is_symlink() or out.exists()) and not (out.is_dir() and not any(out.iterdir())):
-            raise UserError(f"{out}: exists already; choose another {what} or delete it")
-        above = next(parent for parent in out.absolute().parents if parent.exists())
-        if not above.is_dir():
-            raise UserError(f"{above}: a file and not a folder; choose another {what}")
-
-
 @contextlib.contextmanager
 def held(folder: Path, advice: str) -> Iterator[None]:
     """`folder`, made where it is missing, for this process alone; on leaving, an empty one goes.

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxenc.data import characters, manifest, tokenizers
-from jaxenc.data.files import mapped, sha256
+from jaxenc.data.files import mapped, sha256, user_errors
 from jaxenc.data.manifest import Manifest
 from jaxenc.errors import UserError
 
@@ -143,6 +143,17 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     words = Bits(Concatenation(packed, [0] * len(packed)), flat.starts)
     table = _characters(folder / characters.NAME, facts.tokenizer.ids) if facts.tokenizer.words else None
     return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]), table)
+
+
+def carried(path: str | Path) -> dict[str, bytes]:
+    """{name: content} of what every checkpoint holds of a data folder: its manifest and its tokenizer's files.
+
+    A run reads them once, at its start, and saves without the folder. Raises UserError for what cannot be read.
+    """
+    folder = Path(path)
+    with user_errors(folder, "name a folder made by `jaxenc data`"):
+        found = [folder / manifest.NAME, *sorted(file for file in (folder / "tokenizer").rglob("*") if file.is_file())]
+        return {file.relative_to(folder).as_posix(): file.read_bytes() for file in found}
 
 
 def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:

@@ -102,6 +102,11 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`; here for any model that the objective takes."""
+        return {}
+
     @abc.abstractmethod
     def build(self, model: M, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> Objective:
         """The objective of one phase. data: its rows; max_predictions: the most of one row, 0 for the config's own choice."""

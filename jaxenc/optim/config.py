@@ -61,3 +61,16 @@ class OptimConfig:
         for field in ("epsilon", "accumulator"):
             if not getattr(self, field) > 0:
                 raise UserError(f"optim.{field} is {getattr(self, field)}: it takes a positive number")
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        of_adam = ("beta1", "beta2", "epsilon", "bias_correction", "epsilon_added")
+        out = dict.fromkeys(of_adam if self.name == "adagrad" else ("accumulator",), f"optim.name={self.name} does not read it")
+        if self.schedule == "constant":
+            out["origin"] = "optim.schedule=constant has no decay"
+        if not self.bias_correction:
+            out.setdefault("epsilon_added", "optim.bias_correction=false makes both choices the same")
+        if not self.weight_decay and self.name != "lamb":
+            out["decay_exclude"] = "optim.weight_decay is 0"
+        return {f"optim.{name}": why for name, why in out.items()}

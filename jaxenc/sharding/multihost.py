@@ -17,12 +17,12 @@ import jax
 from jax._src import distributed  # The one way to the coordination service's key-value store: jax has no public one.
 
 from jaxenc.errors import Absent, UserError
-from jaxenc.sharding import gloo
+from jaxenc.sharding import gloo, launchers
 
 COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
 # Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
-# for all to leave at the end, after which jax aborts those that still wait.
-MEET, TELL, LIMIT, LEAVE = 300, 15, 1200, 30
+# for all to leave at the end, after which jax aborts those that still wait; for others to hear why process 0 ends.
+MEET, TELL, LIMIT, LEAVE, HEARD = 300, 15, 1200, 30, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,13 +51,18 @@ class Cluster:
 
 
 def from_environment(environment: Mapping[str, str]) -> Cluster:
-    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set.
+    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set, and where
+    JAXENC_PROCESSES=1 alone says so.
 
-    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. Nothing is guessed from a scheduler's variables. Raises UserError where
-    some of the three are set and not all, for what is no number, and as `Cluster`.
+    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. No launcher's variables say where process 0 can listen, so nothing is
+    joined by them. Raises UserError, with the variables to set, where a launcher started this process as one of several
+    (`launchers.place`): each would train alone. Also where some of the three are set and not all, for what is no number, and as `Cluster`.
     """
     given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
+    if given == [PROCESSES] and environment[PROCESSES] == "1":
+        return Cluster()
     if not given:
+        _refuse_lone(launchers.place(environment))
         return Cluster()
     if len(given) < 3:
         raise UserError(f"{' and '.join(given)} set without the rest: set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them")
@@ -68,6 +73,19 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
             raise UserError(f"{name} is {text!r}: it is a whole number")
         numbers[name] = int(text)
     return Cluster(environment[COORDINATOR], numbers[PROCESSES], numbers[PROCESS], numbers[HEARTBEAT])
+
+
+def _refuse_lone(found: launchers.Place | None) -> None:
+    if found is not None:
+        what = f"{found.size} is {found.count} and {found.rank} is {found.index}: one of {found.count} processes that would each run alone"
+        join = f"{COORDINATOR}=HOST:PORT of process 0, {PROCESSES}=${found.size} and {PROCESS}=${found.rank}"
+        raise UserError(f"{what}: set {join} to join them, or {PROCESSES}=1 for a process that is meant to be alone")
+
+
+def must_be_alone(environment: Mapping[str, str], command: str) -> None:
+    """Raises UserError where this process is one of several: `command` runs in one. Raises as `from_environment` too."""
+    if (count := from_environment(environment).count) > 1:
+        raise UserError(f"{PROCESSES} is {count}: {command} runs in one process: start it once, with {PROCESSES}=1")
 
 
 def connect(cluster: Cluster) -> None:
@@ -192,8 +210,8 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
     """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised in every process. Waits, tells
-    and raises as `barrier` does.
+    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised in every process; process 0
+    waits up to HEARD seconds until the others have it, for with it they lose the service. Waits, tells and raises as `barrier` does.
     """
     client, key = distributed.global_state.client, f"jaxenc/value/{name}"
     if jax.process_count() == 1:
@@ -202,12 +220,18 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
         with service(name):
             answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
         if "error" in answer:
+            with service(name):
+                client.key_value_set(f"{key}/heard/{jax.process_index()}", "heard", allow_overwrite=True)
             raise UserError(answer["error"])
         return answer["value"]
     try:
         value = make()
     except UserError as error:
         client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
+        end = time.monotonic() + HEARD
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            for rank in range(1, jax.process_count()):
+                client.blocking_key_value_get(f"{key}/heard/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
         raise
     client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
     return value

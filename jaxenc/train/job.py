@@ -25,7 +25,7 @@ class Job:
     """What training and evaluation take.
 
     batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
-    evaluates: whether any document is held out. files: what every checkpoint carries beside the state.
+    evaluates: whether any document is held out. files: what every checkpoint carries beside the state, by name.
     """
 
     run: Run
@@ -34,7 +34,7 @@ class Job:
     batches: Callable[[str, Phase, int], Batches]
     evaluates: bool
     directory: pathlib.Path
-    files: Mapping[str, bytes | pathlib.Path]
+    files: Mapping[str, bytes]
 
     def objective(self, phase: Phase) -> Objective:
         """The objective at a phase's length, computed as this mesh's platform wants it."""

@@ -1,9 +1,15 @@
 """Several row lengths, batches and schedules in one run: BERT's 128 then 512, NVIDIA's two-phase LAMB recipe."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 from jaxenc.config import at_least
 from jaxenc.errors import UserError
+
+if TYPE_CHECKING:
+    from jaxenc.run import Run
 
 # What a phase may have of its own, and the run's single value that it then overrules.
 OVERRULES = {
@@ -38,6 +44,11 @@ class Phases:
             values = getattr(self, name)
             if values and len(values) != len(self.steps):
                 raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}: give one a phase")
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        return {} if self.steps else {"phases.one_schedule": "phases.steps is (), and one phase has one schedule"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +90,11 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
         resolved.append(Phase(**chosen))
         start += steps
     return tuple(resolved)
+
+
+def uses_steps(run: Run) -> bool:
+    """Whether any step of a run depends on its `train.steps`: a constant rate and phases of their own do without it."""
+    return run.optim.schedule != "constant" and not run.phases.steps
 
 
 def locate(phases: tuple[Phase, ...], step: int) -> int:

@@ -108,9 +108,9 @@ def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: 
 
 def test_places_that_are_taken_are_left_alone(theirs: Path, ours: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     (tmp_path / "file").write_text("mine")
-    for place in (tmp_path, tmp_path / "file"):
-        assert f"{place}: exists already; choose another --to or delete it" in fails("convert", "--from", f"hf:{theirs}", "--to", place)
-        assert f"{place}: exists already; choose another --out or delete it" in fails("export", "--model", ours, "--out", place)
+    for place, what in ((tmp_path, "a folder with file"), (tmp_path / "file", "a file")):
+        assert f"{place}: exists already, {what}; choose another --to" in fails("convert", "--from", f"hf:{theirs}", "--to", place)
+        assert f"{place}: exists already, {what}; choose another --out" in fails("export", "--model", ours, "--out", place)
     inside, words = tmp_path / "file" / "run", f"{tmp_path / 'file'}: a file and not a folder; choose another --"
     assert words in fails("convert", "--from", f"hf:{theirs}", "--to", inside)
     assert words in fails("export", "--model", ours, "--out", inside)

@@ -98,7 +98,7 @@ def test_running_text(model: Path, text: Path, tmp_path: Path) -> None:
 def test_what_is_refused_is_one_line_and_leaves_nothing(model: Path, text: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     given = ("embed", "--model", model, "--input", text, "--out")
     (tmp_path / "taken.npz").write_text("mine")
-    assert "taken.npz: exists already; choose another --out or delete it" in fails(*given, tmp_path / "taken.npz")
+    assert "taken.npz: exists already, a file; choose another --out" in fails(*given, tmp_path / "taken.npz")
     assert "x.txt: ends in neither .npz nor .hdf5 nor .h5" in fails(*given, tmp_path / "x.txt")
     assert "gone: no such folder" in fails(*given, tmp_path / "gone" / "x.npz")
     out = tmp_path / "x.npz"

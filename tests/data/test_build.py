@@ -117,7 +117,7 @@ def test_a_finished_folder_is_kept_and_another_one_refused(corpus, tokenizer, da
         build([str(corpus)], tokenizer, data, 0.1)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("mine")
-    with pytest.raises(UserError, match="holds no data of jaxenc"):
+    with pytest.raises(UserError, match="exists already, a folder with thesis.tex; choose another --out"):
         build([str(corpus)], tokenizer, tmp_path / "other", 0.2)
     assert (tmp_path / "other" / "thesis.tex").read_text() == "mine"
 

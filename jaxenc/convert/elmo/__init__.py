@@ -9,7 +9,8 @@ from pathlib import Path
 from jaxenc.convert import build, hdf5, key_map
 from jaxenc.convert.elmo import names, options
 from jaxenc.convert.family import Import, check_layers
-from jaxenc.data.files import made, must_be_new, read_json
+from jaxenc.data.files import made, read_json
+from jaxenc.data.folders import must_be_new
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.models.elmo import ElmoConfig
