@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """Each part is the command of its own that it prints; what is already there is not made again."""
     tokenizer, data, workdir = (args.workdir / name for name in ("tokenizer", "data", "run"))
     steps = [
-        ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--out", str(tokenizer)],
+        ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--lowercase", "--out", str(tokenizer)],
         ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],
     ]
     for step in steps[1:] if tokenizer.exists() else steps:
