@@ -8,6 +8,7 @@ import pytest
 import transformers
 
 from jaxenc.data.tokenizers import bpe, load, sentencepiece, wordpiece
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 
 TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5"] * 4
 TEXTS = [
@@ -52,7 +53,7 @@ def japanese():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vocab.txt"
         path.write_text("".join(f"{piece}\n" for piece in pieces))
-        return wordpiece.from_vocab(path, lowercase=False, strip_accents=False, split_chinese=False)
+        return wordpiece.from_vocab(path, PublishedRules(False, False, split_chinese=False))
 
 
 KINDS = {

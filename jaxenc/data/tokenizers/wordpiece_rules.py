@@ -22,7 +22,7 @@ PARTS = rf"\u200b|{STRETCH}(?![\p{{M}}\u200c\u200d])|{STRETCH}"
 
 
 @dataclasses.dataclass(frozen=True)
-class BertRules:
+class PublishedRules:
     """The text normaliser and word splitter of google-research/bert:tokenization.py, as the library has them.
 
     Control and format characters go (zero width joiners too), and a word of more than LONGEST_WORD characters is [UNK]. split_chinese: a
@@ -93,7 +93,7 @@ class Rules:
         return {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": inputs, **self.normalization.settings}
 
 
-def of_settings(path: Path) -> BertRules | Rules:
+def of_settings(path: Path) -> PublishedRules | Rules:
     """The rule that a tokenizer_config.json beside a vocab.txt names; BERT's defaults, all of them on, when there is none.
 
     Raises UserError for one that is damaged, Unsupported for words that are split in another way than BERT's.
@@ -109,10 +109,10 @@ def of_settings(path: Path) -> BertRules | Rules:
     kinds = (data.get("word_tokenizer_type", "basic"), data.get("subword_tokenizer_type", "wordpiece"))
     if kinds != ("basic", "wordpiece"):
         raise Unsupported(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")
-    return BertRules(lowercase, _accents(strip_accents, lowercase), split_chinese)
+    return PublishedRules(lowercase, _accents(strip_accents, lowercase), split_chinese)
 
 
-def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[str, Any]) -> BertRules | Rules:
+def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[str, Any]) -> PublishedRules | Rules:
     """The rule in these two sections of a tokenizer.json. Raises Unsupported for another rule."""
     for rules in map(Rules, normalization.choices()):
         if normalization.section(rules.normalizer) == normalizer and json.loads(rules.splitter.__getstate__()) == splitter:
@@ -123,7 +123,7 @@ def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[s
     if not normalizer.get("clean_text"):
         raise Unsupported(f"{path}: clean_text must be on; other settings come later")
     lowercase = normalizer["lowercase"]
-    return BertRules(lowercase, _accents(normalizer.get("strip_accents"), lowercase), normalizer["handle_chinese_chars"])
+    return PublishedRules(lowercase, _accents(normalizer.get("strip_accents"), lowercase), normalizer["handle_chinese_chars"])
 
 
 def _accents(strip_accents: bool | None, lowercase: bool) -> bool:
