@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 from jaxenc.data.files import read_json
-from jaxenc.data.tokenizers import agreement, bpe, checks, sentencepiece, wordpiece, wordpiece_rules, words
+from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, wordpiece, wordpiece_rules, words
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import Unsupported, UserError
@@ -49,9 +49,7 @@ def _opened(path: Path) -> Tokenizer:
     data = read_json(path, AGAIN)
     kind = _kind(data.get("model"))
     tool = KINDS.get(kind, wordpiece).from_json(path, data)
-    with checks.damaged(path):
-        added = [int(entry["id"]) for entry in data.get("added_tokens") or []]
-    agreement.check(path, kind, tool, added)
+    agreement.check(path, data, kind, tool)
     return tool
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from jaxenc.data.files import read_json, read_lines, user_errors
+from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.spiece import parsed
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
@@ -12,22 +14,31 @@ from jaxenc.errors import UserError
 NOTHING = "nothing"
 
 
-def check(path: Path, model: str, tool: Tokenizer, added: Collection[int]) -> None:
-    """Raises UserError where a file beside the tokenizer.json at `path` gives an id another piece, naming both files and the first such id.
+def check(path: Path, data: Mapping[str, Any], kind: str, tool: Tokenizer) -> None:
+    """Raises UserError where a file beside the tokenizer.json at `path` gives an id another piece, or has another merge, naming both files
+    and the first difference.
 
-    model: the type that the tokenizer.json names. tool: what it opened as. added: ids of its added pieces, which the other file may lack.
+    data: the content of the tokenizer.json; kind: the type of model it names; tool: what it opened as. The other file may lack added pieces.
     """
-    name, read = OTHERS.get(model, ("", _lines))
-    other = path.with_name(name)
-    if not name or not other.is_file():
-        return
-    theirs = read(other)
-    for index in sorted({*range(tool.vocabulary.ids), *theirs}):
-        ours = tool.token(index) if 0 <= index < tool.vocabulary.ids else NOTHING
-        piece = theirs.get(index, NOTHING)
-        if ours != piece and not (piece == NOTHING and index in added):
+    name, read = PIECES.get(kind, ("", _lines))
+    if name and (other := path.with_name(name)).is_file():
+        with checks.damaged(path):
+            added = {int(entry["id"]) for entry in data.get("added_tokens") or []}
+        _compare(path, other, "id", {index: tool.token(index) for index in range(tool.vocabulary.ids)}, read(other), added)
+    if kind == "BPE" and (other := path.with_name("merges.txt")).is_file():
+        ours = [merge if isinstance(merge, str) else " ".join(merge) for merge in data["model"]["merges"]]
+        theirs = [line for line in read_lines(other, AGAIN) if line and not line.startswith("#version")]
+        _compare(path, other, "merge", dict(enumerate(ours)), dict(enumerate(theirs)))
+
+
+def _compare(
+    path: Path, other: Path, what: str, ours: Mapping[int, str], theirs: Mapping[int, str], optional: Collection[int] = ()
+) -> None:
+    for index in sorted({*ours, *theirs}):
+        one, two = ours.get(index, NOTHING), theirs.get(index, NOTHING)
+        if one != two and not (index not in theirs and index in optional):
             raise UserError(
-                f"{path} and {other} disagree: id {index} is {ours!r} in the first and {piece!r} in the second; "
+                f"{path} and {other} disagree: {what} {index} is {one!r} in the first and {two!r} in the second; "
                 "delete the file that is wrong, or copy both again"
             )
 
@@ -37,7 +48,7 @@ def _lines(path: Path) -> Mapping[int, str]:
 
 
 def _words(path: Path) -> Mapping[int, str]:
-    return dict(enumerate(line.strip() for line in read_lines(path, AGAIN)))
+    return {index: line.strip() for index, line in _lines(path).items()}
 
 
 def _ids(path: Path) -> Mapping[int, str]:
@@ -50,8 +61,8 @@ def _pieces(path: Path) -> Mapping[int, str]:
     return dict(enumerate(piece for piece, _ in parsed(path, content).pieces))
 
 
-# {type of a model: (file of the authors, {id: piece} in it)}
-OTHERS: Mapping[str, tuple[str, Callable[[Path], Mapping[int, str]]]] = {
+# {type of a model: (the authors' file of its pieces, what reads {id: piece} from it)}
+PIECES: Mapping[str, tuple[str, Callable[[Path], Mapping[int, str]]]] = {
     "WordPiece": ("vocab.txt", _lines),
     "BPE": ("vocab.json", _ids),
     "Unigram": ("spiece.model", _pieces),
