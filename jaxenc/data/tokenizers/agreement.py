@@ -18,7 +18,8 @@ def check(path: Path, data: Mapping[str, Any], kind: str, tool: Tokenizer) -> No
     """Raises UserError where a file beside the tokenizer.json at `path` gives an id another piece, or has another merge, naming both files
     and the first difference.
 
-    data: the content of the tokenizer.json; kind: the type of model it names; tool: what it opened as. The other file may lack added pieces.
+    data: the content of the tokenizer.json; kind: the type of model it names; tool: what it opened as. The other file may lack pieces that
+    were added.
     """
     name, read = PIECES.get(kind, ("", _lines))
     if name and (other := path.with_name(name)).is_file():
