@@ -15,10 +15,14 @@ from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import Unsupported, UserError
 
 LONGEST_WORD = 100  # the library's max_input_chars_per_word, above which a word is [UNK]; google-research/bert has 200
-# Parts of a word: a zero width space, which is where a word ends in Khmer, Thai or Burmese, and stretches that are not too long. No
-# stretch ends before a mark or a joiner, unless there are more in a row than a stretch holds.
-STRETCH = f"[^\u200b]{{1,{LONGEST_WORD}}}"
-PARTS = rf"\u200b|{STRETCH}(?![\p{{M}}\u200c\u200d])|{STRETCH}"
+# Where a text is cut before its words are found: around a zero width space, which ends a word in Khmer, Thai or Burmese; and after at most
+# LONGEST_WORD letters of a longer row, not before a mark or a joiner unless there are more than 20 together.
+LETTER = r"[^\s\p{P}$+<=>^`|~\x{200b}]"
+NEAR = LONGEST_WORD - 20
+PARTS = (
+    rf"\x{{200b}}|(?={LETTER}{{{LONGEST_WORD + 1}}})"
+    rf"(?:{LETTER}{{{NEAR},{LONGEST_WORD}}}(?![\p{{M}}\x{{200c}}\x{{200d}}])|{LETTER}{{{LONGEST_WORD}}})"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +83,7 @@ class Rules:
     @property
     def splitter(self) -> pre_tokenizers.PreTokenizer:
         """Where words end, as the library has it."""
-        return pre_tokenizers.Sequence([pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Split(Regex(PARTS), "isolated")])
+        return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(PARTS), "isolated"), pre_tokenizers.BertPreTokenizer()])
 
     @property
     def facts(self) -> dict[str, Any]:
