@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     must_hold_only(args.workdir, PARTS, "--workdir")
     tokenizer, data, workdir = (args.workdir / name for name in PARTS)
     steps = [
-        ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--out", str(tokenizer)],
+        ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--lowercase", "--out", str(tokenizer)],
         ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],
     ]
     for step in steps[1:] if tokenizer.exists() else steps:

@@ -8,6 +8,7 @@ from jaxenc.convert import FAMILIES, build, bundle
 from jaxenc.convert.tensor import Tensor
 from jaxenc.data.files import read_json
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.pretrained import Model
 
@@ -56,9 +57,9 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     path = folder / "vocab.txt"
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
         return build.open_tokenizer(folder, choice)
-    uncased = wordpiece.from_vocab(path, lowercase=True, strip_accents=True)
+    uncased = wordpiece.from_vocab(path, PublishedRules(lowercase=True, strip_accents=True))
     pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)
     said = "capital letters, so texts are kept as they are" if cased else "no capital letters, so texts are lower-cased"
     print(f"convert: {path} has {said}", file=sys.stderr)
-    return wordpiece.from_vocab(path, lowercase=False, strip_accents=False) if cased else uncased
+    return wordpiece.from_vocab(path, PublishedRules(lowercase=False, strip_accents=False)) if cased else uncased

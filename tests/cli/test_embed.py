@@ -14,6 +14,7 @@ import jaxenc
 from jaxenc import words
 from jaxenc.cli.main import main
 from jaxenc.data.tokenizers import words as word_lists
+from jaxenc.data.tokenizers.normalization import Normalization
 from tests.convert.elmo import folders
 
 LINES = ["the fox", "", "a dog , a fox", "the fox"]
@@ -25,7 +26,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run directory whose tokenizer lower-cases and parts punctuation from words."""
     place = tmp_path_factory.mktemp("elmo")
     folders.write(place / "theirs", folders.options(), folders.arrays())
-    word_lists.train(LINES, 7, lowercase=True).save(place / "words")
+    word_lists.train(LINES, 7, Normalization(lowercase=True)).save(place / "words")
     command = ["convert", "--from", f"allennlp:{place / 'theirs'}", "--tokenizer", str(place / "words"), "--to", str(place / "ours")]
     assert main(command) == 0
     return place / "ours"

@@ -12,6 +12,7 @@ from jaxenc.data import manifest, sentences
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, wordpiece
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 
 
@@ -81,7 +82,7 @@ def test_held_out_documents_do_not_depend_on_the_company(corpus, tokenizer, data
 
 def test_sentences_without_tokens_are_dropped_and_counted(tokenizer, tmp_path):
     path = tmp_path / "a.txt"
-    path.write_text("Ban der.\n\u200d\nKist lolo.\n\n\u200b\n\u00ad\n\nMuda sar.\n", encoding="utf-8")
+    path.write_text("Ban der.\n\u200e\nKist lolo.\n\n\ufeff\u200f\n\u00ad\n\nMuda sar.\n", encoding="utf-8")
     split = build([str(path)], tokenizer, tmp_path / "out", 0.0).splits["train"]
     assert (split.documents, split.sentences, split.empty_sentences, split.empty_documents) == (2, 3, 3, 1)
     shards = open_split(tmp_path / "out", "train")
@@ -91,8 +92,8 @@ def test_sentences_without_tokens_are_dropped_and_counted(tokenizer, tmp_path):
 def test_many_unknown_tokens_are_told(tmp_path, capsys):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nBerlin\nist\nParis\n")
     (tmp_path / "a.txt").write_text("Berlin ist Paris\n")
-    wordpiece.from_vocab(tmp_path / "vocab.txt", False, False).save(tmp_path / "cased")
-    wordpiece.from_vocab(tmp_path / "vocab.txt", True, True).save(tmp_path / "lower")
+    wordpiece.from_vocab(tmp_path / "vocab.txt", PublishedRules(False, False)).save(tmp_path / "cased")
+    wordpiece.from_vocab(tmp_path / "vocab.txt", PublishedRules(True, True)).save(tmp_path / "lower")
     assert build([str(tmp_path / "a.txt")], tmp_path / "cased", tmp_path / "fits", 0.0).splits["train"].unknown == 0
     assert "[UNK]" not in capsys.readouterr().err
     assert build([str(tmp_path / "a.txt")], tmp_path / "lower", tmp_path / "not", 0.0).splits["train"].unknown == 2
@@ -122,7 +123,7 @@ def test_a_finished_folder_is_kept_and_another_one_refused(corpus, tokenizer, da
     assert (tmp_path / "other" / "thesis.tex").read_text() == "mine"
 
 
-@pytest.mark.parametrize("content, said", [(b"\xe2\x80\x8d\n", "no token came out of 1 document"), (b'{"x": 1}', "a.jsonl:1")])
+@pytest.mark.parametrize("content, said", [(b"\xc2\xad\n", "no token came out of 1 document"), (b'{"x": 1}', "a.jsonl:1")])
 def test_a_build_that_fails_leaves_nothing(tokenizer, tmp_path, content, said):
     name = "a.jsonl" if content.startswith(b"{") else "a.txt"
     (tmp_path / name).write_bytes(content)
