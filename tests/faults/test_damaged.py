@@ -10,12 +10,11 @@ import pytest
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli.pretrain import pretrain
-from tests.faults.alone import EVERY, FULL, STEPS, Nano, newest
+from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.train import test_loop
+from tests.selection import FULL
 
-compile_once = test_loop.compile_once
 FLIPS = 50
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.alone import FULL
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import CLOSE, STEPS, Several
+from tests.selection import FULL
 
 # (processes, devices in each) before and after.
 MOVES = [((1, 8), (1, 1)), ((2, 2), (4, 1))]

@@ -17,10 +17,8 @@ from jaxenc.train import evaluate
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.train import test_loop
 
 pytestmark = pytest.mark.slow
-compile_once = test_loop.compile_once
 FAILURES = {
     "out of memory": (
         jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 4503599627370496 bytes."),
