@@ -18,7 +18,7 @@ TIMES = 10 if FULL else 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", [pytest.param(stage, marks=[] if stage == "renamed" else pytest.mark.full) for stage in STAGES])
 def test_killed_inside_the_commit(
     stage: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:

@@ -51,7 +51,7 @@ def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("accident", FAULTS)
+@pytest.mark.parametrize("accident", ["size_limit", *(pytest.param(name, marks=pytest.mark.full) for name in ("read_only", "no_quota"))])
 def test_a_save_that_fails_in_the_background(
     accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Table
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_save_that_fails_in_the_background(
     row(f"T6 {accident}", 1, "one line within an interval; the step before is whole; bit for bit after it")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @needs_root
 def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table) -> None:
     """A disk of its own for the checkpoints, of two and a half of them."""

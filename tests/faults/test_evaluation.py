@@ -39,7 +39,7 @@ def with_rows(workdir: Path, copy: Path, rows: int) -> Path:
     return copy
 
 
-@pytest.mark.parametrize("rows", [17, 31])
+@pytest.mark.parametrize("rows", [17, pytest.param(31, marks=pytest.mark.full)])
 def test_rows_that_do_not_divide_give_the_same_number(
     rows: int, undisturbed_alone: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:

@@ -17,7 +17,7 @@ from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.selection import FULL
 
-STEPS = 200 if FULL else 40
+STEPS = 200 if FULL else alone.STEPS
 # When the kills of an objective come, one after another. At a moment of the run, which no load of the machine moves: "step" one of the
 # steps before a checkpoint, "save" a stage of a save, "evaluation" the first evaluation. At a time: "start" from 0.2 to 0.9 times what the
 # start-up took, "any" from 0.5 to 3 times (start-up + one interval).
