@@ -2,7 +2,7 @@
 
 import os
 
-CHOICE = os.environ.get("JAXENC_TESTS", "short")
+CHOICE = os.environ.get("JAXENC_TESTS") or "short"
 if CHOICE not in ("short", "second", "full"):
     raise ValueError(f"JAXENC_TESTS is {CHOICE!r}: it takes short, second or full")
 # Everything, in full counts, with new random inputs.
