@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxenc
-from jaxenc import config, pretrained, rng
+from jaxenc import config, pretrained
 from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.cli.fill_mask import shown
@@ -46,10 +46,11 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     where = tiny.mesh("dp", 8)
     with jax.set_mesh(where), Manager(folder / "checkpoints", CheckpointConfig()) as checkpoints:
         place = layout(recipe.build(tokenizer.vocabulary, recipe.plan[0], "cpu"), recipe.optim, 8, where, "dp")
+        empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), place.shapes)
         for step in (1, 2):
-            state = place.create(rng.init_key(step))
-            checkpoints.save(step, state, files)
-    return folder, jax.device_get(state.params)
+            state = dataclasses.replace(empty, params=tiny.drawn(recipe, seed=step))
+            checkpoints.save(step, jax.device_put(state, place.shardings), files)
+    return folder, state.params
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +170,7 @@ def test_an_electra_is_the_network_that_its_objective_has(objective: ObjectiveCo
     model = Model(run, jax.tree.map(jnp.asarray, tiny.drawn(run)), None)
     found = model.encode(tokens=[[5, 6, 7]]).hidden
     assert found.shape == (states, 1, 3, width) and f"{states - 1} layers of {width}" in repr(model)
-    expected = model.apply(model.params, {"tokens": np.array([[5, 6, 7]], np.int32)})["hidden"]
+    expected = jax.jit(model.apply)(model.params, {"tokens": np.array([[5, 6, 7]], np.int32)})["hidden"]
     assert np.abs(found - expected).max() <= 1e-5
     assert model.encode(tokens=np.zeros((0, 3), int)).hidden.shape == (states, 0, 3, width)
 

@@ -69,7 +69,8 @@ def test_an_old_tokenizer_json_does_not_say_the_type_of_its_model(tmp_path):
 
 
 def test_settings_and_order_change_the_fingerprint(tmp_path):
-    a, b = vocab(tmp_path, ["a", "b"]), vocab(tmp_path / "..", ["b", "a"])
+    (tmp_path / "other").mkdir()
+    a, b = vocab(tmp_path, ["a", "b"]), vocab(tmp_path / "other", ["b", "a"])
     prints = {
         wordpiece.from_vocab(path, PublishedRules(lower, strip)).vocabulary.fingerprint
         for path in (a, b)

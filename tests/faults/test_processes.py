@@ -8,11 +8,11 @@ import pytest
 
 from jaxenc.cli import jobs
 from tests.faults import alone
-from tests.faults.alone import FULL
 from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, STEPS, Several
+from tests.selection import FULL
 from tests.train.conftest import make_data
 
 
@@ -31,8 +31,7 @@ def test_several_processes_are_one(several: Several, row: Table, procs: int) -> 
     row(f"T13 {len(held_out)} held-out rows in {procs} processes", STEPS // 10, f"counts identical to one process, losses to {CLOSE}")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not FULL, reason="two minutes: bash tests/faults/run.sh --full")
+@pytest.mark.full
 def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, row: Table) -> None:
     """The LSTMs' states of a biLM go from step to step in their slots, each in the process that has the slot, and into the checkpoint."""
     run = alone.recipe("bilm", make_data(tmp_path / "made", 1, "characters"))

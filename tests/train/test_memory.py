@@ -21,7 +21,6 @@ from jaxenc.train.phases import Phases
 from tests.train import test_loop
 from tests.train.conftest import make_data
 
-compile_once = test_loop.compile_once
 OBJECTIVE = PlmConfig(predictions=6, permutation=8, memory=12)
 
 
