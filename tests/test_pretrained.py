@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import jax
@@ -66,6 +67,23 @@ def test_the_newest_step_opens_and_any_other_by_its_number(saved: tuple[Path, di
         assert all(leaf.devices() == {jax.devices()[0]} for leaf in jax.tree.leaves(opened.params))
     first = jaxenc.load(folder, step=1).params
     assert (first["embeddings"]["token"]["table"] != params["embeddings"]["token"]["table"]).any()
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer/vocab.txt", "state/ocdbt.process_0/d/*"])
+def test_one_changed_byte_is_refused_by_number_and_passed_over_by_the_newest(
+    name: str, saved: tuple[Path, dict], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """A file of the same size. Asked for by its number or its folder the step is refused; the newest that is whole is the one before."""
+    run = shutil.copytree(saved[0], tmp_path / "run")
+    path = max((run / "checkpoints" / "2").glob(name), key=lambda path: path.stat().st_size)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    for place, step in ((run, 2), (run / "checkpoints" / "2", None)):
+        with pytest.raises(UserError, match=r"checkpoints/2: .* has changed \(sha256\): name another step"):
+            jaxenc.load(place, step=step)
+    tiny.assert_bitwise(jaxenc.load(run).params, jaxenc.load(run, step=1).params)
+    assert "has changed (sha256); left where it is, trying an older step" in capsys.readouterr().err
 
 
 def test_guesses_are_the_softmax_over_the_true_vocabulary(model: Model) -> None:

@@ -90,7 +90,7 @@ def test_the_next_commands_run_as_they_are_printed(architecture: str, afresh: li
     assert 0 < np.abs(kept(after) - kept(before)).max() < 1e-2 and "mlm" in after
 
 
-@pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:", ""])
+@pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:"])
 def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     assert "it takes hf:DIR, tf:PREFIX or allennlp:DIR" in fails("convert", "--from", source, "--to", tmp_path / "out")
 
