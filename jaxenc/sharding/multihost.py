@@ -21,8 +21,12 @@ from jaxenc.sharding import gloo, launchers
 
 COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
 # Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
-# for all to leave at the end, after which jax aborts those that still wait; for others to hear why process 0 ends.
-MEET, TELL, LIMIT, LEAVE, HEARD = 300, 15, 1200, 30, 5
+# for all to leave at the end, after which jax aborts those that still wait; for others to report an error of process 0.
+MEET, TELL, LIMIT, LEAVE, REPORT = 300, 15, 1200, 30, 5
+
+
+class ErrorOfAll(UserError):
+    """What process 0 found wrong for all of them: every process raises and reports it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,8 +155,22 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     except BaseException as error:
         if cluster.count == 1:
             raise
-        leave(report(error))
+        code = report(error)
+        if isinstance(error, ErrorOfAll):
+            _await_reports(cluster)
+        leave(code)
     close()
+
+
+def _await_reports(cluster: Cluster) -> None:
+    """Tells process 0 that this process has reported; process 0 waits up to REPORT seconds for the others, which its end would abort."""
+    client, end = distributed.global_state.client, time.monotonic() + REPORT
+    with contextlib.suppress(jax.errors.JaxRuntimeError):
+        if cluster.index:
+            client.key_value_set(f"jaxenc/reported/{cluster.index}", "reported", allow_overwrite=True)
+            return
+        for rank in range(1, cluster.count):
+            client.blocking_key_value_get(f"jaxenc/reported/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
 
 
 def leave(code: int) -> NoReturn:
@@ -210,8 +228,8 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
     """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised in every process; process 0
-    waits up to HEARD seconds until the others have it, for with it they lose the service. Waits, tells and raises as `barrier` does.
+    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is an ErrorOfAll in every process.
+    Waits, tells and raises as `barrier` does.
     """
     client, key = distributed.global_state.client, f"jaxenc/value/{name}"
     if jax.process_count() == 1:
@@ -220,19 +238,13 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
         with service(name):
             answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
         if "error" in answer:
-            with service(name):
-                client.key_value_set(f"{key}/heard/{jax.process_index()}", "heard", allow_overwrite=True)
-            raise UserError(answer["error"])
+            raise ErrorOfAll(answer["error"])
         return answer["value"]
     try:
         value = make()
     except UserError as error:
         client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
-        end = time.monotonic() + HEARD
-        with contextlib.suppress(jax.errors.JaxRuntimeError):
-            for rank in range(1, jax.process_count()):
-                client.blocking_key_value_get(f"{key}/heard/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
-        raise
+        raise ErrorOfAll(str(error)) from error
     client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
     return value
 

@@ -9,7 +9,17 @@ from jax._src import distributed
 
 from jaxenc.errors import UserError
 from jaxenc.sharding import gloo
-from jaxenc.sharding.multihost import Cluster, barrier, connect, from_environment, from_primary, is_primary, must_be_alone, process_slots
+from jaxenc.sharding.multihost import (
+    Cluster,
+    ErrorOfAll,
+    barrier,
+    connect,
+    from_environment,
+    from_primary,
+    is_primary,
+    must_be_alone,
+    process_slots,
+)
 
 THREE = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": "3", "JAXENC_PROCESS": "2"}
 
@@ -166,8 +176,8 @@ class Service:
 
 
 def test_an_error_of_process_0_is_the_error_of_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both say it, and process 1 makes nothing itself; a process 1 that never comes holds process 0 up no longer than HEARD."""
-    monkeypatch.setattr(distributed.global_state, "client", service := Service())
+    """Both raise it, and process 1 makes nothing itself."""
+    monkeypatch.setattr(distributed.global_state, "client", Service())
     monkeypatch.setattr(jax, "process_count", lambda: 2)
 
     def fail() -> None:
@@ -175,6 +185,5 @@ def test_an_error_of_process_0_is_the_error_of_every_process(monkeypatch: pytest
 
     for index, make in ((0, fail), (1, lambda: pytest.fail("process 1 asks process 0"))):
         monkeypatch.setattr(jax, "process_index", lambda index=index: index)
-        with pytest.raises(UserError, match="^no such folder$"):
+        with pytest.raises(ErrorOfAll, match="^no such folder$"):
             from_primary("start", make)
-    assert service.values["jaxenc/value/start/heard/1"]
