@@ -15,6 +15,10 @@ collect_ignore_glob = ["parity/test_live*.py"] if NOT_HERE else []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says what did not run."""
+    """Says what did not run, and what each test that says how far it compared (the property `compared`) has said."""
+    for report in (report for reports in terminalreporter.stats.values() for report in reports):
+        for name, said in getattr(report, "user_properties", ()):
+            if name == "compared" and report.when == "call":
+                terminalreporter.write_line(f"{report.nodeid}: {said}")
     if NOT_HERE:
         terminalreporter.write_line(f"not run: tests/parity/test_live*.py, which need {', '.join(NOT_HERE)}: bash tests/run.sh --live")

@@ -1,5 +1,6 @@
 """Whole runs: one that is stopped and resumed is the one that never stopped, bit for bit."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -103,11 +104,11 @@ def assert_same_run(run: Run, stopped: Path, whole: Path, step: int) -> None:
     assert (stopped / "examples.log").read_text() == (whole / "examples.log").read_text()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What the runs of this file compile again and again is compiled once; the processes that it starts compile for themselves."""
+@contextlib.contextmanager
+def caching(folder: Path) -> Iterator[None]:
+    """Keeps in `folder` all that is compiled inside the block, however quick it was."""
     cached = {
-        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
+        "jax_compilation_cache_dir": str(folder),
         "jax_persistent_cache_min_compile_time_secs": 0.0,
         "jax_persistent_cache_min_entry_size_bytes": -1,
     }
@@ -118,6 +119,13 @@ def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             jax.config.update(name, value)
         if values is cached:
             yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the runs of this file compile again and again is compiled once; the processes that it starts compile for themselves."""
+    with caching(tmp_path_factory.mktemp("compiled")):
+        yield
 
 
 @pytest.fixture(scope="module")
