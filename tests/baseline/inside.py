@@ -66,12 +66,12 @@ class Subject:
             return lowered.as_text(), tiny.Compiled(self.job.mesh, place, lowered.compile(), "")
 
     def first_step(self, compiled: tiny.Compiled) -> dict[str, Any]:
-        """{name: number} of the report of one step from fresh parameters on the phase's first batch; metrics as [sum, weight]."""
+        """{name: number} of the report of one step from fresh parameters on the first batch of the phase; metrics as [sum, weight]."""
         objective, config = self.job.objective(self.phase), self.job.run.train
         rows = {name: array for name, array in self.batch(self.phase.start).items() if name in steps.fields(objective, config)}
         with jax.set_mesh(self.job.mesh):
             _, report = compiled.run(rows, compiled.layout.create(rng.init_key(config.seed)))
-        metrics = {name: [float(part) for part in pair] for name, pair in sorted(report["metrics"].items())}
+        metrics = {name: [np.asarray(part, np.float64).tolist() for part in pair] for name, pair in sorted(report["metrics"].items())}
         return {name: float(report[name]) for name in ("loss", "gradient_norm", "lr", "skipped")} | {"metrics": metrics}
 
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,9 @@ import numpy as np
 from tests.baseline.inside import digest
 
 Summary = dict[str, list]
+# The same number added to the scores of all keys changes no softmax: the exact gradient of this bias is zero, and what it and its moments
+# hold is rounding, which no two compilers share.
+ROUNDING = re.compile(r"/attention/key/bias$")
 
 
 def identity() -> dict[str, str]:
@@ -56,14 +60,14 @@ def changed(found: Summary, wanted: Summary) -> str:
 
 
 def furthest(found: Summary, wanted: Summary) -> tuple[float, str]:
-    """(largest difference, its path) of a sum, norm or projection, each as a share of the leaf's norm (of the sum: times the root of its
-    size, the most that a sum can be). AssertionError where paths, shapes or dtypes differ; whole numbers must be equal."""
+    """(largest difference, its path) of a sum, norm or projection, as a share of the leaf's norm, ROUNDING left out. AssertionError where
+    paths, shapes or dtypes differ, and whole numbers must be equal."""
     assert {path: item[0] for path, item in found.items()} == {path: item[0] for path, item in wanted.items()}
-    largest = (0.0, "")
+    largest = (0.0, "none")
     for path, (kind, _, *numbers) in wanted.items():
-        if not kind.startswith(("float", "bfloat")):
+        if not kind.startswith("float"):
             assert found[path] == wanted[path], path
-            continue
-        scale = max(numbers[1], np.finfo(np.float32).tiny)
-        largest = max(largest, *((abs(a - b) / scale, path) for a, b in zip(found[path][2:], numbers, strict=True)))
+        elif not ROUNDING.search(path):
+            scale = max(numbers[1], np.finfo(np.float32).tiny)
+            largest = max(largest, *((abs(a - b) / scale, path) for a, b in zip(found[path][2:], numbers, strict=True)))
     return largest
