@@ -65,14 +65,14 @@ class Subject:
             lowered = step.lower(place.abstract, shapes)
             return lowered.as_text(), tiny.Compiled(self.job.mesh, place, lowered.compile(), "")
 
-    def first_step(self, compiled: tiny.Compiled) -> dict[str, Any]:
-        """{name: number} of the report of one step from fresh parameters on the first batch of the phase; metrics as [sum, weight]."""
+    def first_step(self, compiled: tiny.Compiled) -> dict[str, float]:
+        """{name: number}, as metrics.jsonl has them, of one step from fresh parameters on the first batch of the phase."""
         objective, config = self.job.objective(self.phase), self.job.run.train
         rows = {name: array for name, array in self.batch(self.phase.start).items() if name in steps.fields(objective, config)}
         with jax.set_mesh(self.job.mesh):
             _, report = compiled.run(rows, compiled.layout.create(rng.init_key(config.seed)))
-        metrics = {name: [np.asarray(part, np.float64).tolist() for part in pair] for name, pair in sorted(report["metrics"].items())}
-        return {name: float(report[name]) for name in ("loss", "gradient_norm", "lr", "skipped")} | {"metrics": metrics}
+        numbers = {name: float(report[name]) for name in ("loss", "gradient_norm", "lr", "skipped")}
+        return numbers | {name: float(value) for name, value in sorted(objective.summary(report["metrics"]).items())}
 
 
 def subject(config: Path, data: Path, step: int, preset: str = "dp") -> Subject:

@@ -41,7 +41,7 @@ from tests.train.conftest import make_data
 def resolved(name: str, recipe: Recipe) -> Run:
     """The run of a recipe, on data in a folder named after the run that owns it."""
     run = resolve(recipe.recipe, [f"--config.{item}" for item in recipe.overrides])
-    return dataclasses.replace(run, data=dataclasses.replace(run.data, path=f"{recipe.data or name}/data"))
+    return dataclasses.replace(run, data=dataclasses.replace(run.data, path=f"{runs.BORROWED.get(name, name)}/data"))
 
 
 def make_data_of(name: str, recipe: Recipe) -> Path:
@@ -82,13 +82,10 @@ def make_run(name: str, recipe: Recipe) -> None:
 
 def make_step(name: str, folder: Path) -> None:
     """The parameter tree, corrupted rows and first step of one run."""
-    path = runs.STEPS / f"{name}.json"
-    runs.write(path, {"data": RECIPES[name].data or name})
     step = RECIPES[name].stop
     subject = inside.subject(runs.config_of(name), runs.data_of(name, folder), step)
     rows = {str(number): subject.corrupted(number) for number in (subject.phase.start, step, step + 1)}
-    runs.write(path, {
-        "data": RECIPES[name].data or name,
+    runs.write(runs.STEPS / f"{name}.json", {
         "step": step,
         "first_step": subject.first_step(subject.compiled()[1]),
         "corrupted": rows,

@@ -20,15 +20,13 @@ PAIR = (
 class Recipe:
     """recipe, overrides: as `jaxenc pretrain` takes them. tokenizer, seed: of the text (`tests/train/conftest.py`).
 
-    data: the run whose data folder is read, '' for its own. stop: the step after which the committed run directory was stopped; 0 for a
-    run of which only the first step is recorded.
+    stop: the step after which the committed run directory was stopped; 0 for a run of which only the first step is recorded.
     """
 
     recipe: str
     overrides: tuple[str, ...]
     tokenizer: str = "wordpiece"
     seed: int = 1
-    data: str = ""
     stop: int = 0
 
 
@@ -63,8 +61,8 @@ RECIPES = {
         seed=4,
         stop=11,
     ),
-    "roberta": Recipe("roberta/tiny", (*ONE_PHASE, *ENCODER, "train.steps=20", "model.layers=1", "model.positions=24"), data="bert"),
+    "roberta": Recipe("roberta/tiny", (*ONE_PHASE, *ENCODER, "train.steps=20", "model.layers=1", "model.positions=24")),
     "replaced_mlm": Recipe(
-        "electra/tiny", (*ONE_PHASE, *ENCODER, *PAIR, "train.steps=20", "objective.kind=replaced_mlm"), data="electra"
+        "electra/tiny", (*ONE_PHASE, *ENCODER, *PAIR, "train.steps=20", "objective.kind=replaced_mlm")
     ),
 }  # fmt: skip

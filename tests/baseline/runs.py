@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jaxenc.cli.main import main
@@ -11,7 +13,9 @@ HERE = Path(__file__).parent
 RUNS, STEPS = HERE / "runs", HERE / "steps"
 FACTS = HERE / "facts.json"
 RESUMED = ("bert", "electra", "xlnet", "elmo")
-FIRST_STEPS = (*RESUMED, "roberta", "replaced_mlm")
+# Recorded for their first step alone: whose data they read.
+BORROWED = MappingProxyType({"roberta": "bert", "replaced_mlm": "electra"})
+FIRST_STEPS = (*RESUMED, *BORROWED)
 
 
 def config_of(name: str) -> Path:
@@ -21,7 +25,7 @@ def config_of(name: str) -> Path:
 
 def data_of(name: str, folder: Path) -> Path:
     """A copy in `folder` of the data of a run: some sources leave files beside it."""
-    shutil.copytree(RUNS / json.loads((STEPS / f"{name}.json").read_text())["data"] / "data", folder / name / "data")
+    shutil.copytree(RUNS / BORROWED.get(name, name) / "data", folder / name / "data")
     return folder / name / "data"
 
 
@@ -44,12 +48,13 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def write(path: Path, value: Any) -> None:
-    """A JSON file with a line for each entry of its first two levels."""
+def write(path: Path, value: Mapping[str, Any]) -> None:
+    """A JSON object with a line for each entry, and for each entry of those that are objects."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = lambda item: json.dumps(item) if not isinstance(item, dict) else None
-    lines = []
-    for key, item in value.items():
-        inner = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in item.items()] if isinstance(item, dict) else []
-        lines.append(f" {json.dumps(key)}: " + ("{\n" + ",\n".join(inner) + "\n }" if inner else (line(item) or "{}")))
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+    def text(item: Any) -> str:
+        if not isinstance(item, Mapping):
+            return json.dumps(item)
+        return "{\n" + ",\n".join(f"  {json.dumps(key)}: {json.dumps(inner)}" for key, inner in item.items()) + "\n }"
+
+    path.write_text("{\n" + ",\n".join(f" {json.dumps(key)}: {text(item)}" for key, item in value.items()) + "\n}\n")
