@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,23 @@ class Subject:
         axes = {path: "x".join(map(str, leaf.shape)) for path, leaf in tree.leaves(shapes)}
         return {path: f"{axes[path]} {','.join(map(str, leaf))}" for path, leaf in tree.leaves(names)}
 
-    def corrupted(self, step: int) -> dict[str, str]:
-        """{field: digest} of the corrupted rows that training step `step` learns from."""
-        config, objective, phase = self.job.run.train, self.job.objective(self.phase), self.phase
-        batch = self.batch(step)
-        keys = rng.training(config.seed, np.int32(step), phase.batch)
-        with jax.set_mesh(self.job.mesh):
-            taken = partition.place({name: batch[name] for name in steps.fields(objective, config)}, self.job.mesh)
-            corrupt = jax.jit(lambda rows: steps.corrupt(objective, steps.corruption_keys(config, keys, rows), rows, self.job.mesh))
-            return {name: digest(np.asarray(array)) for name, array in sorted(corrupt(taken).items())}
+    def corrupted(self, numbers: Sequence[int]) -> dict[str, dict[str, str]]:
+        """{step: {field: digest}} of the corrupted rows that each of these training steps learns from."""
+        config, objective, phase, mesh = self.job.run.train, self.job.objective(self.phase), self.phase, self.job.mesh
+
+        @jax.jit
+        def corrupt(step: jax.Array, rows: Batch) -> Batch:
+            keys = steps.corruption_keys(config, rng.training(config.seed, step, phase.batch), rows)
+            return steps.corrupt(objective, keys, rows, mesh)
+
+        found = {}
+        with jax.set_mesh(mesh):
+            for number in numbers:
+                batch = self.batch(number)
+                taken = partition.place({name: batch[name] for name in steps.fields(objective, config)}, mesh)
+                example = corrupt(np.int32(number), taken)
+                found[str(number)] = {name: digest(np.asarray(array)) for name, array in sorted(example.items())}
+        return found
 
     def compiled(self) -> tuple[str, tiny.Compiled]:
         """(StableHLO text, compiled step) of this step's phase, as the training loop compiles it."""

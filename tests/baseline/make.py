@@ -84,13 +84,9 @@ def make_step(name: str, folder: Path) -> None:
     """The parameter tree, corrupted rows and first step of one run."""
     step = RECIPES[name].stop
     subject = inside.subject(runs.config_of(name), runs.data_of(name, folder), step)
-    rows = {str(number): subject.corrupted(number) for number in (subject.phase.start, step, step + 1)}
-    runs.write(runs.STEPS / f"{name}.json", {
-        "step": step,
-        "first_step": subject.first_step(subject.compiled()[1]),
-        "corrupted": rows,
-        "tree": subject.tree(),
-    })  # fmt: skip
+    first = {"first_step": subject.first_step(subject.compiled()[1])} if name in runs.COMPILED else {}
+    rows = subject.corrupted((subject.phase.start, step, step + 1))
+    runs.write(runs.STEPS / f"{name}.json", {"step": step, **first, "corrupted": rows, "tree": subject.tree()})
 
 
 def make_counts(folder: Path) -> None:
