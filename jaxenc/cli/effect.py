@@ -52,4 +52,4 @@ def _names(overrides: Sequence[str]) -> list[str]:
 def _warn(unused: dict[str, str], given: Sequence[str]) -> None:
     for name in given:
         if name in unused:
-            print(f"warning: --config.{name} changes nothing: {unused[name]}", file=sys.stderr)
+            print(f"warning: --config.{name} has no effect: {unused[name]}", file=sys.stderr)

@@ -10,6 +10,8 @@ VARIABLES = (
     ("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),  # IBM's jsrun
     ("PMI_SIZE", "PMI_RANK"),  # MPICH's Hydra, Intel MPI, Cray PALS, srun --mpi=pmi2
     ("WORLD_SIZE", "RANK"),  # torchrun and others that follow it
+    ("FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+    ("HOROVOD_SIZE", "HOROVOD_RANK"),
     ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID"),
 )
 

@@ -39,6 +39,7 @@ def refused(run: Run, step: int = 7, data: str = "a", saved: Run = SAVED) -> str
         {"train": {"steps": 40}},
         {"train": {"steps": 40, "dupe_factor": 4, "microbatches": 2}},
         {"optim": {"lr": 1e-5, "warmup": 3}},
+        {"mesh": {"preset": "fsdp"}, "eval": {"rows": 5, "batch": 3}, "checkpoint": {"every": 2}, "log": {"every": 1}},
         {"data": {"reuse": 8, "short_probability": 0.5}},  # fields that no row of text reads
         {"phases": {"steps": (20, 5), "batch": (16, 8)}},
         {"phases": {"steps": (7, 13), "batch": (16, 12)}},  # a phase that begins there
@@ -63,6 +64,7 @@ def test_r35_another_batch_is_refused_with_the_rows() -> None:
         ({"train": {"seed": 4}}, "a", "checkpoint train.seed 3, this run's 4"),
         ({}, "b", "checkpoint data.fingerprint a, this run's b"),
         ({"phases": {"steps": (5, 15)}}, "a", "has read 112 rows in batches of 16, and this run would go on at row 32 in batches of 16"),
+        ({"data": {"rows": "doc_sentences"}}, "a", "checkpoint data.rows text, this run's doc_sentences"),
         ({"train": {"steps": 7}}, "a", "leaves nothing to train: set train.steps beyond 7"),
         ({"phases": {"steps": (3, 4)}}, "a", "leaves nothing to train: set phases.steps beyond 7"),
     ],
@@ -85,6 +87,16 @@ def test_r35_streams_have_another_order_with_another_batch() -> None:
     streams = changed(SAVED, data={"rows": "streams", "reuse": 8})
     said = refused(changed(streams, phases=second), saved=changed(streams, phases=first))
     assert "checkpoint train.batch 8, this run's 16" in said
+
+
+def test_r35_rows_of_sentences_in_slots_have_another_order_with_another_batch() -> None:
+    """ELMo's rows, as streams. Packed rows are numbered: a batch of another size that goes on with the next row is accepted."""
+    first, second = {"steps": (3, 10), "batch": (4, 8)}, {"steps": (5, 10), "batch": (4, 16)}
+    for kind, words in (("sentences", "checkpoint train.batch 8, this run's 16"), ("full_sentences", "")):
+        run = changed(SAVED, data={"rows": kind})
+        said = refused(changed(run, phases=second), saved=changed(run, phases=first))
+        assert words in said and bool(said) == bool(words)
+        assert "16" in refused(changed(run, train={"batch": 8}), saved=run)
 
 
 def test_r35_at_a_border_the_phase_that_wrote_the_checkpoint_counts() -> None:
