@@ -15,7 +15,7 @@ from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards
 from tests.data import test_sentence_rows as sentence_rows
 from tests.data import test_streams as stream_rows
-from tests.data.made import CLS, PAD, SEP, VOCABULARY, corpus, store
+from tests.data.corpora import CLS, PAD, SEP, VOCABULARY, corpus, store
 from tests.data.test_sources import each, slow_pair
 
 SEEDS = range(20)
