@@ -1,4 +1,4 @@
-"""Files are on the disk before they get their names, so a power cut after a rename loses nothing. Checked by the calls of fsync and rename."""
+"""Files are on the disk before they get their names, so a power cut after a rename loses nothing. Checked by calls of fsync and rename."""
 
 import contextlib
 import errno
