@@ -63,7 +63,7 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
-    tool, out = tokenizers.load(must_be_named(tokenizer, "--tokenizer")), must_be_named(out, "--out")
+    out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
     holds_data = is_data(out)
     if not holds_data:
         must_be_new(out, "--out")
