@@ -20,7 +20,7 @@ from jaxenc.config import flatten, to_dict
 from jaxenc.data import characters, tokenizers
 from jaxenc.data.batch import Batch
 from jaxenc.data.files import made
-from jaxenc.data.folders import must_be_new, named
+from jaxenc.data.folders import must_be_named, must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
@@ -201,7 +201,7 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
 
     It works for checkpoints of any mesh. Raises UserError when there is none, or it is damaged.
     """
-    folder = named(path, "the model")
+    folder = must_be_named(path, "the model")
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = config_of(where)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None

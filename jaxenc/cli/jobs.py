@@ -22,7 +22,7 @@ from jaxenc.data import pipeline, tokenizers
 from jaxenc.data.files import read_json, user_errors, write_bytes
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
-from jaxenc.data.store import carried, open_split
+from jaxenc.data.store import checkpoint_files, open_split
 from jaxenc.errors import UserError
 from jaxenc.models.count import parameter_count
 from jaxenc.run import Run, from_dict
@@ -45,14 +45,14 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
     path = pathlib.Path(run.data.path)
     manifest = manifests.read(path)
     run = run.with_vocabulary(manifest.tokenizer)
-    # Opened once: what is mapped into memory stays readable when the folder is renamed or unmounted under the run.
+    # Opened once: mapped files stay readable when the folder is renamed or deleted during the run.
     opener = functools.cache(open_split)
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
         return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
 
-    files = {CONFIG: json.dumps(config.to_dict(run), indent=1).encode(), **carried(path)}
+    files = {CONFIG: json.dumps(config.to_dict(run), indent=1).encode(), **checkpoint_files(path)}
     evaluates = manifest.splits["held_out"].tokens > 0
     return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files)
 
@@ -162,7 +162,7 @@ def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
     if (workdir / CONFIG).exists():
         saved = read_json(workdir / CONFIG, "start in a new work directory")
-        # The two are written one after the other, so a run that was killed in between has the first alone.
+        # config.json is written first, so a run that was killed before the second file has it alone.
         manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
         _refuse(saved, manifest, job)
 
@@ -194,7 +194,7 @@ def refuse_other_carry(job: Job, start: Start) -> None:
 
 
 def refuse_other_rows(job: Job, start: Start) -> None:
-    """Raises UserError where a run that goes on from the whole state at `start` would not read on from the row where that one stood."""
+    """Raises UserError where a run that continues from the state at `start` would skip or repeat rows of its data."""
     saved, data = from_dict(restore.read_json(start.path, CONFIG)), restore.read_json(start.path, MANIFEST)
     ours = json.loads(job.files[MANIFEST])
     position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)

@@ -93,7 +93,7 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
 
 
 def uses_steps(run: Run) -> bool:
-    """Whether any step of a run depends on its `train.steps`: a constant rate and phases of their own do without it."""
+    """Whether any step of a run depends on `train.steps`: not with a constant rate, and not where `phases.steps` is set."""
     return run.optim.schedule != "constant" and not run.phases.steps
 
 
