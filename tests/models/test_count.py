@@ -5,13 +5,16 @@ import jax.numpy as jnp
 import pytest
 from flax import linen as nn
 
+from jaxenc import tree
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.heads import Classifier, MlmHead, Pooler
 from jaxenc.models import sizes
 from jaxenc.models.bert import Bert
-from jaxenc.models.count import parameter_count, true_shape
+from jaxenc.models.count import VOCABULARY, parameter_count, true_shape
 from jaxenc.precision import policy
+from jaxenc.train.state import parameters
+from tests.objectives.test_reads import OBJECTIVES
 
 EXECUTION = Execution(policy("float32"), "xla", "none", False)
 
@@ -67,3 +70,11 @@ def test_true_shape_cuts_vocabulary_leaves_only():
     assert true_shape("embeddings/position/table", (384, 8), 300) == (384, 8)
     with pytest.raises(ValueError, match="384 rows, and 400 tokens are stored in 512"):
         true_shape("embeddings/token/table", (384, 8), 400)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_leaves_with_a_row_for_each_token_are_those_whose_axis_says_so(name: str) -> None:
+    """Of every objective: what `resize-vocab` grows and counts leave unpadded are the leaves with the logical axis `vocab`."""
+    _, names = parameters(OBJECTIVES[name]()[0])
+    assert all(("vocab" in axes) == bool(VOCABULARY.fullmatch(path)) for path, axes in tree.leaves(names))
+    assert all(axes[0] == "vocab" for _, axes in tree.leaves(names) if "vocab" in axes)
