@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pathlib
 
-    from jaxenc.pretrained import Model
+    from jaxenc.inference.load import Model
 
 
 def load(path: str | pathlib.Path, step: int | None = None) -> Model:
-    """The model of a run directory or of one checkpoint's folder: see `jaxenc.pretrained.load`."""
-    from jaxenc import pretrained
+    """The model of a run directory or of one checkpoint's folder: see `jaxenc.inference.load.load`."""
+    from jaxenc.inference import load
 
-    return pretrained.load(path, step)
+    return load.load(path, step)

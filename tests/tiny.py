@@ -19,24 +19,24 @@ from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
-from jaxenc.models.base import ModelConfig
-from jaxenc.models.bert import BertConfig
-from jaxenc.models.count import VOCABULARY as VOCABULARY_LEAVES
-from jaxenc.models.electra import ElectraConfig
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.contract import ModelConfig
+from jaxenc.families.count import VOCABULARY as VOCABULARY_LEAVES
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.inference.load import objective_of
 from jaxenc.objectives.base import Objective
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.settings import OptimConfig
 from jaxenc.precision import policy
-from jaxenc.pretrained import objective_of
-from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.phases import Phase
-from jaxenc.train.state import Layout, State, layout, parameters
-from jaxenc.train.step import compile_step, fields
+from jaxenc.training.phases import Phase
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import Layout, State, layout, parameters
+from jaxenc.training.step import compile_step, fields
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
 MODEL = BertConfig(vocab_size=200, width=32, layers=2, heads=4, feed_forward=64, positions=64, dropout=0.1, attention_dropout=0.1)

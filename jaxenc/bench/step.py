@@ -13,12 +13,12 @@ from jaxenc import rng
 from jaxenc.data import characters
 from jaxenc.data.batch import FIELDS, Batch, empty
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
-from jaxenc.train import perf
-from jaxenc.train.state import layout
-from jaxenc.train.step import compile_step, fields
+from jaxenc.training import perf
+from jaxenc.training.run import Run
+from jaxenc.training.state import layout
+from jaxenc.training.step import compile_step, fields
 
 
 @dataclasses.dataclass(frozen=True)

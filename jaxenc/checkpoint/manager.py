@@ -20,7 +20,7 @@ from jax.errors import JaxRuntimeError
 
 from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
-from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
 from jaxenc.errors import Absent, UserError
 from jaxenc.sharding import multihost

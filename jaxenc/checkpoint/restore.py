@@ -9,12 +9,11 @@ from typing import Any, Self
 
 import jax
 
-from jaxenc import tree
+from jaxenc import files, tree
 from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
-from jaxenc.data import files
 from jaxenc.errors import UserError
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.

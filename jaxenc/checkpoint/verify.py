@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.files import inside, json_object, sha256
 from jaxenc.errors import UserError, one_line
+from jaxenc.files import inside, json_object, sha256
 
 CHECKSUMS = "CHECKSUMS.json"
 FORMAT = 1

@@ -5,7 +5,7 @@ import dataclasses
 import json
 
 from jaxenc.bench.step import time_step
-from jaxenc.cli import config as cli_config
+from jaxenc.cli import recipe as cli_config
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

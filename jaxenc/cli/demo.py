@@ -4,11 +4,11 @@ import argparse
 import pathlib
 import sys
 
-from jaxenc.cli import config as cli_config
 from jaxenc.cli import fill_mask, pretrain
+from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.cli.report import report
-from jaxenc.pretrained import load
+from jaxenc.inference.load import load
 
 SENTENCES = (
     "Return the [MASK] of the given object.",

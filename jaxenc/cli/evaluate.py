@@ -12,10 +12,10 @@ from jaxenc.checkpoint.verify import steps
 from jaxenc.cli import jobs
 from jaxenc.config import flatten
 from jaxenc.errors import UserError
-from jaxenc.pretrained import config_of
+from jaxenc.inference.load import config_of
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.train import phases
-from jaxenc.train.evaluate import evaluation
+from jaxenc.training import phases
+from jaxenc.training.evaluate import evaluation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import jax
 
 from jaxenc import config, tree
-from jaxenc.cli import config as cli_config
+from jaxenc.cli import recipe as cli_config
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.models.count import parameter_count, true_shape
+from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.objectives.base import Objective
-from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import rules
-from jaxenc.train.state import layout, parameters
+from jaxenc.training.run import Run
+from jaxenc.training.state import layout, parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

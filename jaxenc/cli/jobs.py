@@ -18,19 +18,19 @@ from jaxenc.checkpoint.restore import Start
 from jaxenc.config import differences
 from jaxenc.data import manifest as manifests
 from jaxenc.data import pipeline, tokenizers
-from jaxenc.data.files import read_json, user_errors, write_bytes
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
-from jaxenc.models.count import parameter_count
-from jaxenc.run import Run, from_dict
+from jaxenc.families.count import parameter_count
+from jaxenc.files import read_json, user_errors, write_bytes
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import multihost, partition
-from jaxenc.train import phases
-from jaxenc.train.job import Job
-from jaxenc.train.phases import Phase
-from jaxenc.train.state import parameters
+from jaxenc.training import phases
+from jaxenc.training.job import Job
+from jaxenc.training.phases import Phase
+from jaxenc.training.run import Run, from_dict
+from jaxenc.training.state import parameters
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 # Seconds in which a file that one host wrote is seen by the others: file systems of networks remember for a while that it was not there.

@@ -17,19 +17,19 @@ import jax
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
-from jaxenc.cli import config as cli_config
 from jaxenc.cli import jobs
+from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
-from jaxenc.data.files import held
 from jaxenc.errors import UserError
-from jaxenc.run import Run
+from jaxenc.files import held
+from jaxenc.processes.watch import Watch
 from jaxenc.sharding import multihost
-from jaxenc.sharding.watch import Watch
-from jaxenc.train.begin import begin, heads_afresh, is_finite
-from jaxenc.train.job import Job
-from jaxenc.train.loop import Outcome, lacks_evaluation, train
-from jaxenc.train.record import Recorder, Silent
-from jaxenc.train.signals import Stop
+from jaxenc.training.begin import begin, heads_afresh, is_finite
+from jaxenc.training.job import Job
+from jaxenc.training.loop import Outcome, lacks_evaluation, train
+from jaxenc.training.record import Recorder, Silent
+from jaxenc.training.run import Run
+from jaxenc.training.signals import Stop
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from jaxenc.cli import jobs
 from jaxenc.data import baselines
-from jaxenc.data.files import read_json
 from jaxenc.errors import UserError
-from jaxenc.run import from_dict
-from jaxenc.train import record
-from jaxenc.train.record import METRICS
+from jaxenc.files import read_json
+from jaxenc.training import record
+from jaxenc.training.record import METRICS
+from jaxenc.training.run import from_dict
 
 TOKENS = "loss, nats a token"
 DIRECTIONS = ("forward_loss", "backward_loss")

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxenc.cli import onward
-from jaxenc.data.files import must_be_new, read_lines
+from jaxenc.convert import onward
+from jaxenc.convert.resize import resized
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
-from jaxenc.models.resize import resized
-from jaxenc.pretrained import Model, load, save
+from jaxenc.files import must_be_new, read_lines
+from jaxenc.inference.load import Model, load, save
 
 BLANK = "in a byte-level vocabulary a word inside a sentence is written with the blank before it: ' word'"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data import readers
-from jaxenc.data.files import made, must_be_new
-from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece, words
+from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, word_list, wordpiece
 from jaxenc.errors import UserError
+from jaxenc.files import made, must_be_new
 
 KINDS = ("wordpiece", "bpe", "unigram", "characters")
 
@@ -52,7 +52,7 @@ def _trained(args: argparse.Namespace) -> Tokenizer:
     if args.type == "unigram":
         return sentencepiece.train(_lines(args.input), args.vocab_size, bool(args.lowercase), args.strip_accents is not False)
     if args.type == "characters":
-        return words.train(_lines(args.input), args.vocab_size, bool(args.lowercase), args.pretokenized)
+        return word_list.train(_lines(args.input), args.vocab_size, bool(args.lowercase), args.pretokenized)
     lowercase = True if args.lowercase is None else args.lowercase
     strip_accents = lowercase if args.strip_accents is None else args.strip_accents
     return wordpiece.train(_lines(args.input), args.vocab_size, lowercase, strip_accents)

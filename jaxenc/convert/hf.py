@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert import FAMILIES, build, key_map, safetensors, weights
+from jaxenc.convert import FAMILIES, build
 from jaxenc.convert.family import Export, Family, class_of
-from jaxenc.convert.tensor import ADVICE
-from jaxenc.data.files import made, must_be_new, read_json
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
+from jaxenc.files import made, must_be_new, read_json
+from jaxenc.formats import key_map, safetensors, weights
+from jaxenc.formats.tensor import ADVICE
+from jaxenc.inference.load import Model
 
 # Dtypes of the weights that are written.
 WRITTEN = ("float32", "float16", "bfloat16")

@@ -15,11 +15,11 @@ from typing import IO
 import numpy as np
 
 from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
-from jaxenc.data.files import made, sha256, user_errors
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
 from jaxenc.data.workers import pool
 from jaxenc.errors import UserError
+from jaxenc.files import made, sha256, user_errors
 
 GROUP_CHARACTERS = 1 << 19
 SHARD_TOKENS = 1 << 26

@@ -11,7 +11,7 @@ from jaxenc import metrics as metric_sums
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
-from jaxenc.models.base import ModelConfig
+from jaxenc.families.contract import ModelConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 

@@ -18,9 +18,9 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.elmo.model import DIRECTIONS, Both, Elmo, ElmoConfig, Read
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Softmax
-from jaxenc.models.elmo import DIRECTIONS, Both, Elmo, ElmoConfig, Read
 from jaxenc.objectives import losses, parts, sampled
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.sampled import LogUniform

@@ -12,11 +12,11 @@ from jax import Array
 from jaxenc import rng
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Classifier, LmHead, MlmHead, Pooler, RtdHead, Summary
-from jaxenc.models.base import Encoder, EncoderConfig, ModelConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 

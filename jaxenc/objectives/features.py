@@ -13,7 +13,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.models.elmo import Elmo, ElmoConfig
+from jaxenc.families.elmo.model import Elmo, ElmoConfig
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree

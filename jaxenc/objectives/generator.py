@@ -12,8 +12,8 @@ from jax import Array
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.models.base import ModelConfig
-from jaxenc.models.electra import Electra, ElectraConfig
+from jaxenc.families.contract import ModelConfig
+from jaxenc.families.electra.model import Electra, ElectraConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives import mlm as mlms

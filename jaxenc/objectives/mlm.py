@@ -14,8 +14,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.contract import Encoder, EncoderConfig
 from jaxenc.layers.heads import MlmHead
-from jaxenc.models.base import Encoder, EncoderConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums

@@ -10,8 +10,8 @@ from jax import Array
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
+from jaxenc.families.contract import EncoderConfig
 from jaxenc.layers.heads import Classifier, Pooler
-from jaxenc.models.base import EncoderConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, Sums

@@ -13,8 +13,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.xlnet.model import Memory, Query, Rows, TwoStreams, XlnetConfig, XlnetEncoder
 from jaxenc.layers.heads import LmHead
-from jaxenc.models.xlnet import Memory, Query, Rows, TwoStreams, XlnetConfig, XlnetEncoder
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums

@@ -11,8 +11,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.electra.model import Electra, ElectraConfig
 from jaxenc.layers.heads import MlmHead, RtdHead
-from jaxenc.models.electra import Electra, ElectraConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import losses, parts
 from jaxenc.objectives.base import Objective, Sums

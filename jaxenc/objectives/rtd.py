@@ -12,8 +12,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.electra.model import Electra, ElectraConfig
 from jaxenc.layers.heads import RtdHead
-from jaxenc.models.electra import Electra, ElectraConfig
 from jaxenc.objectives import detection, losses
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, Sums

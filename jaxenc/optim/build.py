@@ -5,7 +5,7 @@ import optax
 
 from jaxenc.optim import masks
 from jaxenc.optim.adam import scale_by_adam
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.settings import OptimConfig
 from jaxenc.tree import Tree
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from jaxenc import tree
 from jaxenc.errors import UserError
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.settings import OptimConfig
 from jaxenc.tree import Tree
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.settings import OptimConfig
 
 # The exponent of the share of steps that is left. Integers keep the powers 0 and 1 exact.
 POWERS = {"linear": 1, "square_root": 0.5, "constant": 0}

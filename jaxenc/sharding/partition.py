@@ -120,3 +120,17 @@ def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
             "choose mesh sizes that keep the devices of a process together"
         )
     return jax.make_array_from_process_local_data(sharding, array, shape)
+
+
+def process_slots(batch: int, count: int, index: int) -> slice:
+    """The slots of a global batch of `batch` rows that process `index` of `count` reads.
+
+    The processes' slices are contiguous, disjoint, of one size, and cover the batch in the order of their index. Raises UserError
+    when `count` does not divide `batch`, ValueError for an index outside [0, count).
+    """
+    if not 0 <= index < count:
+        raise ValueError(f"process {index} of {count}")
+    if batch % count:
+        raise UserError(f"train.batch is {batch}, which {count} processes cannot share: set it to a multiple of {count}")
+    rows = batch // count
+    return slice(index * rows, (index + 1) * rows)

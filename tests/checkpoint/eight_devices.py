@@ -7,9 +7,9 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import restore_state
+from jaxenc.checkpoint.retention import CheckpointConfig
 from tests.checkpoint.conftest import make_state
 
 mesh = jax.make_mesh((8,), ("fsdp",), axis_types=(jax.sharding.AxisType.Auto,))

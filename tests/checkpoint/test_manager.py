@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from jaxenc.checkpoint import arrays
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import restore_state
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import newest_valid, steps, verify
 from jaxenc.errors import UserError
 

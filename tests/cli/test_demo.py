@@ -7,7 +7,7 @@ import pytest
 
 from jaxenc.cli import demo, pretrain
 from jaxenc.cli.main import main
-from jaxenc.train.loop import Outcome
+from jaxenc.training.loop import Outcome
 
 
 def test_a_demo_that_is_stopped_says_how_it_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

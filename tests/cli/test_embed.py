@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import jaxenc
-from jaxenc import words
 from jaxenc.cli.main import main
-from jaxenc.data.tokenizers import words as word_lists
+from jaxenc.data.tokenizers import word_list as word_lists
+from jaxenc.inference import words
 from tests.convert.elmo import folders
 
 LINES = ["the fox", "", "a dog , a fox", "the fox"]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from jaxenc import tree
-from jaxenc.cli import config as cli_config
+from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.optim.masks import decay_mask
-from jaxenc.train.state import parameters
+from jaxenc.training.state import parameters
 
 # Of a pair: what transformers' ElectraForPreTraining has.
 KEPT = {"electra/small": 13_549_057, "electra/base": 109_483_009, "electra/large": 335_142_913}

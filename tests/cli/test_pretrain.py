@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 
 import jaxenc
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import TOLD
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli import jobs
 from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.build import build
-from jaxenc.data.files import held
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.files import held
 from jaxenc.objectives.mlm import Mlm
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.settings import OptimConfig
 from jaxenc.sharding import multihost
 from tests import older
 from tests.cli.test_two_stage import ROOM, SIZES
-from tests.train.test_loop import recipe
+from tests.training.test_loop import recipe
 
 TINY = ("--config.model.width=16", "--config.model.feed_forward=32", "--config.model.layers=1", "--config.data.length=24")
 NANO = (*TINY, "--config.train.batch=8", "--config.train.steps=1", "--config.optim.warmup=0", "--config.log.tensorboard=false")

@@ -3,7 +3,7 @@
 import pytest
 
 from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
-from jaxenc.data.tokenizers import words as word_lists
+from jaxenc.data.tokenizers import word_list as word_lists
 from jaxenc.errors import UserError
 
 TEXT = "The quick brown fox jumps over the lazy dog, again and again, don't stop 東京 naïve 🙂."

@@ -9,13 +9,13 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.errors import UserError
+from jaxenc.processes.barriers import barrier, from_primary
+from jaxenc.processes.watch import Watch
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import multihost, partition
-from jaxenc.sharding.multihost import barrier, from_primary
-from jaxenc.sharding.watch import Watch
 
 rank = int(os.environ["JAXENC_PROCESS"])
 multihost.TELL, multihost.LIMIT = 1, 4

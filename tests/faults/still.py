@@ -14,7 +14,7 @@ from typing import Any
 from jaxenc.checkpoint import arrays, manager
 from jaxenc.cli import main
 from jaxenc.sharding import multihost
-from jaxenc.train import read
+from jaxenc.training import read
 
 RANK, NOTES, TELL = sys.argv[1:4]
 # Behind the first steps: at the first collective of a program Gloo waits for the other processes for 30 s and no longer.

@@ -13,7 +13,7 @@ from jaxenc.cli.pretrain import pretrain
 from tests.faults.alone import EVERY, FULL, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.train import test_loop
+from tests.training import test_loop
 
 compile_once = test_loop.compile_once
 FLIPS = 50

@@ -12,8 +12,8 @@ from pathlib import Path
 import jax.numpy as jnp
 import pytest
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify
 from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
@@ -22,7 +22,7 @@ from tests.faults.alone import EVERY, STEPS, Nano, logged, newest
 from tests.faults.conftest import Table
 from tests.faults.disk import disk, needs_root
 from tests.faults.same import assert_same_run
-from tests.train import test_loop
+from tests.training import test_loop
 
 compile_once = test_loop.compile_once
 

@@ -13,11 +13,11 @@ from jaxenc.checkpoint.verify import verify, write_checksums
 from jaxenc.cli.main import main
 from jaxenc.cli.pretrain import pretrain
 from jaxenc.errors import UserError
-from jaxenc.train import evaluate
+from jaxenc.training import evaluate
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.train import test_loop
+from tests.training import test_loop
 
 pytestmark = pytest.mark.slow
 compile_once = test_loop.compile_once

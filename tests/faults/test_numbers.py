@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import pytest
 
 from jaxenc.checkpoint import arrays
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify
 from jaxenc.cli import pretrain as command
 from jaxenc.errors import Diverged, UserError
-from jaxenc.train import loop
+from jaxenc.training import loop
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
-from tests.train import test_loop
+from tests.training import test_loop
 
 compile_once = test_loop.compile_once
 

@@ -13,7 +13,7 @@ from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, STEPS, Several
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 
 @pytest.mark.slow

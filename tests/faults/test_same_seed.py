@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from jaxenc.cli.pretrain import pretrain
-from jaxenc.run import Run
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.train import read
+from jaxenc.training import read
+from jaxenc.training.run import Run
 from tests.faults.alone import FULL, Nano
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.train import test_loop
+from tests.training import test_loop
 
 pytestmark = pytest.mark.slow
 compile_once = test_loop.compile_once

@@ -11,11 +11,11 @@ import numpy as np
 from jaxenc import rng
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.objectives.corrupt import permute
 from jaxenc.objectives.corrupt.permute import Permutation
 from jaxenc.objectives.plm import Plm, PlmConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests import tiny
 
 LENGTH, REUSE = 32, 16

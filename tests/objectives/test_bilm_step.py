@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxenc.optim.config import OptimConfig
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.state import State
+from jaxenc.optim.settings import OptimConfig
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import State
 from tests import tiny
 from tests.objectives import sentences
 

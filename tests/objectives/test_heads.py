@@ -11,17 +11,17 @@ import pytest
 from jaxenc import rng, tree
 from jaxenc.data.batch import check_ranges
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.heads import Heads, HeadsConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run, from_dict
-from jaxenc.train.accumulate import combine
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.state import parameters
+from jaxenc.optim.settings import OptimConfig
+from jaxenc.training.accumulate import combine
+from jaxenc.training.run import Run, from_dict
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import parameters
 from tests import tiny
-from tests.models.reference_bert import dense
+from tests.families.reference_bert import dense
 
 LABELS = ("none", "person", "place")
 ALL = HeadsConfig(heads=("pooler", "mlm", "next_sentence", "classifier", "tags", "spans"), labels=LABELS)

@@ -12,7 +12,7 @@ import pytest
 from jaxenc import tree
 from jaxenc.errors import UserError
 from jaxenc.optim.build import build, moment_names
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.settings import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig, make
 from jaxenc.sharding.partition import shardings
 

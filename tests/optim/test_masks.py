@@ -3,8 +3,8 @@ import pytest
 
 from jaxenc import tree
 from jaxenc.errors import UserError
-from jaxenc.optim.config import OptimConfig
 from jaxenc.optim.masks import decay_mask, frozen, trained
+from jaxenc.optim.settings import OptimConfig
 
 PATHS = {
     "embeddings/norm/bias": False,

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.optim.config import OptimConfig
 from jaxenc.optim.schedules import learning_rate
+from jaxenc.optim.settings import OptimConfig
 
 
 def bert(step: int, lr: float, warmup: int, steps: int, power: float) -> float:

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxenc import pretrained
 from jaxenc.checkpoint import arrays, restore, verify
-from jaxenc.cli import config as cli
+from jaxenc.cli import recipe as cli
 from jaxenc.config import flatten, to_dict
 from jaxenc.convert import hf
 from jaxenc.errors import UserError
-from jaxenc.run import Run, from_dict
+from jaxenc.inference import load
+from jaxenc.training.run import Run, from_dict
 from tests.checkpoint.conftest import save_all
 from tests.convert import folders
 from tests.safety.damage import Edits, bounded, byte_edits, damaged, dumped, fuzzed
@@ -43,7 +43,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 # The commands with --model, --continue-from and --init-from: (an empty run directory, the step) -> what they take of it.
 STARTS: tuple[Callable[[Path, str], object], ...] = (
-    lambda empty, step: pretrained.load(step),
+    lambda empty, step: load.load(step),
     lambda empty, step: restore.choose(empty, step, "", True),
     lambda empty, step: restore.choose(empty, "", step, True),
 )
@@ -162,7 +162,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with a small model."""
     root = tmp_path_factory.mktemp("converted")
     theirs = folders.write(root / "theirs", folders.tensors("BertForMaskedLM"), folders.config("BertForMaskedLM"))
-    pretrained.save(root / "ours", hf.load(theirs))
+    load.save(root / "ours", hf.load(theirs))
     return root / "ours" / "checkpoints" / "0"
 
 
@@ -176,7 +176,7 @@ def test_a_model_larger_than_its_checkpoint(converted: Path, field: str, number:
     verify.write_checksums(converted, 0)
     try:
         with bounded(), pytest.raises(UserError, match=rf"model\.{field} {number:,} and it holds"):
-            pretrained.load(converted)
+            load.load(converted)
     finally:
         (converted / "config.json").write_bytes(before)
         verify.write_checksums(converted, 0)
@@ -191,7 +191,7 @@ def test_what_a_checkpoint_names_is_not_touched(converted: Path, watched: list[s
             (converted / "config.json").write_bytes(dumped(with_text(json.loads(before), field, text)))
             verify.write_checksums(converted, 0)
             with contextlib.suppress(UserError):
-                pretrained.load(converted)
+                load.load(converted)
     finally:
         (converted / "config.json").write_bytes(before)
     assert not watched

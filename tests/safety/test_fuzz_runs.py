@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from jaxenc.cli import jobs, report
 from jaxenc.config import to_dict
 from jaxenc.errors import UserError
-from jaxenc.run import Run, from_dict
-from jaxenc.train import record
-from jaxenc.train.job import Job
+from jaxenc.training import record
+from jaxenc.training.job import Job
+from jaxenc.training.run import Run, from_dict
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
 from tests.tiny import MODEL
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
 from jaxenc.convert.config import labels_of
 from jaxenc.convert.family import Export, Family, Google, Import, check_layers, class_of
-from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import Model
 from jaxenc.objectives.heads import NAMES
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:

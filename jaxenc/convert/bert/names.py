@@ -5,12 +5,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from jaxenc.convert import leaves
-from jaxenc.convert.key_map import Entry
-from jaxenc.convert.leaves import NONE
-from jaxenc.convert.tensor import Tensor
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import Entry
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
 from jaxenc.layers.stack import layer_name
-from jaxenc.models.bert import BertConfig
 from jaxenc.objectives.heads import NAMES
 
 

@@ -12,11 +12,11 @@ from jaxenc.convert.config import labels_of
 from jaxenc.convert.electra import config as configs
 from jaxenc.convert.electra import names, pair
 from jaxenc.convert.family import Export, Family, Google, Import, Several, check_layers, class_of
-from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
-from jaxenc.models.electra import NETWORKS
+from jaxenc.families.electra.model import NETWORKS
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import Model
 from jaxenc.objectives.heads import NAMES
-from jaxenc.pretrained import Model
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:

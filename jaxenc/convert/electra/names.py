@@ -5,14 +5,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from jaxenc.convert import leaves
 from jaxenc.convert.bert.names import PARTS as BERT_PARTS
 from jaxenc.convert.bert.names import TOKENS
-from jaxenc.convert.key_map import Entry
-from jaxenc.convert.leaves import NONE
-from jaxenc.convert.tensor import Tensor
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import Entry
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
 from jaxenc.layers.stack import layer_name
-from jaxenc.models.electra import ElectraConfig
 from jaxenc.objectives.heads import NAMES
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from jaxenc.convert.config import labels_of
 from jaxenc.convert.family import Export, Family, Google, Import, check_layers
-from jaxenc.convert.tensor import Tensor
 from jaxenc.convert.xlnet import config as configs
 from jaxenc.convert.xlnet import names
 from jaxenc.convert.xlnet.names import Layout
 from jaxenc.errors import UserError
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import Model
 from jaxenc.objectives.heads import NAMES
-from jaxenc.pretrained import Model
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxenc.convert import leaves
-from jaxenc.convert.key_map import TRANSPOSE, Entry, Transform
-from jaxenc.convert.leaves import NONE
-from jaxenc.convert.tensor import Tensor
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import TRANSPOSE, Entry, Transform
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
 from jaxenc.layers.stack import layer_name
-from jaxenc.models.xlnet import XlnetConfig
 from jaxenc.objectives.heads import NAMES
 
 

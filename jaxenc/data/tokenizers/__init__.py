@@ -3,11 +3,11 @@
 from pathlib import Path
 from types import ModuleType
 
-from jaxenc.data.files import read_json
-from jaxenc.data.tokenizers import bpe, sentencepiece, wordpiece, words
+from jaxenc.data.tokenizers import bpe, sentencepiece, word_list, wordpiece
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json
 
 __all__ = ["Tokenizer", "load"]
 
@@ -24,8 +24,8 @@ def load(directory: str | Path) -> Tokenizer:
         data = read_json(path, AGAIN)
         return _kind(data.get("model")).from_json(path, data)
     if (path := folder / "vocab.txt").is_file():
-        if words.is_list(path):
-            return words.from_vocab(path)
+        if word_list.is_list(path):
+            return word_list.from_vocab(path)
         return wordpiece.from_vocab(path, *wordpiece.settings_of(folder / "tokenizer_config.json"))
     if (folder / "vocab.json").is_file():
         return bpe.from_files(folder)
@@ -44,4 +44,4 @@ def _kind(model: object) -> ModuleType:
     if not isinstance(model, dict):
         return wordpiece
     guess = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
-    return {"BPE": bpe, "Unigram": sentencepiece, "WordLevel": words}.get(model.get("type", guess), wordpiece)
+    return {"BPE": bpe, "Unigram": sentencepiece, "WordLevel": word_list}.get(model.get("type", guess), wordpiece)

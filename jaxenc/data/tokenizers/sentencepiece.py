@@ -20,13 +20,13 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, user_errors
 from jaxenc.data.tokenizers import checks, spm_train
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json, user_errors
 
 MARK = "▁"
 OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"

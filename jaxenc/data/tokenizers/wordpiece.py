@@ -12,12 +12,12 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, read_lines, user_errors
 from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json, read_lines, user_errors
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LONGEST_WORD = 100  # the library's max_input_chars_per_word; google-research/bert has 200

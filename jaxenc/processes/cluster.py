@@ -1,0 +1,140 @@
+"""Several processes as one: how they meet at the start and leave at the end; nothing to do in a process that is alone."""
+
+import contextlib
+import dataclasses
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import NoReturn
+
+import jax
+
+from jaxenc.errors import UserError
+from jaxenc.processes import gloo
+
+COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
+# Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
+# for all to leave at the end, after which jax aborts those that still wait.
+MEET, TELL, LIMIT, LEAVE = 300, 15, 1200, 30
+
+# SPLIT ME
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The processes of a run. Raises UserError for numbers and an address that cannot be.
+
+    address: HOST:PORT where process 0 listens, without authentication, and where the others call. count: processes; index: this one.
+    heartbeat: seconds after which, at the latest, a silent process counts as dead and jax aborts all others; at the earliest it is half
+    of them, for a sign of life is sent that often.
+    """
+
+    address: str = ""
+    count: int = 1
+    index: int = 0
+    heartbeat: int = 90
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < self.count:
+            numbered = f"processes are numbered from 0, each below {PROCESSES}"
+            raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}: {numbered}")
+        if self.heartbeat < 1:
+            raise UserError(f"{HEARTBEAT} is {self.heartbeat}: it is at least 1 second")
+        host, _, port = self.address.rpartition(":")
+        if self.count > 1 and not (host and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
+            raise UserError(f"{COORDINATOR} is {self.address!r}: write HOST:PORT of process 0")
+
+
+def from_environment(environment: Mapping[str, str]) -> Cluster:
+    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set.
+
+    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. Nothing is guessed from a scheduler's variables. Raises UserError where
+    some of the three are set and not all, for what is no number, and as `Cluster`.
+    """
+    given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
+    if not given:
+        return Cluster()
+    if len(given) < 3:
+        raise UserError(f"{' and '.join(given)} set without the rest: set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them")
+    numbers = {}
+    for name, default in ((PROCESSES, 1), (PROCESS, 0), (HEARTBEAT, Cluster.heartbeat)):
+        text = environment.get(name) or str(default)
+        if not (text.isascii() and text.isdigit()):
+            raise UserError(f"{name} is {text!r}: it is a whole number")
+        numbers[name] = int(text)
+    return Cluster(environment[COORDINATOR], numbers[PROCESSES], numbers[PROCESS], numbers[HEARTBEAT])
+
+
+def connect(cluster: Cluster) -> None:
+    """Joins the other processes; call it before anything else of jax.
+
+    Raises UserError when process 0 cannot listen where it is told, when they do not all come within MEET seconds, and when this one then
+    sees fewer or more than `cluster.count`.
+    """
+    if cluster.count == 1:
+        return
+    if cluster.index == 0:
+        _check_free(cluster.address)
+    # jax's service would take SIGTERM away from `train/signals.py`; `agreement.py` does its work.
+    jax.config.update("jax_enable_preemption_service", False)
+    try:
+        jax.distributed.initialize(
+            cluster.address,
+            cluster.count,
+            cluster.index,
+            cluster_detection_method="deactivate",
+            coordinator_bind_address=cluster.address,
+            initialization_timeout=MEET,
+            heartbeat_timeout_seconds=cluster.heartbeat,
+            shutdown_timeout_seconds=LEAVE,
+        )
+    except RuntimeError as error:
+        why = str(error).splitlines()[0]
+        raise UserError(f"process {cluster.index} of {cluster.count} at {cluster.address}: {why}: is every process started?") from error
+    gloo.listen_beside(cluster.address)
+    if jax.process_count() != cluster.count:
+        seen = f"process {cluster.index} sees {jax.process_count()} processes instead of {cluster.count}"
+        raise UserError(f"{seen}: {jax.default_backend()} devices do not reach one another: check the drivers and JAX_PLATFORMS")
+
+
+def _check_free(address: str) -> None:
+    """Raises UserError where nothing can listen at HOST:PORT: jax's service would end the process with a segmentation fault."""
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError, UnicodeError):
+        for kind, _, _, _, where in socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM):
+            with contextlib.suppress(OSError), socket.socket(kind, socket.SOCK_STREAM) as there:
+                there.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                there.bind(where)
+                return
+    raise UserError(f"{COORDINATOR} is {address!r}, where process 0 cannot listen: give an address of its machine and a free port")
+
+
+def close() -> None:
+    """Leaves the other processes once all of them come here."""
+    if jax.distributed.is_initialized():
+        jax.distributed.shutdown()
+
+
+@contextlib.contextmanager
+def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator[None]:
+    """`connect`, the block, `close`. When the block of one of several processes fails, that process ends here.
+
+    report: prints the error and returns the exit code. A failed process ends at once: on its way out jax would wait, for half a minute or
+    for ever, for processes that wait for this one.
+    """
+    try:
+        connect(cluster)
+        yield
+    except BaseException as error:
+        if cluster.count == 1:
+            raise
+        leave(report(error))
+    close()
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process at once, from any thread."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

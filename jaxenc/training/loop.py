@@ -1,0 +1,115 @@
+"""The training loop."""
+
+import contextlib
+import dataclasses
+from collections.abc import Mapping
+
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.errors import Diverged
+from jaxenc.processes.agreement import Agreement
+from jaxenc.processes.watch import Watch
+from jaxenc.sharding import multihost, partition
+from jaxenc.training import phases
+from jaxenc.training.begin import is_finite
+from jaxenc.training.evaluate import evaluation
+from jaxenc.training.job import Job
+from jaxenc.training.log import Log
+from jaxenc.training.read import read_ahead
+from jaxenc.training.record import Recorder, evaluated
+from jaxenc.training.signals import Stop
+from jaxenc.training.state import State, adopt
+from jaxenc.training.step import compile_step, fields
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """step: the last one taken; preempted: whether the run was asked to stop before its end; held_out: the last evaluation, {} if none
+    or if it was stopped."""
+
+    step: int
+    preempted: bool
+    held_out: Mapping[str, float]
+
+
+def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
+    """Trains from `state` to the end of the last phase, or until `stop`.
+
+    Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
+    evaluation, so a failed evaluation loses nothing, and a run that was stopped before or in one makes it up. Of several processes each
+    calls it, with a `stop` of its own: one that is asked stops all after the same step. Raises UserError when a save failed, Absent when
+    another process does not come to one, Diverged after too many non-finite steps and where a state to save is not finite.
+    """
+    run, step = job.run, int(state.step)
+    plan = run.plan
+    log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), Agreement(job.mesh)
+    held_out: Mapping[str, float] = {}
+    asked = lambda: vote.agreed(stop.requested)
+    if lacks_evaluation(job, step):
+        watch.at(f"evaluation of step {step:,}")
+        before = phases.saved_by(plan, step)
+        held_out = evaluation(job, before, job.objective(before), job.layout(before))(state.all_params, asked)
+        if not held_out:
+            return Outcome(step, True, held_out)
+        log.evaluated(step, held_out)
+    for phase in plan[phases.locate(plan, step) :]:
+        objective, place = job.objective(phase), job.layout(phase)
+        taken = fields(objective, run.train)
+        state = adopt(state, objective, phase.batch, place)
+        train_step = compile_step(objective, run.train, run.optim, phase, place)
+        assess = evaluation(job, phase, objective, place)
+        log.begin(phase, objective, job.mesh)
+        with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
+            for batch in batches:
+                state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh))
+                step += 1
+                watch.at(f"step {step:,}")
+                log.push(step, report, batch)
+                checkpoints.check()
+                stopping = asked()
+                if saved := stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
+                    _save(job, step, state, log, watch, checkpoints)
+                if not stopping and evaluation_due(job, step):
+                    log.flush()
+                    watch.at(f"evaluation of step {step:,}")
+                    held_out = assess(state.all_params, asked)
+                    stopping = not held_out
+                    if held_out:
+                        log.evaluated(step, held_out)
+                    elif not saved:
+                        _save(job, step, state, log, watch, checkpoints)
+                if stopping:
+                    checkpoints.wait()
+                    return Outcome(step, True, held_out)
+    checkpoints.wait()
+    return Outcome(step, False, held_out)
+
+
+def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
+    """The checkpoint of a step, behind all that is to be logged of it. Raises as `train` does."""
+    log.flush()
+    watch.at(f"checkpoint {step:,}")
+    if not is_finite(state):
+        raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
+    checkpoints.save(step, state, job.files)
+
+
+def is_due(every: int, step: int) -> bool:
+    """Whether something done every so many steps (0 = never) is done after this one."""
+    return every > 0 and step % every == 0
+
+
+def evaluation_due(job: Job, step: int) -> bool:
+    """Whether a run that nothing stops evaluates after this step: every `eval.every` steps and at its end."""
+    return job.evaluates and (step >= job.run.plan[-1].end or is_due(job.run.eval.every, step))
+
+
+def lacks_evaluation(job: Job, step: int) -> bool:
+    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation.
+
+    Every process asks, at the same point, and process 0, which writes metrics.jsonl, looks there.
+    """
+    return (
+        step > 0
+        and evaluation_due(job, step)
+        and multihost.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
+    )

@@ -1,0 +1,78 @@
+"""Run: everything that a recipe decides, composed of the parts' own dataclasses."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from jaxenc import config, precision
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.data import sources
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families import MODELS
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.contract import ModelConfig
+from jaxenc.layers import attend
+from jaxenc.objectives import OBJECTIVES
+from jaxenc.objectives.base import Objective, ObjectiveConfig
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.optim.settings import OptimConfig
+from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.training import phases
+from jaxenc.training.phases import Phase, Phases
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A pretraining run. `objective` and `model` take any class of the tables in `jaxenc.objectives` and `jaxenc.families`."""
+
+    objective: ObjectiveConfig = dataclasses.field(default=MlmConfig(), metadata=config.kinds(OBJECTIVES))
+    model: ModelConfig = dataclasses.field(default=BertConfig(), metadata=config.kinds(MODELS))
+    data: DataConfig = DataConfig()
+    train: TrainConfig = TrainConfig()
+    phases: Phases = Phases()
+    optim: OptimConfig = OptimConfig()
+    mesh: MeshConfig = MeshConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    eval: EvalConfig = EvalConfig()
+    log: LogConfig = LogConfig()
+
+    @property
+    def plan(self) -> tuple[Phase, ...]:
+        """The phases, resolved: one where `phases` is empty. Raises UserError for rows and batches that no data can give."""
+        train, optim = self.train, self.optim
+        numbers = (train.steps, self.data.length, train.batch, 0, optim.lr, optim.warmup)
+        single = Phase(0, *numbers, schedule_start=0, schedule_steps=train.steps)
+        plan = phases.resolve(self.phases, single)
+        longest = max(phase.length for phase in plan)
+        if 0 < self.model.positions < longest:
+            raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}: shorten the rows")
+        for phase in plan:
+            sources.check(dataclasses.replace(self.data, length=phase.length), phase.batch)
+        uneven = [phase.batch for phase in plan if phase.batch % self.train.microbatches]
+        if uneven:
+            raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")
+        return plan
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
+        """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""
+        return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))
+
+    def execution(self, platform: str) -> Execution:
+        """How the models of this run are computed on `platform` (jax's name: cpu, gpu, tpu)."""
+        policy = precision.policy(self.train.precision)
+        backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout)
+        return Execution(policy, backend, self.train.remat, self.train.scan)
+
+    def build(self, vocabulary: Vocabulary, phase: Phase, platform: str) -> Objective:
+        """The objective of one phase. Call it on a run that `with_vocabulary` made."""
+        data = dataclasses.replace(self.data, length=phase.length)
+        return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions)
+
+
+def from_dict(data: Mapping[str, Any]) -> Run:
+    """The Run of a plain dict, such as config.json holds."""
+    return config.from_dict(Run, data)

@@ -1,0 +1,69 @@
+"""Parameter counts to the unit, without allocating a parameter."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import linen as nn
+
+from jaxenc.execution import Execution
+from jaxenc.families import sizes
+from jaxenc.families.bert.model import Bert
+from jaxenc.families.count import parameter_count, true_shape
+from jaxenc.layers.attend import Visible
+from jaxenc.layers.heads import Classifier, MlmHead, Pooler
+from jaxenc.precision import policy
+
+EXECUTION = Execution(policy("float32"), "xla", "none", False)
+
+
+def shapes(config):
+    """Shapes of (encoder and pooler, the two pretraining heads)."""
+    ids, key = jnp.zeros((1, 2), jnp.int32), jax.random.key(0)
+    hidden, table = jnp.zeros((1, 2, config.width)), jnp.zeros((-(-config.vocab_size // 128) * 128, config.width))
+    mlm = MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.initializer, EXECUTION)
+
+    def init():
+        encoder = Bert(config, EXECUTION).init(key, ids, ids, ids, Visible.by_lengths(jnp.array([2])), None)["params"]
+        encoder["pooler"] = Pooler(config.width, "tanh", config.initializer, EXECUTION).init(key, hidden, ids)["params"]
+        pair = Classifier(2, config.initializer, EXECUTION)
+        heads = {"mlm": mlm.init(key, hidden, table)["params"], "nsp": pair.init(key, hidden[:, 0])["params"]}
+        return nn.meta.unbox((encoder, heads))
+
+    return jax.eval_shape(init)
+
+
+@pytest.mark.parametrize(
+    "name, encoder, whole",
+    [
+        ("tiny", 4_385_920, 4_433_468),
+        ("mini", 11_170_560, 11_267_900),
+        ("small", 28_763_648, 29_058_876),
+        ("medium", 41_373_184, 41_668_412),
+        ("base", 109_482_240, 110_106_428),
+        ("large", 335_141_888, 336_226_108),
+    ],
+)
+def test_published_sizes(name, encoder, whole):
+    """Encoder with pooler, and with the heads, for the uncased vocabulary."""
+    config = sizes.bert(*sizes.BERT[name])
+    body, heads = shapes(config)
+    assert parameter_count(body, config.vocab_size) == encoder
+    assert encoder + parameter_count(heads, config.vocab_size) == whole
+
+
+@pytest.mark.parametrize("name, count, masked", [("base", 124_645_632, 124_697_433), ("large", 355_359_744, 355_412_057)])
+def test_roberta_sizes(name, count, masked):
+    """Encoder with pooler, and the masked-token model without it, in the layout of transformers: one row of types, 514 positions."""
+    config = sizes.roberta(*sizes.ROBERTA[name])
+    body, heads = shapes(config)
+    assert parameter_count(body, config.vocab_size) == count
+    alone = {part: branch for part, branch in body.items() if part != "pooler"} | {"mlm": heads["mlm"]}
+    assert parameter_count(alone, config.vocab_size) == masked
+
+
+def test_true_shape_cuts_vocabulary_leaves_only():
+    assert true_shape("embeddings/token/table", (384, 8), 300) == (300, 8)
+    assert true_shape("generator/mlm/bias", (384,), 300) == true_shape("lm/bias", (384,), 300) == (300,)
+    assert true_shape("embeddings/position/table", (384, 8), 300) == (384, 8)
+    with pytest.raises(ValueError, match="384 rows, and 400 tokens are stored in 512"):
+        true_shape("embeddings/token/table", (384, 8), 400)
