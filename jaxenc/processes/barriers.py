@@ -12,11 +12,8 @@ from jax._src import distributed  # The one way to the coordination service's ke
 
 from jaxenc.errors import Absent, UserError
 
-# Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
-# for all to leave at the end, after which jax aborts those that still wait.
-MEET, TELL, LIMIT, LEAVE = 300, 15, 1200, 30
-
-# SPLIT ME
+# Seconds: between two lines that name the processes that are missing; for all to reach a barrier, the largest save included.
+TELL, LIMIT = 15, 1200
 
 
 def is_primary() -> bool:

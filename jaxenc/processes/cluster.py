@@ -14,11 +14,8 @@ from jaxenc.errors import UserError
 from jaxenc.processes import gloo
 
 COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
-# Seconds: to meet at the start; between two lines that name who is awaited; for others to reach a barrier, the largest save included;
-# for all to leave at the end, after which jax aborts those that still wait.
-MEET, TELL, LIMIT, LEAVE = 300, 15, 1200, 30
-
-# SPLIT ME
+# Seconds: for all processes to meet at the start; for all to leave at the end, after which jax aborts those that still wait.
+MEET, LEAVE = 300, 30
 
 
 @dataclasses.dataclass(frozen=True)
