@@ -105,12 +105,12 @@ def part(key: Array, site: str) -> Array:
     return jax.random.fold_in(key, SITES[site])
 
 
-def training(seed: int, step: Array, batch: int) -> Keys:
+def training(seed: int | Array, step: Array, batch: int) -> Keys:
     """Keys of training step `step` (i32 scalar): row s draws from (seed, step, slot s of the global batch)."""
     return Keys(jax.random.fold_in(jax.random.key(seed), step), jnp.arange(batch, dtype=jnp.uint32), step)
 
 
-def static(seed: int, epoch: Array, index: Array, dupe: int, step: Array) -> Keys:
+def static(seed: int | Array, epoch: Array, index: Array, dupe: int, step: Array) -> Keys:
     """Keys of rows that are corrupted in `dupe` ways, one an epoch, over and over: row i draws from (seed, epoch[i] mod dupe, index[i]).
 
     epoch, index: u32 [batch]. Neither the slot nor the batch size matters, and a batch may hold rows of two epochs.
@@ -119,7 +119,7 @@ def static(seed: int, epoch: Array, index: Array, dupe: int, step: Array) -> Key
     return Keys(base, index.astype(jnp.uint32), step)
 
 
-def evaluation(seed: int, index: Array) -> Keys:
+def evaluation(seed: int | Array, index: Array) -> Keys:
     """Keys of an evaluation batch: row i draws from (seed, index[i]), so masks do not depend on the batch size or the step.
 
     Their step is after the end of every schedule, so that held-out numbers of any two steps, and of runs of any length, are of one task:

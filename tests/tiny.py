@@ -27,7 +27,7 @@ from jaxenc.inference.load import objective_of
 from jaxenc.objectives.base import Objective
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.precision import policy
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
@@ -170,7 +170,7 @@ class Compiled:
         """The state after one step from `state` (fresh if None) and the report, both on the host."""
         with jax.set_mesh(self.mesh):
             state = self.layout.create(rng.init_key(0)) if state is None else state
-            return jax.device_get(self.step(state, partition.place(rows, self.mesh)))
+            return jax.device_get(self.step(state, partition.place(rows, self.mesh), np.int32(0)))
 
 
 @functools.cache
@@ -191,13 +191,13 @@ def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one:
         rows, split = empty(fields(chosen, config), one.batch, one.length), partition.batch_sharding(where)
         shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
         with stderr_of() as read:
-            done = step.lower(place.abstract, shapes).compile()
+            done = step.lower(place.abstract, shapes, jax.ShapeDtypeStruct((), np.int32)).compile()
         return Compiled(where, place, done, read())
 
 
 def gradient(state: State) -> dict[str, Any]:
     """The gradient of a run's first step, from Adam's first moment."""
-    return jax.tree.map(lambda mu: mu / (1 - OptimConfig().beta1), state.moments[0].mu)
+    return jax.tree.map(lambda mu: mu / (1 - OptimConfig().beta1), state.moments["adam"].mu)
 
 
 def reads(rows: Batch, chosen: Objective) -> Batch:

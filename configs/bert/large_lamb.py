@@ -14,7 +14,7 @@ from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
 from jaxenc.families.bert.sizes import BERT, bert
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.phases import Phases
 
 

@@ -14,7 +14,7 @@ from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data.sources import DataConfig
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 

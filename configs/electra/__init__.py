@@ -4,7 +4,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.electra.sizes import ELECTRA, electra
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 

@@ -17,7 +17,7 @@ from ml_collections import ConfigDict
 
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.objectives.bilm import BilmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.settings import EvalConfig, LogConfig
 
 

@@ -13,7 +13,7 @@ from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data.sources import DataConfig
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.objectives.bilm import BilmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 

@@ -3,7 +3,7 @@
 from jaxenc.data.sources import DataConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.objectives.plm import PlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 

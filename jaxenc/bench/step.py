@@ -43,14 +43,14 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
     batch = partition.place(random_rows(fields(objective, run.train), phase.batch, phase.length, vocabulary), mesh)
     with jax.set_mesh(mesh):
-        state = place.create(rng.init_key(run.train.seed))
+        state, seed = place.create(rng.init_key(run.train.seed)), np.int32(run.train.seed)
         began = time.monotonic()
-        step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch).compile()
+        step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch, seed).compile()
         compile_s = time.monotonic() - began
         times = []
         for _ in range(steps + 3):
             began = time.monotonic()
-            state, report = step(state, batch)
+            state, report = step(state, batch, seed)
             jax.block_until_ready(report)
             times.append(time.monotonic() - began)
     seconds = statistics.median(times[3:])

@@ -2,7 +2,7 @@
 
 Orbax sees nested dicts of strings and arrays, never a NamedTuple or an empty branch: those have no data, and their classes belong to
 the code that restores, not to the file. The path of a leaf is its key path joined with '/', as in `params/encoder/layer_03/norm/scale`
-or `moments/0/mu/encoder/...`.
+or `moments/adam/mu/encoder/...`.
 """
 
 import contextlib

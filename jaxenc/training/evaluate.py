@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 from jax import Array
 from jax.sharding import Mesh
 
@@ -31,7 +32,7 @@ def never() -> bool:
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
     """A function (all parameters, `stopping`) -> the held-out numbers: `evaluate` of all held-out batches. Its first use opens the data and
     compiles; it raises as `read_ahead` does, and UserError where the device has not enough memory."""
-    compiled = compile_evaluation(objective, job.run.train.seed, place)
+    compiled = compile_evaluation(objective, place)
     rows = padded_batch(job.run.eval.batch, job.mesh)
     held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
 
@@ -39,7 +40,7 @@ def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
         batch_at, count = held_out()
         with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
             try:
-                return evaluate(objective, compiled, params, batches, job.mesh, stopping)
+                return evaluate(objective, compiled, job.run.train.seed, params, batches, job.mesh, stopping)
             except jax.errors.JaxRuntimeError as error:
                 if told := no_memory(error, "lower the batch of the evaluation (eval.batch)"):
                     raise UserError(told) from error
@@ -48,12 +49,12 @@ def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
     return assess
 
 
-def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Callable[..., tuple[Sums, Tree]]:
-    """A jitted (all parameters, carry, batch) -> (metric sums, next carry): no dropout, keys from (seed, row index), and every schedule
-    at its end (`rng.evaluation`)."""
+def compile_evaluation(objective: Objective, layout: Layout) -> Callable[..., tuple[Sums, Tree]]:
+    """A jitted (all parameters, carry, batch, seed) -> (metric sums, next carry): no dropout, keys from (seed, row index), and every
+    schedule at its end (`rng.evaluation`)."""
     mesh = layout.mesh
 
-    def evaluate_batch(params: Tree, carry: Tree, batch: Mapping[str, Array]) -> tuple[Sums, Tree]:
+    def evaluate_batch(params: Tree, carry: Tree, batch: Mapping[str, Array], seed: Array) -> tuple[Sums, Tree]:
         keys = rng.evaluation(seed, batch["index"])
         example = corrupt(objective, keys, batch, mesh)
         _, sums, new_carry = objective.terms(layout.whole(params), carry, example, keys, train=False)
@@ -65,6 +66,7 @@ def compile_evaluation(objective: Objective, seed: int, layout: Layout) -> Calla
 def evaluate(
     objective: Objective,
     step: Callable[..., Any],
+    seed: int,
     params: Tree,
     batches: Iterable[Batch],
     mesh: Mesh,
@@ -73,7 +75,7 @@ def evaluate(
     """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing. Beside each loss
     stands how many predictions it rests on (`metrics.predictions`). {} where `stopping`, asked before every batch, says so.
 
-    step: what `compile_evaluation` returns. The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a
+    step: what `compile_evaluation` returns; seed: of the run, which decides the masks. The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a
     batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The sums of a batch
     are read while the next one is computed.
     """
@@ -85,7 +87,7 @@ def evaluate(
             return {}
         carry = zero_carry(objective, len(batch["index"]) * jax.process_count(), mesh) if carry is None else carry
         rows = {name: batch[name] for name in {*objective.reads, "index"}}
-        sums, carry = step(params, carry, partition.place(rows, mesh))
+        sums, carry = step(params, carry, partition.place(rows, mesh), np.int32(seed))
         total, pending = metrics.add(total, jax.device_get(pending)), sums
     total = metrics.add(total, jax.device_get(pending))
     return {**objective.summary(total), **metrics.predictions(total)}

@@ -4,6 +4,8 @@ import contextlib
 import dataclasses
 from collections.abc import Mapping
 
+import numpy as np
+
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.errors import Diverged
 from jaxenc.processes.agreement import Agreement
@@ -39,7 +41,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     calls it, with a `stop` of its own: one that is asked stops all after the same step. Raises UserError when a save failed, Absent when
     another process does not come to one, Diverged after too many non-finite steps and where a state to save is not finite.
     """
-    run, step = job.run, int(state.step)
+    run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan = run.plan
     log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
@@ -60,7 +62,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         log.begin(phase, objective, job.mesh)
         with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
             for batch in batches:
-                state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh))
+                state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
                 step += 1
                 watch.at(f"step {step:,}")
                 log.push(step, report, batch)

@@ -18,7 +18,7 @@ from jaxenc.layers import attend
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import Objective, ObjectiveConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases
 from jaxenc.training.phases import Phase, Phases

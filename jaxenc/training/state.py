@@ -13,8 +13,9 @@ from jax.sharding import Mesh
 
 from jaxenc import rng, tree
 from jaxenc.objectives.base import Objective
-from jaxenc.optim import build, masks
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim import masks
+from jaxenc.optim import optimizer as optimizers
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.tree import Tree
 
@@ -80,8 +81,9 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
     Raises UserError where a parameter does not divide over its mesh axes.
     """
     shapes, names = parameters(objective)
-    is_frozen = masks.frozen(config)
-    optimizer = build.build(config, shapes)
+    is_frozen = masks.frozen(config.freeze)
+    # The moments depend on no number of the schedule.
+    optimizer = optimizers.build(config, shapes, lr=0.0, warmup=0, steps=1)
 
     frozen, params = tree.split(shapes, is_frozen)
     count = jax.ShapeDtypeStruct((), jnp.int32)
@@ -89,7 +91,7 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
     state = State(count, count, params, frozen, moments, carry)
     frozen_names, param_names = tree.split(names, is_frozen)
     whole, by_row = partition.replicated(mesh), partition.batch_sharding(mesh)
-    moment_names = build.moment_names(optimizer, state.params, param_names)
+    moment_names = optimizers.moment_names(optimizer, state.params, param_names)
     shardings = State(
         step=whole,
         skipped=whole,

@@ -11,8 +11,8 @@ from jax.sharding import Mesh
 
 from jaxenc import rng
 from jaxenc.objectives.base import Objective
-from jaxenc.optim import build, clip, schedules
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim import optimizer as optimizers
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.training import accumulate
 from jaxenc.training.phases import Phase
@@ -27,11 +27,13 @@ def fields(objective: Objective, config: TrainConfig) -> Set[str]:
     return {*objective.reads, *(("epoch", "index") if config.dupe_factor else ())}
 
 
-def corruption_keys(config: TrainConfig, keys: rng.Keys, batch: Mapping[str, Array]) -> rng.Keys:
-    """The keys that a step's rows are corrupted with: the step's own, or with `dupe_factor` those of each row's epoch and number."""
+def corruption_keys(config: TrainConfig, seed: Array, keys: rng.Keys, batch: Mapping[str, Array]) -> rng.Keys:
+    """The keys that a step's rows are corrupted with: the step's own, or with `dupe_factor` those of each row's epoch and number.
+
+    seed: i32 or u32 scalar, the run's; it may be traced."""
     if not config.dupe_factor:
         return keys
-    return rng.static(config.seed, batch["epoch"], batch["index"], config.dupe_factor, keys.step)
+    return rng.static(seed, batch["epoch"], batch["index"], config.dupe_factor, keys.step)
 
 
 def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array], mesh: Mesh) -> dict[str, Array]:
@@ -49,26 +51,27 @@ def train_step(
     layout: Layout,
     state: State,
     batch: Mapping[str, Array],
+    seed: Array,
 ) -> tuple[State, Report]:
     """The state after one more batch, and a report of float32 and i32 scalars.
+
+    seed: i32 scalar, the run's `train.seed`: an argument and not a constant of the program, so that runs that differ in it alone share one
+    compilation.
 
     The report holds `loss`, `metrics` {name: (sum, weight)}, `gradient_norm`, `lr`, `bad` (1 if this
     step was skipped) and `skipped` (how many so far). A step whose loss or gradient is not
     finite leaves parameters, moments and carry as they were, and counts as skipped.
     """
-    keys = rng.training(config.seed, state.step, phase.batch)
-    example = corrupt(objective, corruption_keys(config, keys, batch), batch, layout.mesh)
+    keys = rng.training(seed, state.step, phase.batch)
+    example = corrupt(objective, corruption_keys(config, seed, keys, batch), batch, layout.mesh)
     grads, terms, weights, metrics, carry = accumulate.gradients(
         objective, config.microbatches, layout.whole, state.params, state.frozen, state.carry, example, keys
     )
     loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
     good = jnp.isfinite(loss) & jnp.isfinite(norm)
 
-    transform = build.build(optimizer, state.all_params)
-    grads = clip.clip_by_global_norm(grads, norm, optimizer.clip)
-    direction, moments = transform.update(grads, state.moments, state.params)
-    lr = schedules.learning_rate(optimizer, phase.lr, phase.warmup, phase.schedule_steps)(state.step - phase.schedule_start)
-    params = jax.tree.map(lambda p, d: p - lr * d, state.params, direction)
+    update = optimizers.build(optimizer, state.all_params, phase.lr, phase.warmup, phase.schedule_steps).update
+    params, moments, lr = update(grads, norm, state.moments, state.params, state.step - phase.schedule_start)
 
     kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), (state.params, state.moments, state.carry))
     bad = (~good).astype(jnp.int32)
@@ -78,15 +81,16 @@ def train_step(
 
 def compile_step(
     objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout
-) -> Callable[[State, Mapping[str, Array]], tuple[State, Report]]:
-    """`train_step` jitted for one phase: state and batch sharded in and out, the old state donated. Call it under `jax.set_mesh`."""
+) -> Callable[[State, Mapping[str, Array], Array], tuple[State, Report]]:
+    """`train_step` of (state, batch, seed) jitted for one phase: state and batch sharded in and out, the old state donated. Call it under
+    `jax.set_mesh`."""
 
-    def step(state: State, batch: Mapping[str, Array]) -> tuple[State, Report]:
-        return train_step(objective, config, optimizer, phase, layout, state, batch)
+    def step(state: State, batch: Mapping[str, Array], seed: Array) -> tuple[State, Report]:
+        return train_step(objective, config, optimizer, phase, layout, state, batch, seed)
 
     return jax.jit(
         step,
-        in_shardings=(layout.shardings, partition.batch_sharding(layout.mesh)),
+        in_shardings=(layout.shardings, partition.batch_sharding(layout.mesh), partition.replicated(layout.mesh)),
         out_shardings=(layout.shardings, partition.replicated(layout.mesh)),
         donate_argnums=0,
     )

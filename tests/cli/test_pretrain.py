@@ -24,7 +24,7 @@ from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from jaxenc.files import held
 from jaxenc.objectives.mlm import Mlm
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import multihost
 from tests import older
 from tests.cli.test_two_stage import ROOM, SIZES

@@ -31,13 +31,13 @@ def bad_at(steps: set[int]) -> Any:
     def compiled(objective: Any, *rest: Any) -> Any:
         good, count = compile_step(objective, *rest), [0]
 
-        def step(state: Any, batch: Any) -> Any:
+        def step(state: Any, batch: Any, seed: Any) -> Any:
             count[0] += 1
             if int(state.step) + 1 not in steps:
-                return good(state, batch)
+                return good(state, batch, seed)
             poisoned = jax.tree.map(lambda leaf: leaf * jnp.nan, state.params)
             kept = jax.tree.map(jnp.copy, (state.params, state.moments, state.carry))
-            after, report = good(dataclasses.replace(state, params=poisoned), batch)
+            after, report = good(dataclasses.replace(state, params=poisoned), batch, seed)
             return dataclasses.replace(after, params=kept[0], moments=kept[1], carry=kept[2]), report
 
         return step
@@ -96,8 +96,8 @@ def test_a_state_that_is_not_finite_is_not_saved(nanos: Callable[[str], Nano], t
     def compiled(*parts: Any) -> Any:
         good = compile_step(*parts)
 
-        def step(state: Any, batch: Any) -> Any:
-            state, report = good(state, batch)
+        def step(state: Any, batch: Any, seed: Any) -> Any:
+            state, report = good(state, batch, seed)
             if int(state.step) == 2 * EVERY:
                 state = dataclasses.replace(state, moments=jax.tree.map(overflowed, state.moments))
             return state, report

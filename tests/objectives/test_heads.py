@@ -15,7 +15,7 @@ from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.heads import Heads, HeadsConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.accumulate import combine
 from jaxenc.training.run import Run, from_dict
 from jaxenc.training.settings import TrainConfig

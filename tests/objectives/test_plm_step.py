@@ -11,7 +11,7 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.objectives.plm import Plm
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import State
 from tests import tiny

@@ -13,7 +13,7 @@ from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.training.accumulate import combine
 from jaxenc.training.run import Run

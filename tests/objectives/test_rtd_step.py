@@ -14,7 +14,7 @@ from flax import linen as nn
 from jaxenc import rng
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import State

@@ -12,7 +12,7 @@ from flax import linen as nn
 
 from jaxenc import rng
 from jaxenc.objectives.base import Objective
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training import accumulate
 from jaxenc.training.evaluate import compile_evaluation, evaluate
 from jaxenc.training.settings import TrainConfig
@@ -141,9 +141,9 @@ def test_an_evaluation_carries_from_batch_to_batch_starts_from_zeros_and_compile
     where = tiny.mesh("dp", devices)
     with jax.set_mesh(where):
         place = layout(Toy(), OPTIM, 16, where, "dp")
-        step, params = compile_evaluation(Toy(), 0, place), place.create(rng.init_key(0)).all_params
+        step, params = compile_evaluation(Toy(), place), place.create(rng.init_key(0)).all_params
         rows = [rows_of(n) | {"index": np.arange(16, dtype=np.uint32)} for n in range(3)]
-        got = [evaluate(Toy(), step, params, rows, where)["memory"] for _ in range(2)]
+        got = [evaluate(Toy(), step, 0, params, rows, where)["memory"] for _ in range(2)]
     want = sum(by_hand(n)[1].sum() for n in range(3)) / 3
     np.testing.assert_allclose(got, [want, want], rtol=1e-6)
     assert step._cache_size() == 1

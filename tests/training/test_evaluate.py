@@ -14,7 +14,7 @@ from jaxenc.data.batch import Batch
 from jaxenc.data.pipeline import Pass
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.evaluate import compile_evaluation, evaluate, padded_batch
 from jaxenc.training.state import layout
 from jaxenc.training.step import corrupt
@@ -48,7 +48,7 @@ def ready(devices: int, dropout: float, preset: str = "dp", kind: Callable[[], M
     objective = tiny.objective(kind(), model=dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), length=LENGTH)
     with jax.set_mesh(where):
         place = layout(objective, OptimConfig(), 8, where, preset)
-        return where, objective, place.create(rng.init_key(0)), compile_evaluation(objective, 0, place)
+        return where, objective, place.create(rng.init_key(0)), compile_evaluation(objective, place)
 
 
 def numbers(
@@ -57,7 +57,7 @@ def numbers(
     where, objective, state, step = ready(devices, dropout, preset, kind)
     with jax.set_mesh(where):
         once = Pass(Rows(), padded_batch(batch, where))
-        return evaluate(objective, step, state.all_params, map(once.batch_at, range(len(once))), where)
+        return evaluate(objective, step, 0, state.all_params, map(once.batch_at, range(len(once))), where)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_masks_come_from_the_seed_and_the_index_alone() -> None:
     with jax.set_mesh(where):
         rows = Rows().rows(0, np.arange(64))
         backwards = {name: array[::-1] for name, array in rows.items()}
-        one, other = (evaluate(objective, step, state.all_params, [batch], where) for batch in (rows, backwards))
+        one, other = (evaluate(objective, step, 0, state.all_params, [batch], where) for batch in (rows, backwards))
     for name, value in one.items():
         assert abs(other[name] - value) <= 1e-6 * max(value, 1e-9), name
 
@@ -120,7 +120,7 @@ def test_pairs_are_scored_by_their_labels() -> None:
     with jax.set_mesh(where):
         params = jax.tree.map(jnp.array, state.params)
         params["next_sentence"]["dense"]["bias"] = jnp.array([0.7, -0.4])
-        got = evaluate(objective, step, params, [rows], where)
+        got = evaluate(objective, step, 0, params, [rows], where)
         example = corrupt(objective, rng.evaluation(0, jnp.asarray(rows["index"])), rows, where)
         hidden = jax.jit(lambda params: objective.outputs(params, example)["hidden"][-1])(params)
     w = jax.device_get(params)

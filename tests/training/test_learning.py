@@ -8,7 +8,7 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.training.evaluate import compile_evaluation, evaluate
 from jaxenc.training.settings import TrainConfig
@@ -32,8 +32,8 @@ def test_thirty_two_sentences_are_learnt_by_heart() -> None:
         step = compile_step(objective, TrainConfig(batch=32, precision="float32"), optim, phase, place)
         state, batch = place.create(rng.init_key(0)), partition.place(rows, where)
         for _ in range(STEPS):
-            state, report = step(state, batch)
-        assess = compile_evaluation(objective, 1, place)
+            state, report = step(state, batch, np.int32(0))
+        assess = compile_evaluation(objective, place)
         shifts = [{**rows, "index": np.arange(32, dtype=np.uint32) + 1000 * k} for k in range(8)]
-        numbers = evaluate(objective, assess, state.all_params, shifts, where)
+        numbers = evaluate(objective, assess, 1, state.all_params, shifts, where)
     assert np.isfinite(report["loss"]) and numbers["mlm_accuracy"] >= 0.98, numbers

@@ -27,7 +27,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import begin, evaluate, loop
 from jaxenc.training.log import Log

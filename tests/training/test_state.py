@@ -9,7 +9,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig, make
 from jaxenc.training.state import Layout, layout
 from tests import tiny
@@ -33,14 +33,14 @@ def lay_out(preset: str, devices: int, optim: OptimConfig = OptimConfig()) -> La
 )
 def test_parameters_and_their_moments_lie_where_the_preset_says(preset: str, table: P, kernel: P, output: P) -> None:
     shardings = lay_out(preset, 8).shardings
-    for branch in (shardings.params, shardings.moments[0].mu, shardings.moments[0].nu):
+    for branch in (shardings.params, shardings.moments["adam"].mu, shardings.moments["adam"].nu):
         leaves = dict(tree.leaves(branch))
         assert leaves["embeddings/token/table"].spec == table
         assert leaves["encoder/layer_00/attention/query/kernel"].spec == kernel
         assert leaves["encoder/layer_00/feed_forward/up/kernel"].spec == kernel
         assert leaves["encoder/layer_00/attention/output/kernel"].spec == output
         assert leaves["encoder/layer_00/attention/norm/scale"].spec == P(None)
-    assert shardings.step.spec == shardings.skipped.spec == shardings.moments[0].count.spec == P()
+    assert shardings.step.spec == shardings.skipped.spec == shardings.moments["adam"].count.spec == P()
 
 
 def test_parameters_are_the_same_on_any_mesh_and_plain_dicts() -> None:

@@ -17,7 +17,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 from tests.training import test_loop
 from tests.training.conftest import make_data

@@ -9,7 +9,7 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.step import corrupt, corruption_keys, fields
@@ -132,7 +132,7 @@ def test_static_masks_come_back_after_dupe_factor_epochs_in_any_slot() -> None:
     np.testing.assert_array_equal(masked(mixed, half, step=3), np.where(half[:, None] == 1, one, zero))
     with jax.set_mesh(where):
         few = {name: array[5:7] for name, array in rows.items()}
-        keys = lambda rows: corruption_keys(config, rng.training(config.seed, jnp.int32(9), 2), rows)
+        keys = lambda rows: corruption_keys(config, config.seed, rng.training(config.seed, jnp.int32(9), 2), rows)
         example = jax.jit(lambda rows: corrupt(chosen, keys(rows), rows, where))(few)
         np.testing.assert_array_equal(example["masked_at"], zero[5:7])
 
@@ -142,7 +142,7 @@ def test_a_batch_of_padding_has_loss_and_gradient_zero(plain: tiny.Compiled) -> 
     rows = {name: np.zeros_like(array[:8]) for name, array in tiny.batch(tiny.RAGGED).items() if name in tiny.objective(MlmConfig()).reads}
     state, report = plain.run(rows)
     assert report["loss"] == 0 and report["gradient_norm"] == 0 and report["bad"] == 0 and report["skipped"] == 0
-    assert not any(leaf.any() for leaf in jax.tree.leaves(state.moments[0].mu))
+    assert not any(leaf.any() for leaf in jax.tree.leaves(state.moments["adam"].mu))
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
@@ -158,11 +158,11 @@ def test_a_step_that_is_not_finite_changes_only_the_counts(value: float, plain: 
         after, report = plain.run(rows, broken)
     assert report["bad"] == 1 and report["skipped"] == 1 and not np.isfinite(report["loss"])
     assert (after.step, after.skipped) == (held.step + 1, held.skipped + 1)
-    assert after.moments[0].count == 1
+    assert after.moments["adam"].count == 1
     tiny.assert_bitwise((after.params, after.moments, after.carry), (held.params, held.moments, held.carry))
     with jax.set_mesh(plain.mesh):
         mended, report = plain.run(rows, dataclasses.replace(jax.tree.map(jnp.array, after), params=jax.tree.map(jnp.array, before.params)))
-    assert report["bad"] == 0 and mended.skipped == 1 and mended.moments[0].count == 2
+    assert report["bad"] == 0 and mended.skipped == 1 and mended.moments["adam"].count == 2
 
 
 def test_frozen_parameters_never_move_and_have_no_moments() -> None:
@@ -172,7 +172,7 @@ def test_frozen_parameters_never_move_and_have_no_moments() -> None:
     with jax.set_mesh(ready.mesh):
         first = jax.device_get(ready.layout.create(rng.init_key(0)))
     assert set(first.frozen) == {"embeddings", "encoder"} and set(first.params["encoder"]) == {"layer_01"}
-    assert jax.tree.structure(first.moments[0].mu) == jax.tree.structure(first.params)
+    assert jax.tree.structure(first.moments["adam"].mu) == jax.tree.structure(first.params)
     state, _ = ready.run(rows)
     tiny.assert_bitwise(state.frozen, first.frozen)
     moved = jax.tree.map(lambda a, b: bool((a != b).any()), state.params, first.params)

@@ -16,7 +16,7 @@ from jaxenc.files import made, must_be_new, read_json
 from jaxenc.formats import hdf5, key_map
 from jaxenc.inference.load import Model
 from jaxenc.objectives.features import FeaturesConfig
-from jaxenc.optim.settings import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 
 ADVICE = "name a folder with an options.json and its weights in HDF5"
