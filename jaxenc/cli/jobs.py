@@ -24,8 +24,9 @@ from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.files import read_json, user_errors, write_bytes
+from jaxenc.processes import barriers
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import multihost, partition
+from jaxenc.sharding import partition
 from jaxenc.training import phases
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
@@ -123,7 +124,7 @@ def refuse_other_process(job: Job) -> None:
     seed of its own each would go on with parameters of its own, and no later check sees it. `data.path` may differ."""
     facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
     facts["config"]["data"].pop("path")
-    first = multihost.from_primary("facts", lambda: facts)
+    first = barriers.from_primary("facts", lambda: facts)
     index = jax.process_index()
     parts = [
         f"{path.removeprefix('config.')} is {theirs} in process 0 and {ours} in process {index}"
@@ -146,16 +147,16 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
             mark.write_text(word)
         return word
 
-    word, end = multihost.from_primary("folder", write), time.monotonic() + SIGHT
+    word, end = barriers.from_primary("folder", write), time.monotonic() + SIGHT
     try:
         while not (mark.is_file() and mark.read_text() == word):
             if time.monotonic() > end:
                 told = f"process {jax.process_index()} does not see there what process 0 writes"
                 raise UserError(f"{workdir}: {told}: give all processes one --workdir that they share")
             time.sleep(0.1)
-        multihost.barrier("folder")
+        barriers.barrier("folder")
     finally:
-        if multihost.is_primary():
+        if barriers.is_primary():
             mark.unlink(missing_ok=True)
 
 

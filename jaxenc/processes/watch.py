@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Self
 
 import jax
-from jax._src import distributed  # See sharding/multihost.py.
+from jax._src import distributed  # See barriers.py.
 
-from jaxenc.sharding import multihost
+from jaxenc.processes import barriers, cluster
 
 FOLDER = "jaxenc/watch/"
 
@@ -19,8 +19,8 @@ class Watch:
     """Owner of a thread that says on stderr, every 15 s in which this process stays where it is, which others are silent or behind.
 
     Whoever runs the training calls `at` where the next thing takes all processes. A collective names nobody, so this thread ends the
-    process, with the names of those that are behind, after `multihost.LIMIT` seconds; one that is dead, or stands still as a whole, ends
-    all others earlier by its heartbeat (`multihost.Cluster`).
+    process, with the names of those that are behind, after `barriers.LIMIT` seconds; one that is dead, or stands still as a whole, ends
+    all others earlier by its heartbeat (`cluster.Cluster`).
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Watch:
 
     def __enter__(self) -> Self:
         if jax.process_count() > 1:
-            with multihost.service("start"):
+            with barriers.service("start"):
                 distributed.global_state.client.key_value_set(f"{FOLDER}{jax.process_index()}", "0 0", allow_overwrite=True)
             self._thread.start()
         return self
@@ -46,7 +46,7 @@ class Watch:
 
     def _run(self) -> None:
         # A process gives a sign of life three times as often as it tells.
-        index, tell = jax.process_index(), multihost.TELL
+        index, tell = jax.process_index(), barriers.TELL
         sight, said, beat = Sight(index), 0.0, 0
         while not self._closed.wait(tell / 3):
             (count, place, since), beat = self._place, beat + 1
@@ -55,11 +55,11 @@ class Watch:
             if awaited and now - since >= tell and now - said >= tell:
                 said = now
                 who = f"{place}: process {index} waits for process {', '.join(awaited)}"
-                over = now - since >= multihost.LIMIT
+                over = now - since >= barriers.LIMIT
                 told = f"{who}: nothing for {now - since:.0f} s: start all processes again" if over else who
                 print(told, file=sys.stderr, flush=True)
                 if over:
-                    multihost.leave(1)
+                    cluster.leave(1)
 
 
 def _exchange(index: int, sign: str) -> dict[str, str]:
@@ -67,7 +67,7 @@ def _exchange(index: int, sign: str) -> dict[str, str]:
     client, key = distributed.global_state.client, f"{FOLDER}{index}"
     try:
         # A key that is there: of all calls this one alone has a time limit, so a process 0 that stands still does not hold this thread.
-        client.blocking_key_value_get(key, round(multihost.TELL * 200))
+        client.blocking_key_value_get(key, round(barriers.TELL * 200))
         client.key_value_set(key, sign, allow_overwrite=True)
         return {key.rpartition("/")[2]: value for key, value in client.key_value_dir_get(FOLDER)}
     except jax.errors.JaxRuntimeError:
@@ -85,7 +85,7 @@ class Sight:
         """The processes that one at `place` waits for at the time `now`, in seconds: those whose last new sign is TELL seconds old, and
         those at an earlier place; where no signs can be read, process 0, once its last is that old."""
         self._seen |= {rank: (sign, now) for rank, sign in signs.items() if self._seen.get(rank, ("", 0.0))[0] != sign}
-        silent = lambda rank: now - self._seen.get(rank, ("", 0.0))[1] >= multihost.TELL
+        silent = lambda rank: now - self._seen.get(rank, ("", 0.0))[1] >= barriers.TELL
         if not signs:
             return ["0"] if silent("0") else []
         others = sorted((rank for rank in signs if rank != self._index), key=int)

@@ -9,7 +9,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxenc.errors import UserError
-from jaxenc.sharding import multihost, rules
+from jaxenc.sharding import rules
 from jaxenc.tree import Tree
 
 
@@ -88,7 +88,7 @@ def check_rows(rows: int, parts: int, mesh: Mesh) -> None:
 
 
 def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
-    """Global arrays, split by rows, from the rows that this process read: its `multihost.process_slots` of the global batch.
+    """Global arrays, split by rows, from the rows that this process read: its `process_slots` of the global batch.
 
     Each array is [rows of this process, ...] and becomes [rows of all processes, ...]. Raises UserError when the devices cannot
     share the global batch evenly, or when the mesh gives this process other rows than its slots.
@@ -113,7 +113,7 @@ def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
     check_rows(rows, 1, sharding.mesh)
     shape = (rows, *array.shape[1:])
     held = [slices[0].indices(rows) for slices in sharding.addressable_devices_indices_map(shape).values()]
-    slots = multihost.process_slots(rows, count, index)
+    slots = process_slots(rows, count, index)
     if (min(part[0] for part in held), max(part[1] for part in held)) != (slots.start, slots.stop):
         raise UserError(
             f"mesh: process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}: "

@@ -75,9 +75,9 @@ def evaluate(
     """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing. Beside each loss
     stands how many predictions it rests on (`metrics.predictions`). {} where `stopping`, asked before every batch, says so.
 
-    step: what `compile_evaluation` returns; seed: of the run, which decides the masks. The carry starts from zeros: an evaluation leaves no trace in the run. Sums are float32 a
-    batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The sums of a batch
-    are read while the next one is computed.
+    step: what `compile_evaluation` returns; seed: the run's. The carry starts from zeros: an evaluation leaves no trace in the run. Sums
+    are float32 a batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The
+    sums of a batch are read while the next one is computed.
     """
     total: dict[str, Any] = {}
     pending: Sums = {}

@@ -8,9 +8,10 @@ import numpy as np
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.errors import Diverged
+from jaxenc.processes import barriers
 from jaxenc.processes.agreement import Agreement
 from jaxenc.processes.watch import Watch
-from jaxenc.sharding import multihost, partition
+from jaxenc.sharding import partition
 from jaxenc.training import phases
 from jaxenc.training.begin import is_finite
 from jaxenc.training.evaluate import evaluation
@@ -113,5 +114,5 @@ def lacks_evaluation(job: Job, step: int) -> bool:
     return (
         step > 0
         and evaluation_due(job, step)
-        and multihost.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
+        and barriers.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
     )

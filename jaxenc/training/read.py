@@ -9,7 +9,7 @@ from jaxenc.data.batch import Batch, check_fields, check_ranges
 from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 from jaxenc.objectives.base import Objective
-from jaxenc.sharding import multihost
+from jaxenc.sharding import partition
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 
@@ -22,7 +22,7 @@ def reader(job: Job, split: str, phase: Phase, rows: int, objective: Objective) 
     """
     batches = job.batches(split, phase, rows)
     check_fields(batches.fields, objective.reads)
-    slots = multihost.process_slots(rows, jax.process_count(), jax.process_index())
+    slots = partition.process_slots(rows, jax.process_count(), jax.process_index())
 
     def batch_at(number: int) -> Batch:
         batch = batches.batch_at(number, slots)

@@ -25,7 +25,7 @@ from jaxenc.errors import UserError
 from jaxenc.files import held
 from jaxenc.objectives.mlm import Mlm
 from jaxenc.optim.optimizer import OptimConfig
-from jaxenc.sharding import multihost
+from jaxenc.processes import barriers
 from tests import older
 from tests.cli.test_two_stage import ROOM, SIZES
 from tests.training.test_loop import recipe
@@ -238,6 +238,6 @@ def test_a_process_that_sees_another_folder_is_told_so(tmp_path: Path) -> None:
     """A mark of an earlier start, which was killed, is none of this one's."""
     (tmp_path / ".processes").write_text("another word")
     second = (mock.patch.object(jax, "process_count", lambda: 2), mock.patch.object(jax, "process_index", lambda: 1))
-    word = mock.patch.object(multihost, "from_primary", lambda name, make: "the word")
+    word = mock.patch.object(barriers, "from_primary", lambda name, make: "the word")
     with second[0], second[1], word, mock.patch.object(jobs, "SIGHT", 0), pytest.raises(UserError, match="process 1 does not see there"):
         jobs.refuse_other_folder(tmp_path)

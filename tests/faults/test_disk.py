@@ -17,7 +17,7 @@ from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify
 from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
-from jaxenc.sharding import multihost
+from jaxenc.processes import barriers
 from tests.faults.alone import EVERY, STEPS, Nano, logged, newest
 from tests.faults.conftest import Table
 from tests.faults.disk import disk, needs_root
@@ -116,7 +116,7 @@ def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano
 def test_a_disk_that_is_slow_is_named_and_waited_for(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(multihost, "TELL", 0.05)
+    monkeypatch.setattr(barriers, "TELL", 0.05)
     free = threading.Event()
     with Manager(tmp_path, CheckpointConfig(), lambda stage: free.wait(20 * (stage == "files"))) as manager:
         manager.save(1, {"params": {"w": jnp.ones(3)}}, {})
