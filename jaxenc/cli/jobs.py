@@ -30,7 +30,7 @@ from jaxenc.sharding import partition
 from jaxenc.training import phases
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
-from jaxenc.training.run import Run, from_dict
+from jaxenc.training.run import Run, from_dict, to_json
 from jaxenc.training.state import parameters
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
@@ -51,7 +51,7 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
         return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows)
 
     files = {
-        CONFIG: json.dumps(config.to_dict(run), indent=1).encode(),
+        CONFIG: to_json(run),
         MANIFEST: (path / MANIFEST).read_bytes(),
         TOKENIZER: path / TOKENIZER,
     }

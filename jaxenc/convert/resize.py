@@ -5,8 +5,8 @@ import numpy as np
 from jax import Array
 
 from jaxenc import tree
+from jaxenc.data.vocabulary import padded
 from jaxenc.families.count import VOCABULARY, true_shape
-from jaxenc.layers.embed import padded
 from jaxenc.tree import Tree
 
 

@@ -5,4 +5,5 @@ from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 
+DEFAULT = BertConfig()
 MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig, ElmoConfig)}

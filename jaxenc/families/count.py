@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxenc import tree
-from jaxenc.layers.embed import padded
+from jaxenc.data.vocabulary import padded
 
 # The leaves whose first axis is the padded vocabulary: the token table, the biases of the heads tied to it and ELMo's softmax.
 VOCABULARY = re.compile(r"(.*/)?((token|softmax)/table|(lm|mlm|replaced_mlm|softmax)/bias)")

@@ -13,9 +13,9 @@ import jax
 import numpy as np
 
 from jaxenc import tree
+from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.formats.tensor import Tensor, as_dtype, contiguous
-from jaxenc.layers.embed import padded
 from jaxenc.tree import Tree
 
 Shape = tuple[int, ...]
@@ -44,7 +44,7 @@ TRANSPOSE = Transform(np.transpose, np.transpose)
 
 
 def rows(size: int) -> Transform:
-    """Their `size` rows of a vocabulary are ours with rows of zeros up to `layers.embed.padded`."""
+    """Their `size` rows of a vocabulary are ours with rows of zeros up to `data.vocabulary.padded`."""
 
     def pad(array: np.ndarray) -> np.ndarray:
         out = np.zeros((padded(size), *array.shape[1:]), array.dtype)

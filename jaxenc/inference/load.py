@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ from jaxenc.files import made, must_be_new
 from jaxenc.inference import inputs
 from jaxenc.objectives.base import Objective
 from jaxenc.precision import policy
-from jaxenc.training.run import Run, from_dict
+from jaxenc.training.run import Run, from_dict, to_json
 from jaxenc.training.state import parameters
 from jaxenc.tree import Tree
 
@@ -226,7 +225,7 @@ def config_of(step_dir: pathlib.Path) -> Run:
 def save(out: str | pathlib.Path, model: Model) -> None:
     """Writes a new run directory that holds parameters only: checkpoints/0, config.json and, when there is one, tokenizer/.
 
-    Vocabulary rows of the parameters are padded as `layers.embed.padded` says. The folder appears whole or not at all.
+    Vocabulary rows of the parameters are padded as `data.vocabulary.padded` says. The folder appears whole or not at all.
     Raises UserError for a folder that holds something already and a disk that refuses; ValueError for params that are not the config's.
     """
     out = pathlib.Path(out)
@@ -236,7 +235,7 @@ def save(out: str | pathlib.Path, model: Model) -> None:
         raise ValueError("the parameters are not those of the config: names, shapes or dtypes differ")
     must_be_new(out, "folder")
     with made(out) as folder:
-        files: dict[str, bytes | pathlib.Path] = {"config.json": json.dumps(to_dict(model.config), indent=1).encode()}
+        files: dict[str, bytes | pathlib.Path] = {"config.json": to_json(model.config)}
         (folder / "config.json").write_bytes(files["config.json"])
         if model.tokenizer is not None:
             model.tokenizer.save(folder / "tokenizer")

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jax import Array
 
+from jaxenc.data.vocabulary import padded
 from jaxenc.execution import Execution
 from jaxenc.layers import initializers
 from jaxenc.layers.activation import activate
 from jaxenc.layers.dense import Dense
-from jaxenc.layers.embed import padded
 from jaxenc.layers.initializers import Initializer, Normal, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.product import wide_product

@@ -15,11 +15,10 @@ from jaxenc import rng
 from jaxenc.config import at_least
 from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.data.vocabulary import Vocabulary, padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.elmo.model import DIRECTIONS, Both, Elmo, ElmoConfig, Read
-from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Softmax
 from jaxenc.objectives import losses, parts, sampled
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums

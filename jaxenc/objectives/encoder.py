@@ -10,12 +10,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import rng
+from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import Classifier, LmHead, MlmHead, Pooler, RtdHead, Summary
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree

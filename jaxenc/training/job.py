@@ -1,12 +1,9 @@
 """A run together with what it reads, where it computes and where it writes."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from jax.sharding import Mesh
 
@@ -14,10 +11,8 @@ from jaxenc.data.pipeline import Batches
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.objectives.base import Objective
 from jaxenc.training.phases import Phase
+from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout
-
-if TYPE_CHECKING:
-    from jaxenc.training.run import Run
 
 
 @dataclasses.dataclass(frozen=True)

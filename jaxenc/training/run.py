@@ -1,23 +1,21 @@
 """Run: everything that a recipe decides, composed of the parts' own dataclasses."""
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from jaxenc import config, precision
+from jaxenc import config, families, objectives, precision
+from jaxenc.checkpoint import migrate
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data import sources
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families import MODELS
-from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import ModelConfig
 from jaxenc.layers import attend
-from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import Objective, ObjectiveConfig
-from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases
@@ -29,8 +27,8 @@ from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 class Run:
     """A pretraining run. `objective` and `model` take any class of the tables in `jaxenc.objectives` and `jaxenc.families`."""
 
-    objective: ObjectiveConfig = dataclasses.field(default=MlmConfig(), metadata=config.kinds(OBJECTIVES))
-    model: ModelConfig = dataclasses.field(default=BertConfig(), metadata=config.kinds(MODELS))
+    objective: ObjectiveConfig = dataclasses.field(default=objectives.DEFAULT, metadata=config.kinds(objectives.OBJECTIVES))
+    model: ModelConfig = dataclasses.field(default=families.DEFAULT, metadata=config.kinds(families.MODELS))
     data: DataConfig = DataConfig()
     train: TrainConfig = TrainConfig()
     phases: Phases = Phases()
@@ -73,6 +71,11 @@ class Run:
         return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions)
 
 
-def from_dict(data: Mapping[str, Any]) -> Run:
-    """The Run of a plain dict, such as config.json holds."""
-    return config.from_dict(Run, data)
+def from_dict(data: Mapping[str, Any], where: str = "config") -> Run:
+    """The Run of a plain dict, such as a config.json of any format holds. Raises UserError as `config.from_dict` and `migrate.fields`."""
+    return config.from_dict(Run, migrate.fields(data, where), where)
+
+
+def to_json(run: Run) -> bytes:
+    """The config.json of a run; `from_dict` reads it."""
+    return json.dumps({"format": migrate.FORMAT, **config.to_dict(run)}, indent=1).encode()

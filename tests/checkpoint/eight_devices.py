@@ -28,4 +28,4 @@ for leaf, want, original in zip(*map(jax.tree.leaves, (state, wanted, expected))
     assert np.asarray(leaf).tobytes() == np.asarray(original).tobytes()
 assert len(state["params"]["encoder"]["kernel"].addressable_shards) == 8
 with Manager(Path(sys.argv[1]), CheckpointConfig()) as manager:
-    manager.save(2, state, {})
+    manager.save(2, state, {"config.json": b"{}"})

@@ -6,7 +6,7 @@ import pytest
 from flax import linen as nn
 
 from jaxenc.execution import Execution
-from jaxenc.families import sizes
+from jaxenc.families.bert import sizes
 from jaxenc.families.bert.model import Bert
 from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.layers.attend import Visible

@@ -10,8 +10,8 @@ from flax import linen as nn
 
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
-from jaxenc.families import sizes
 from jaxenc.families.count import parameter_count
+from jaxenc.families.electra import sizes
 from jaxenc.families.electra.model import Electra, ElectraConfig
 from jaxenc.layers.attend import Visible
 from jaxenc.objectives.rtd import RtdConfig

@@ -13,8 +13,8 @@ from jaxenc.data import characters
 from jaxenc.data.vocabulary import published_elmo
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families import sizes
 from jaxenc.families.count import parameter_count
+from jaxenc.families.elmo import sizes
 from jaxenc.families.elmo.model import Elmo, ElmoConfig, Read
 from jaxenc.layers.heads import NEVER, Softmax
 from jaxenc.precision import policy

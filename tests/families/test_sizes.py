@@ -1,6 +1,6 @@
 """The table of published sizes."""
 
-from jaxenc.families import sizes
+from jaxenc.families.bert import sizes
 
 
 def test_all_small_models():

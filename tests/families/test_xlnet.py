@@ -13,8 +13,8 @@ from flax import linen as nn
 
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
-from jaxenc.families import sizes
 from jaxenc.families.count import parameter_count
+from jaxenc.families.xlnet import sizes
 from jaxenc.families.xlnet.model import Memory, Query, Rows, TwoStreams, Xlnet, XlnetConfig
 from jaxenc.layers.attend import Visible
 from jaxenc.objectives.heads import HeadsConfig

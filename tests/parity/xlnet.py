@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenc import tree
+from jaxenc.data.vocabulary import padded
 from jaxenc.families.xlnet.model import Memory, Query, Xlnet, XlnetConfig
 from jaxenc.families.xlnet.model import Rows as Read
-from jaxenc.layers.embed import padded
 from jaxenc.layers.heads import LmHead
 from jaxenc.tree import Tree
 from tests import tiny

@@ -7,7 +7,7 @@ import pytest
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families import sizes
+from jaxenc.families.bert import sizes
 from jaxenc.training.run import Run
 
 ROBERTA = Run(model=sizes.roberta(2, 64))

@@ -24,7 +24,7 @@ from jaxenc.rng import Keys
 class BertConfig(EncoderConfig):
     """The numbers of a BERT or RoBERTa encoder; the defaults are BERT-base uncased.
 
-    vocab_size: true number of tokens (the table is stored with `layers.embed.padded` rows). feed_forward: inner width.
+    vocab_size: true number of tokens (the table is stored with `data.vocabulary.padded` rows). feed_forward: inner width.
     positions: longest text in tokens. types: token types, 2 for BERT; 0 leaves the table out, as fairseq's RoBERTa does; 1 is the
     layout that transformers gives RoBERTa. first_position: table row of position 0, 2 for RoBERTa (fairseq starts after its pad id);
     the table has positions + first_position rows.

@@ -11,13 +11,13 @@ from jax import Array
 
 from jaxenc.config import at_least
 from jaxenc.data import characters as character_ids
-from jaxenc.data.vocabulary import Vocabulary, published_elmo
+from jaxenc.data.vocabulary import Vocabulary, padded, published_elmo
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import ModelConfig
 from jaxenc.layers.char_cnn import CharCnn, CharCnnSpec
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import Embed, padded
+from jaxenc.layers.embed import Embed
 from jaxenc.layers.initializers import Uniform, leading_rows
 from jaxenc.layers.lstm import Lstm
 from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, side_by_side

@@ -7,7 +7,7 @@ import pytest
 
 from jaxenc.convert.electra import config, names, pair
 from jaxenc.errors import UserError
-from jaxenc.families import sizes
+from jaxenc.families.electra import sizes
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig

@@ -9,7 +9,7 @@ from jaxenc.convert.xlnet import config, names
 from jaxenc.convert.xlnet.names import Layout
 from jaxenc.data.vocabulary import published_bert
 from jaxenc.errors import UserError
-from jaxenc.families import sizes
+from jaxenc.families.xlnet import sizes
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.inference.load import objective_of
 from jaxenc.objectives.heads import HeadsConfig
