@@ -21,11 +21,11 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import ModelConfig
-from jaxenc.families.count import VOCABULARY as VOCABULARY_LEAVES
+from jaxenc.families.count import has_vocabulary
 from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference.load import objective_of
-from jaxenc.objectives.base import Objective
-from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.objectives.base import Objective, ObjectiveConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.precision import policy
@@ -65,9 +65,13 @@ def execution(remat: str = "none", scan: bool = False) -> Execution:
 
 
 def objective(
-    config: MlmConfig = PairConfig(), model: ModelConfig = MODEL, length: int = LENGTH, how: Execution = execution()
+    config: ObjectiveConfig = PairConfig(),
+    model: ModelConfig = MODEL,
+    length: int = LENGTH,
+    how: Execution = execution(),
+    heads: Mapping[str, Head] = BUILT_IN,
 ) -> Objective:
-    return config.build(model, VOCABULARY, how, DataConfig(length=length), 0)
+    return config.build(model, VOCABULARY, how, DataConfig(length=length), 0, heads)
 
 
 def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
@@ -96,14 +100,14 @@ def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
     }
 
 
-def drawn(run: Run, seed: int = 0) -> dict[str, Any]:
+def drawn(run: Run, seed: int = 0, heads: Mapping[str, Head] = BUILT_IN) -> dict[str, Any]:
     """Random parameters of a run as NumPy arrays, biases and scales too; the rows that only pad the vocabulary are zeros."""
-    shapes, _ = parameters(objective_of(run, None))
-    random = np.random.default_rng(seed)
+    objective, random = objective_of(run, None, heads), np.random.default_rng(seed)
+    shapes, _ = parameters(objective)
 
     def fill(path: str, leaf: Any) -> np.ndarray:
         values = random.normal(1.0 if path.endswith("scale") else 0.0, 0.1, leaf.shape).astype(np.float32)
-        if VOCABULARY_LEAVES.fullmatch(path):
+        if has_vocabulary(path, objective.vocabulary):
             values[run.model.vocab_size :] = 0
         return values
 
@@ -188,7 +192,7 @@ def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one:
     with jax.set_mesh(where):
         place = layout(chosen, optim, one.batch, where, preset)
         step = compile_step(chosen, config, optim, one, place)
-        rows, split = empty(fields(chosen, config), one.batch, one.length), partition.batch_sharding(where)
+        rows, split = empty(fields(chosen, config), one.batch, one.length, chosen.fields), partition.batch_sharding(where)
         shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
         with stderr_of() as read:
             done = step.lower(place.abstract, shapes, jax.ShapeDtypeStruct((), np.int32)).compile()

@@ -46,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
     load.save(out, found)
     heads = ", ".join(found.objective.heads) or "no heads"
-    print(f"{out}: {parameter_count(found.params, found.config.model.vocab_size):,} parameters, {heads}")
+    count = parameter_count(found.params, found.config.model.vocab_size, found.objective.vocabulary)
+    print(f"{out}: {count:,} parameters, {heads}")
     code = _check(kind, source, out) if args.check else 0
     if not code:
         print(onward.commands(out, found))

@@ -24,6 +24,7 @@ from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.files import read_json, user_errors, write_bytes
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
@@ -38,8 +39,9 @@ CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 SIGHT = 60
 
 
-def prepare(run: Run, workdir: pathlib.Path) -> Job:
-    """Opens the data that the run names and lays out the mesh. Raises UserError for whatever does not fit together."""
+def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN) -> Job:
+    """Opens the data that the run names and lays out the mesh. heads: those that its objective may name. Raises UserError for whatever does
+    not fit together."""
     if not run.data.path:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
     path = pathlib.Path(run.data.path)
@@ -56,7 +58,7 @@ def prepare(run: Run, workdir: pathlib.Path) -> Job:
         TOKENIZER: path / TOKENIZER,
     }
     evaluates = manifest.splits["held_out"].tokens > 0
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files)
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads)
 
 
 def check(job: Job) -> None:
@@ -227,8 +229,8 @@ def write_facts(job: Job, workdir: pathlib.Path) -> None:
 
 def describe(job: Job, start: Start) -> str:
     """One line that says what is about to run, where from and on what."""
-    shapes, _ = parameters(job.objective(job.run.plan[0]))
-    count = parameter_count(shapes, job.vocabulary.size)
+    objective = job.objective(job.run.plan[0])
+    count = parameter_count(parameters(objective)[0], job.vocabulary.size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind
     origin = {"fresh": "from scratch", "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
     return f"{count:,} parameters on {job.mesh.size} x {device} ({job.run.mesh.preset}), {origin}"

@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--model {args.model}: it has {rows:,} rows and its tokenizer {had:,} pieces: new pieces need equal numbers")
     tokenizer = model.tokenizer.extended(pieces)
     size = tokenizer.vocabulary.size
-    larger = Model(model.config.with_vocabulary(tokenizer.vocabulary), resized(model.params, had, size), tokenizer)
+    params = resized(model.params, had, size, model.objective.vocabulary)
+    larger = Model(model.config.with_vocabulary(tokenizer.vocabulary), params, tokenizer)
     save(out, larger)
     print(f"{out}: {size:,} pieces, {size - had:,} of them new")
     print("new rows start as the mean of all old rows, equal to one another until they are trained")

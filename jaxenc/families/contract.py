@@ -12,11 +12,15 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.heads import BUILT_IN
 from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.initializers import Initializer
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
+
+# How the path of the token table ends in every family: it has a row a token, padded as `data.vocabulary.padded` says.
+TOKEN_TABLE = "token/table"
 
 
 class ModelConfig(abc.ABC):
@@ -62,11 +66,12 @@ class ModelConfig(abc.ABC):
 
 
 class EncoderConfig(ModelConfig):
-    """A model that gives every token of a row a vector, on which heads sit (`layers/heads.py`).
+    """A model that gives every token of a row a vector, on which heads sit (`heads/`).
 
     activation, norm_epsilon, init, init_scale: of its layers, and of the heads. dropout: on the embeddings, on what each sublayer adds and
     on what the heads `dropped_out` read, as BertForSequenceClassification and BertForTokenClassification of transformers.
-    head_names: of the heads that its family has, some of `objectives.heads.NAMES`. Raises UserError when a number does not fit.
+    head_names: those of the built-in heads that its family has; heads from elsewhere sit on any. Raises UserError when a number does not
+    fit.
     """
 
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
@@ -100,9 +105,9 @@ class EncoderConfig(ModelConfig):
         return Visible.by_lengths(jnp.sum(segments > 0, axis=1))
 
     def check_heads(self, heads: Collection[str]) -> None:
-        """Raises UserError for a head that the family does not have."""
+        """Raises UserError for a built-in head that the family does not have."""
         for name in heads:
-            if name not in self.head_names:
+            if name in BUILT_IN and name not in self.head_names:
                 raise UserError(f"{name} is no head for model.kind {self.kind}: use {', '.join(self.head_names)}")
 
     @abc.abstractmethod

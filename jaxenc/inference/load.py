@@ -23,6 +23,7 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.count import parameter_count
 from jaxenc.files import made, must_be_new
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference import inputs
 from jaxenc.objectives.base import Objective
 from jaxenc.precision import policy
@@ -61,24 +62,27 @@ class Encoded(NamedTuple):
 class Model:
     """A checkpoint on one device. It computes in float32 at the highest matmul precision, whatever it was trained in.
 
-    config: the Run it was trained with; params: a plain dict tree of float32 arrays; tokenizer: None where the folder has none.
+    config: the Run it was trained with; params: a plain dict tree of float32 arrays; tokenizer: None where the folder has none; heads:
+    those that the config may name.
     """
 
     config: Run
     params: Tree
     tokenizer: Tokenizer | None
+    heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
 
     def __repr__(self) -> str:
         """One line, with the true number of parameters."""
         model, (states, width) = self.config.model, self.shape
-        count, heads = parameter_count(self.params, model.vocab_size), ", ".join(self.objective.heads) or "no heads"
+        count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
+        heads = ", ".join(self.objective.heads) or "no heads"
         size = f"{states - 1} layers of {width}, {model.vocab_size:,} tokens"
         return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
 
     @functools.cached_property
     def objective(self) -> Objective:
         """What computes: the modules of the config, in float32."""
-        return objective_of(self.config, self.tokenizer)
+        return objective_of(self.config, self.tokenizer, self.heads)
 
     def apply(self, params: Tree, batch: Mapping[str, Any]) -> dict[str, Array]:
         """What `Objective.outputs` gives for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
@@ -194,10 +198,11 @@ def power_of_two(number: int, least: int) -> int:
     return max(least, 1 << max(number - 1, 0).bit_length())
 
 
-def load(path: str | pathlib.Path, step: int | None = None) -> Model:
+def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN) -> Model:
     """The model of a run directory (its newest checkpoint that verifies, or `step`) or of one checkpoint's folder, on one device.
 
-    It works for checkpoints of any mesh. Raises UserError when there is none, or it is damaged.
+    heads: those that its config may name, `jaxenc.heads.with_built_in(HEAD)` for a model with a head of your own. It works for checkpoints
+    of any mesh. Raises UserError when there is none, or it is damaged, or has a head that is not among `heads`.
     """
     folder = pathlib.Path(path)
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
@@ -206,8 +211,8 @@ def load(path: str | pathlib.Path, step: int | None = None) -> Model:
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
         raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
-    shapes, _ = parameters(objective_of(config, tokenizer))
-    return Model(config, restore.restore_params(where, shapes), tokenizer)
+    shapes, _ = parameters(objective_of(config, tokenizer, heads))
+    return Model(config, restore.restore_params(where, shapes), tokenizer, heads)
 
 
 def config_of(step_dir: pathlib.Path) -> Run:
@@ -244,8 +249,8 @@ def save(out: str | pathlib.Path, model: Model) -> None:
             checkpoints.save(0, {"params": model.params}, files)
 
 
-def objective_of(config: Run, tokenizer: Tokenizer | None) -> Objective:
+def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
     """The objective of a run as a loaded model computes it: float32, on one device, at any length that the model takes."""
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
     longest = config.model.positions or max(config.phases.length, default=config.data.length)
-    return config.objective.build(config.model, vocabulary, EXACT, dataclasses.replace(config.data, length=longest), 0)
+    return config.objective.build(config.model, vocabulary, EXACT, dataclasses.replace(config.data, length=longest), 0, heads)

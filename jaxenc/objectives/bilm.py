@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxenc import losses, rng
 from jaxenc import metrics as metric_sums
-from jaxenc import rng
 from jaxenc.config import at_least
 from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
@@ -19,8 +19,9 @@ from jaxenc.data.vocabulary import Vocabulary, padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.elmo.model import DIRECTIONS, Both, Elmo, ElmoConfig, Read
-from jaxenc.layers.heads import Softmax
-from jaxenc.objectives import losses, parts, sampled
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.layers.softmax import Softmax
+from jaxenc.objectives import parts, sampled
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.sampled import LogUniform
 from jaxenc.rng import Keys
@@ -56,7 +57,15 @@ class BilmConfig(ObjectiveConfig[ElmoConfig]):
         if not self.scale > 0:
             raise UserError(f"objective.scale is {self.scale}: it takes a positive number")
 
-    def build(self, model: ElmoConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Bilm":
+    def build(
+        self,
+        model: ElmoConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Bilm":
         """The objective of one phase; as many negatives as there are ids are the full softmax. Raises UserError for another model."""
         if not isinstance(model, ElmoConfig):
             raise UserError(f"objective.kind bilm takes a model that reads both ways: set model.kind to elmo, not {model.kind}")
@@ -83,6 +92,11 @@ class Bilm(Objective):
     def heads(self) -> Mapping[str, Softmax]:
         """The softmax by its name in the parameter tree."""
         return {"softmax": self.softmax}
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Those of the softmax."""
+        return ("softmax/table", "softmax/bias")
 
     @property
     def reads(self) -> Mapping[str, int]:

@@ -9,6 +9,7 @@ from jax.sharding import Mesh
 
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import Objective
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run
@@ -20,7 +21,8 @@ class Job:
     """What training and evaluation take.
 
     batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
-    evaluates: whether any document is held out. files: what every checkpoint carries beside the state.
+    evaluates: whether any document is held out. files: what every checkpoint carries beside the state. heads: those that the objective may
+    name.
     """
 
     run: Run
@@ -30,10 +32,11 @@ class Job:
     evaluates: bool
     directory: pathlib.Path
     files: Mapping[str, bytes | pathlib.Path]
+    heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
 
     def objective(self, phase: Phase) -> Objective:
         """The objective at a phase's length, computed as this mesh's platform wants it."""
-        return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform)
+        return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform, self.heads)
 
     def layout(self, phase: Phase) -> Layout:
         """The shapes and shardings of the state in a phase; traced when first asked for, which takes a second or more of a large model."""

@@ -21,13 +21,13 @@ def reader(job: Job, split: str, phase: Phase, rows: int, objective: Objective) 
     the UserError names the one that has changed.
     """
     batches = job.batches(split, phase, rows)
-    check_fields(batches.fields, objective.reads)
+    check_fields(batches.fields, objective.reads, objective.fields)
     slots = partition.process_slots(rows, jax.process_count(), jax.process_index())
 
     def batch_at(number: int) -> Batch:
         batch = batches.batch_at(number, slots)
         try:
-            check_ranges(batch, objective.reads)
+            check_ranges(batch, objective.reads, objective.fields)
         except UserError:
             open_split(job.run.data.path, split, verify=True)
             raise

@@ -14,6 +14,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import ModelConfig
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.layers import attend
 from jaxenc.objectives.base import Objective, ObjectiveConfig
 from jaxenc.optim.optimizer import OptimConfig
@@ -65,10 +66,10 @@ class Run:
         backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout)
         return Execution(policy, backend, self.train.remat, self.train.scan)
 
-    def build(self, vocabulary: Vocabulary, phase: Phase, platform: str) -> Objective:
-        """The objective of one phase. Call it on a run that `with_vocabulary` made."""
+    def build(self, vocabulary: Vocabulary, phase: Phase, platform: str, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
+        """The objective of one phase; heads: those that its config may name. Call it on a run that `with_vocabulary` made."""
         data = dataclasses.replace(self.data, length=phase.length)
-        return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions)
+        return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions, heads)
 
 
 def from_dict(data: Mapping[str, Any], where: str = "config") -> Run:

@@ -67,10 +67,12 @@ class Layout:
 
 
 def parameters(objective: Objective) -> tuple[Tree, Tree]:
-    """(shapes of the parameters, their logical axis names by leaf), as plain dict trees."""
+    """(shapes of the parameters, their logical axis names by leaf), as plain dict trees. A leaf without names, such as that of a Flax layer
+    in a head of one's own, stays whole."""
     boxed = jax.eval_shape(objective.init, rng.init_key(0))
     is_box = lambda leaf: isinstance(leaf, meta.AxisMetadata)
-    return meta.unbox(boxed), jax.tree.map(lambda leaf: tuple(leaf.names), boxed, is_leaf=is_box)
+    names = lambda leaf: tuple(leaf.names) if is_box(leaf) else (None,) * leaf.ndim
+    return meta.unbox(boxed), jax.tree.map(names, boxed, is_leaf=is_box)
 
 
 def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, preset: str) -> Layout:

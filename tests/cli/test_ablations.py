@@ -23,7 +23,8 @@ def fields(run: Run) -> dict:
 
 
 def count(run: Run) -> int:
-    return parameter_count(parameters(objective_of(run, None))[0], run.model.vocab_size)
+    objective = objective_of(run, None)
+    return parameter_count(parameters(objective)[0], run.model.vocab_size, objective.vocabulary)
 
 
 @pytest.mark.parametrize(

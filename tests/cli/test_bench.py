@@ -23,7 +23,7 @@ def test_one_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_rows_that_are_read_both_ways_are_filled() -> None:
     names = {name for name in FIELDS if "token" in name or "target" in name or "character" in name}
-    batch = random_rows(names, 3, 20, published_elmo(500))
+    batch = random_rows({name: FIELDS[name] for name in names}, 3, 20, published_elmo(500))
     assert set(batch) == names and all(batch[name].dtype == FIELDS[name].dtype for name in names)
     ids = [batch[name] for name in sorted(names) if "characters" not in name]
     assert all(array.min() > 2 and array.max() < 500 for array in ids) and len({array.tobytes() for array in ids}) == 4

@@ -15,9 +15,12 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.bert.model import Bert, BertConfig
+from jaxenc.heads.classifier import Classifier
+from jaxenc.heads.masked_lm import MlmHead
+from jaxenc.heads.pooler import Pooler
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.embeddings import Embeddings
-from jaxenc.layers.heads import NEVER, Classifier, MlmHead, Pooler
+from jaxenc.layers.softmax import NEVER
 from jaxenc.precision import policy
 from tests.families import reference_bert as reference
 

@@ -1,17 +1,27 @@
 """Parameter counts to the unit, without allocating a parameter."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import pytest
 from flax import linen as nn
 
+from jaxenc import tree
 from jaxenc.execution import Execution
 from jaxenc.families.bert import sizes
 from jaxenc.families.bert.model import Bert
-from jaxenc.families.count import parameter_count, true_shape
+from jaxenc.families.count import has_vocabulary, parameter_count, true_shape
+from jaxenc.heads.classifier import Classifier
+from jaxenc.heads.masked_lm import MlmHead
+from jaxenc.heads.pooler import Pooler
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.heads import Classifier, MlmHead, Pooler
+from jaxenc.objectives.pair import PairConfig
+from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.precision import policy
+from jaxenc.training.state import parameters
+from tests import tiny
+from tests.objectives import sentences, streams
 
 EXECUTION = Execution(policy("float32"), "xla", "none", False)
 
@@ -47,8 +57,8 @@ def test_published_sizes(name, encoder, whole):
     """Encoder with pooler, and with the heads, for the uncased vocabulary."""
     config = sizes.bert(*sizes.BERT[name])
     body, heads = shapes(config)
-    assert parameter_count(body, config.vocab_size) == encoder
-    assert encoder + parameter_count(heads, config.vocab_size) == whole
+    assert parameter_count(body, config.vocab_size, ()) == encoder
+    assert encoder + parameter_count(heads, config.vocab_size, ("mlm/bias",)) == whole
 
 
 @pytest.mark.parametrize("name, count, masked", [("base", 124_645_632, 124_697_433), ("large", 355_359_744, 355_412_057)])
@@ -56,14 +66,35 @@ def test_roberta_sizes(name, count, masked):
     """Encoder with pooler, and the masked-token model without it, in the layout of transformers: one row of types, 514 positions."""
     config = sizes.roberta(*sizes.ROBERTA[name])
     body, heads = shapes(config)
-    assert parameter_count(body, config.vocab_size) == count
+    assert parameter_count(body, config.vocab_size, ()) == count
     alone = {part: branch for part, branch in body.items() if part != "pooler"} | {"mlm": heads["mlm"]}
-    assert parameter_count(alone, config.vocab_size) == masked
+    assert parameter_count(alone, config.vocab_size, ("mlm/bias",)) == masked
 
 
 def test_true_shape_cuts_vocabulary_leaves_only():
-    assert true_shape("embeddings/token/table", (384, 8), 300) == (300, 8)
-    assert true_shape("generator/mlm/bias", (384,), 300) == true_shape("lm/bias", (384,), 300) == (300,)
-    assert true_shape("embeddings/position/table", (384, 8), 300) == (384, 8)
+    others = ("mlm/bias",)
+    for table in ("token/table", "embeddings/token/table", "generator/embeddings/token/table"):
+        assert true_shape(table, (384, 8), 300, others) == (300, 8)
+    assert true_shape("mlm/bias", (384,), 300, others) == (300,)
+    for path in ("embeddings/position/table", "other_token/table", "lm/bias"):
+        assert true_shape(path, (384, 8), 300, others) == (384, 8)
     with pytest.raises(ValueError, match="384 rows, and 400 tokens are stored in 512"):
-        true_shape("embeddings/token/table", (384, 8), 400)
+        true_shape("embeddings/token/table", (384, 8), 400, others)
+
+
+def test_the_vocabulary_of_an_objective_is_every_leaf_with_a_row_a_token():
+    """Found here by the number of rows, 256 for 200 tokens, which nothing else has."""
+    own_tables = tiny.objective(ReplacedMlmConfig(), dataclasses.replace(tiny.PAIR, sharing="none"))
+    by_ids = sentences.objective(model=dataclasses.replace(sentences.MODEL, input="tokens"))
+    found = {}
+    for objective in (tiny.objective(PairConfig()), own_tables, streams.objective(), by_ids):
+        leaves = [(path, leaf.shape[0]) for path, leaf in tree.leaves(parameters(objective)[0])]
+        assert [has_vocabulary(path, objective.vocabulary) for path, _ in leaves] == [rows == 256 for _, rows in leaves]
+        found[type(objective).__name__] = [path for path, rows in leaves if rows == 256]
+    tables = ["embeddings/token/table", "generator/embeddings/token/table"]
+    assert found == {
+        "Pair": [tables[0], "mlm/bias"],
+        "ReplacedMlm": [*tables, "mlm/bias", "replaced_mlm/bias"],
+        "Plm": [tables[0], "lm/bias"],
+        "Bilm": ["softmax/bias", "softmax/table", "token/table"],
+    }

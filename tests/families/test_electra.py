@@ -82,8 +82,9 @@ def test_what_each_network_reads(name: str) -> None:
 def test_published_sizes(name: str, body: int, whole: int, generator: int, masked: int, joint: int) -> None:
     """Parameters of the discriminator and with its head, of the generator and with its head, and of all that pretraining trains."""
     config = sizes.electra(*sizes.ELECTRA[name])
-    shapes, _ = parameters(tiny.objective(RtdConfig(), config))
-    count = lambda *parts: parameter_count({part: shapes[part] for part in parts}, config.vocab_size)
+    objective = tiny.objective(RtdConfig(), config)
+    shapes, _ = parameters(objective)
+    count = lambda *parts: parameter_count({part: shapes[part] for part in parts}, config.vocab_size, objective.vocabulary)
     assert count("embeddings", "discriminator") == body and count("embeddings", "discriminator", "rtd") == whole
     assert count("embeddings", "generator") == generator and count("embeddings", "generator", "mlm") == masked
     assert count(*shapes) == joint
@@ -91,9 +92,11 @@ def test_published_sizes(name: str, body: int, whole: int, generator: int, maske
 
 def test_a_generator_as_wide_as_the_released_small_one() -> None:
     config = sizes.electra(12, 256, 128, 256)
-    shapes, _ = parameters(tiny.objective(RtdConfig(), config))
+    objective = tiny.objective(RtdConfig(), config)
+    shapes, _ = parameters(objective)
     parts = {part: shapes[part] for part in ("embeddings", "generator", "mlm")}
-    assert (parameter_count(parts, config.vocab_size), parameter_count(shapes, config.vocab_size)) == (13_546_682, 23_122_875)
+    count = lambda params: parameter_count(params, config.vocab_size, objective.vocabulary)
+    assert (count(parts), count(shapes)) == (13_546_682, 23_122_875)
 
 
 def test_projections_start_from_glorot_draws_and_the_rest_from_the_config() -> None:

@@ -16,7 +16,7 @@ from jaxenc.execution import Execution
 from jaxenc.families.count import parameter_count
 from jaxenc.families.elmo import sizes
 from jaxenc.families.elmo.model import Elmo, ElmoConfig, Read
-from jaxenc.layers.heads import NEVER, Softmax
+from jaxenc.layers.softmax import NEVER, Softmax
 from jaxenc.precision import policy
 from tests.families import reference_elmo as reference
 
@@ -186,8 +186,8 @@ def test_published_counts(name, count):
     elmo, head = Elmo(config, EXECUTION), Softmax(config.vocab_size, config.width, EXECUTION)
     init = lambda key: nn.meta.unbox((elmo.start(key), {"softmax": head.init(key, jnp.zeros((1, config.width)))["params"]}))
     body, softmax = jax.eval_shape(init, jax.random.key(0))
-    assert parameter_count(body, config.vocab_size) == count
-    assert parameter_count(softmax, config.vocab_size) == 793_471 * (config.width + 1)
+    assert parameter_count(body, config.vocab_size, ()) == count
+    assert parameter_count(softmax, config.vocab_size, ("softmax/table", "softmax/bias")) == 793_471 * (config.width + 1)
 
 
 def test_word_tables_count_true_rows():
@@ -196,8 +196,8 @@ def test_word_tables_count_true_rows():
         config = dataclasses.replace(TINY, input="tokens", words=words_)
         params = start(config)[1]
         assert params["word" if words_ else "token"]["table"].shape == (stored, 6)
-        lstms = parameter_count({name: params[name] for name in ("forward", "backward")}, 20)
-        assert parameter_count(params, 20) - lstms == rows * 6
+        lstms = parameter_count({name: params[name] for name in ("forward", "backward")}, 20, ())
+        assert parameter_count(params, 20, ()) - lstms == rows * 6
 
 
 def test_softmax_never_gives_padding_rows():

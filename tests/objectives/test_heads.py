@@ -115,9 +115,9 @@ def test_dropout_is_on_what_classifier_and_tags_read() -> None:
     objective, params = built()
     hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
     inputs = (dataclasses.replace(QUIET, dropout=0.5), objective.heads, params, hidden, rows()["segments"])
-    still, moved = (encoders.pool_and_classify(*inputs, noise) for noise in (None, keys))
+    still, moved = (encoders.logits(*inputs, noise) for noise in (None, keys))
     same = {name: bool((still[name] == moved[name]).all()) for name in still}
-    assert same == {"pooled": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
+    assert same == {"pooled": True, "mlm": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
     noisy = tiny.objective(ALL, dataclasses.replace(QUIET, dropout=0.5))
     terms = jax.jit(lambda params, train: noisy.terms(params, {}, rows(), keys, train)[0], static_argnums=1)
     one, other = (terms(params, train) for train in (True, False))
@@ -151,10 +151,10 @@ def test_a_head_starts_the_same_with_other_heads_beside_it() -> None:
 def test_labels_that_are_no_class_are_refused(field: str, value: int) -> None:
     """-1 is not counted, and anything below it or past the last class is a mistake in the data."""
     objective, batch = built()[0], rows()
-    check_ranges(batch, objective.reads)
+    check_ranges(batch, objective.reads, objective.fields)
     batch[field].flat[0] = value
     with pytest.raises(UserError, match=f"the rows hold {field} from"):
-        check_ranges(batch, objective.reads)
+        check_ranges(batch, objective.reads, objective.fields)
 
 
 @pytest.mark.parametrize(
@@ -164,13 +164,14 @@ def test_labels_that_are_no_class_are_refused(field: str, value: int) -> None:
         (("classifier",), LABELS, "classifier without pooler"),
         (("next_sentence",), (), "next_sentence without pooler"),
         (("tags",), (), "objective.labels is empty"),
+        (("pooler", "summary"), (), "holds pooler and summary, and a text has one vector"),
         (("tags", "tags"), LABELS, "name each head once"),
         (("tags",), ("a", "a"), "names a class twice"),
     ],
 )
 def test_heads_that_do_not_go_together_are_one_line(heads: tuple, labels: tuple, said: str) -> None:
     with pytest.raises(UserError) as error:
-        HeadsConfig(heads, labels)
+        tiny.objective(HeadsConfig(heads, labels))
     assert said in str(error.value) and "\n" not in str(error.value)
 
 

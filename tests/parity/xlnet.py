@@ -12,7 +12,7 @@ from jaxenc import tree
 from jaxenc.data.vocabulary import padded
 from jaxenc.families.xlnet.model import Memory, Query, Xlnet, XlnetConfig
 from jaxenc.families.xlnet.model import Rows as Read
-from jaxenc.layers.heads import LmHead
+from jaxenc.heads.lm import LmHead
 from jaxenc.tree import Tree
 from tests import tiny
 from tests.parity.cases import GOLDEN

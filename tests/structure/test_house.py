@@ -20,9 +20,9 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
 
 # Each layer imports only from itself and from those before it.
 LAYERS = (
-    ("errors", "config", "precision", "execution", "rng", "tree", "metrics", "files"),
-    ("processes",), ("sharding",), ("data",), ("formats",), ("layers",), ("families",), ("objectives",), ("optim",), ("checkpoint",),
-    ("training",), ("inference",), ("convert",), ("bench",), ("cli",),
+    ("errors", "config", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
+    ("processes",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
+    ("checkpoint",), ("training",), ("inference",), ("convert",), ("bench",), ("cli",),
 )  # fmt: skip
 HEIGHT = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 
@@ -89,7 +89,7 @@ def test_the_lowest_layer_stands_alone() -> None:
 @pytest.mark.parametrize(
     "library, places",
     [
-        ("flax", ("layers/", "families/", "training/state.py")),
+        ("flax", ("layers/", "heads/", "families/", "training/state.py")),
         ("ml_collections", ("cli/",)),
         ("absl", ("cli/", "checkpoint/arrays.py")),
         ("orbax", ("checkpoint/",)),

@@ -15,8 +15,8 @@ from jaxenc.convert.family import Export, Family, Google, Import, Several, check
 from jaxenc.errors import UserError
 from jaxenc.families.electra.model import NETWORKS
 from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
 from jaxenc.inference.load import Model
-from jaxenc.objectives.heads import NAMES
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -53,7 +53,7 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
 
 def write(ours: Model) -> Export:
     """One network as transformers has it, whatever the other of its pair was; without heads as ElectraModel saves itself, names bare."""
-    heads, params = [name for name in NAMES if name in ours.params], ours.params
+    heads, params = [name for name in BUILT_IN if name in ours.params], ours.params
     network = _network(heads)
     model = configs.alone(ours.config.model, network)
     run = dataclasses.replace(ours.config, model=model)

@@ -100,7 +100,7 @@ class BertConfig(EncoderConfig):
 
 
 class Bert(nn.Module):
-    """The encoder: embeddings and a stack of post-LN layers. Pooler and heads are in `layers/heads.py`."""
+    """The encoder: embeddings and a stack of post-LN layers. Heads are in `heads/`."""
 
     config: BertConfig
     execution: Execution

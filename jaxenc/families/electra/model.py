@@ -142,7 +142,7 @@ class Electra(nn.Module):
     """One network of the pair, `network` = `generator` or `discriminator`, called as `models.bert.Bert` is.
 
     Parameters: `embeddings`, which both networks read, and the rest under the network's name (`discriminator/encoder/layer_00/...`);
-    with `sharing` none the generator's tables are `generator/embeddings`. Heads are in `layers/heads.py`; there is no pooler.
+    with `sharing` none the generator's tables are `generator/embeddings`. Heads are in `heads/`.
     """
 
     config: ElectraConfig

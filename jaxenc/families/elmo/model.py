@@ -136,7 +136,7 @@ class Both:
 
 
 class Elmo(nn.Module):
-    """Both directions. The softmax is `layers.heads.Softmax`."""
+    """Both directions. The softmax is `layers.softmax.Softmax`."""
 
     config: ElmoConfig
     execution: Execution

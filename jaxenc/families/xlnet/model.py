@@ -144,7 +144,7 @@ class TwoStreams:
 
 
 class Xlnet(nn.Module):
-    """Both streams. Heads are in `layers/heads.py`."""
+    """Both streams. Heads are in `heads/`."""
 
     config: XlnetConfig
     execution: Execution

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxenc.objectives import losses
+from jaxenc import losses
 
 
 def test_a_mixture_is_finite_however_sure_it_is() -> None:
