@@ -1,6 +1,7 @@
-"""Reading and writing files so that a failure is one line and leaves nothing half-written."""
+"""Reading and writing files so that a failure is one line and leaves nothing half-written, and a power cut loses nothing."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -29,11 +30,16 @@ def user_errors(where: str | Path, advice: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to, which replaces `path` in one move when the block ends well and goes when it does not."""
+    """A name beside `path` to write to. It replaces `path` in one move when the block ends well, and is removed when it does not.
+
+    The content is on the disk before the move and the name after it: a power cut leaves the old file or the new one, whole.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield temporary
+        flush(temporary)
         os.replace(temporary, path)
+        flush(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -42,6 +48,29 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Replaces `path` by `content`, so that a reader sees the old file or the new one."""
     with written(path) as temporary:
         temporary.write_bytes(content)
+
+
+def flush(path: Path) -> None:
+    """Returns once the bytes of a file, or the names in a folder, are on the disk and survive a power cut. Raises OSError.
+
+    A folder is left alone where it may not be listed, and on a file system that has no such call for folders.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EINVAL) or not path.is_dir():
+            raise
+
+
+def flush_all(folder: Path) -> None:
+    """`flush` of every file below `folder`, then of every folder below it and of itself."""
+    below = list(folder.rglob("*"))
+    for path in [*(path for path in below if path.is_file()), *(path for path in below if path.is_dir()), folder]:
+        flush(path)
 
 
 def read_lines(path: Path, advice: str) -> list[str]:
@@ -96,19 +125,6 @@ def mapped(path: Path) -> np.ndarray:
         raise ValueError(f"no array of NumPy ({error})") from error
 
 
-def must_be_new(out: Path, what: str) -> None:
-    """Raises UserError, before any work is done, where `out` is not free: nothing or an empty folder, with no file above it.
-
-    what: messages call it so, such as the option that names it.
-    """
-    with user_errors(out, f"choose another {what}"):
-        if (out.is_symlink() or out.exists()) and not (out.is_dir() and not any(out.iterdir())):
-            raise UserError(f"{out}: exists already; choose another {what} or delete it")
-        above = next(parent for parent in out.absolute().parents if parent.exists())
-        if not above.is_dir():
-            raise UserError(f"{above}: a file and not a folder; choose another {what}")
-
-
 @contextlib.contextmanager
 def held(folder: Path, advice: str) -> Iterator[None]:
     """`folder`, made where it is missing, for this process alone; on leaving, an empty one goes.
@@ -135,9 +151,9 @@ def held(folder: Path, advice: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def made(out: Path) -> Iterator[Path]:
-    """A new folder to fill, which becomes `out` when the block ends well and goes when it does not.
+    """A new folder to fill. It becomes `out`, with everything in it on the disk, when the block ends well, and is removed when it does not.
 
-    What a killed process left beside `out` goes too. Raises UserError for a disk that refuses, and while another process makes `out`.
+    What a killed process left beside `out` is removed too. Raises UserError for a disk that refuses, and while another process makes `out`.
     """
     out = out.resolve()
     place = out.with_name(f".{out.name}.partial")
@@ -147,7 +163,9 @@ def made(out: Path) -> Iterator[Path]:
             with user_errors(out, "free some space or choose another folder"):
                 (place / "new").mkdir()
                 yield place / "new"
+                flush_all(place / "new")
                 os.replace(place / "new", out)
+                flush(out.parent)
         finally:
             shutil.rmtree(place / "new", ignore_errors=True)
 

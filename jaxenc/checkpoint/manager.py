@@ -21,8 +21,9 @@ from jax.errors import JaxRuntimeError
 from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
 from jaxenc.checkpoint.retention import CheckpointConfig
-from jaxenc.checkpoint.verify import flush_folder, steps, write_checksums
+from jaxenc.checkpoint.verify import steps, write_checksums
 from jaxenc.errors import Absent, UserError
+from jaxenc.files import flush
 from jaxenc.processes import barriers
 
 TEMPORARY = re.compile(r"\.\d+\.tmp-(save|delete)")
@@ -54,6 +55,7 @@ class Manager:
     def _clean(self) -> None:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
+            flush(self._directory.parent)
             for path in self._directory.iterdir():
                 if TEMPORARY.fullmatch(path.name):
                     shutil.rmtree(path)
@@ -121,7 +123,7 @@ class Manager:
         write_checksums(temporary, step)
         self._stage("checksums")
         os.rename(temporary, self._directory / str(step))
-        flush_folder(self._directory)
+        flush(self._directory)
         self._stage("renamed")
 
     def _retain(self, saved: int) -> None:

@@ -5,14 +5,13 @@ CHECKSUMS.json with its size and sha256, and a step that disagrees is set aside,
 """
 
 import json
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from jaxenc.errors import UserError, one_line
-from jaxenc.files import inside, json_object, sha256
+from jaxenc.files import flush, inside, json_object, sha256, write_bytes
 
 CHECKSUMS = "CHECKSUMS.json"
 FORMAT = 1
@@ -20,26 +19,14 @@ READERS = 4
 
 
 def write_checksums(folder: Path, step: int) -> None:
-    """Lists every file under `folder` in its CHECKSUMS.json and flushes them, the list and the folders to the disk."""
+    """Lists every file under `folder` in its CHECKSUMS.json. The files, the list and the folders are on the disk afterwards."""
     names = _files(folder)
     with ThreadPoolExecutor(READERS) as pool:
         entries = dict(zip(names, pool.map(lambda name: _flushed(folder / name), names), strict=True))
     text = json.dumps({"format": FORMAT, "step": step, "files": entries}, indent=1, sort_keys=True)
-    with open(folder / CHECKSUMS, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    write_bytes(folder / CHECKSUMS, text.encode())
     for inner in [path for path in folder.rglob("*") if path.is_dir()] + [folder]:
-        flush_folder(inner)
-
-
-def flush_folder(folder: Path) -> None:
-    """Makes the names in a folder survive a power cut."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+        flush(inner)
 
 
 def verify(step_dir: Path, contents: bool = True) -> list[str]:
@@ -99,8 +86,7 @@ def _files(folder: Path) -> list[str]:
 
 def _flushed(path: Path) -> dict[str, Any]:
     """The entry of a file, whose bytes are on the disk by then."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
+    flush(path)
     return {"size": path.stat().st_size, "sha256": sha256(path)}
 
 

@@ -1,15 +1,19 @@
 """`jaxenc demo`: the whole way on one CPU, from text found on this machine to a model that fills in words."""
 
 import argparse
+import os
 import pathlib
 import sys
 
-from jaxenc.cli import fill_mask, pretrain
+from jaxenc.cli import effect, fill_mask, pretrain
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.cli.report import report
+from jaxenc.data.folders import must_hold_only
 from jaxenc.inference.load import load
+from jaxenc.processes import cluster
 
+PARTS = ("tokenizer", "data", "run")
 SENTENCES = (
     "Return the [MASK] of the given object.",
     "If the file does not exist, an [MASK] is raised.",
@@ -25,9 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Each part is the command of its own that it prints; what is already there is not made again."""
-    tokenizer, data, workdir = (args.workdir / name for name in ("tokenizer", "data", "run"))
+    cluster.must_be_alone(os.environ, "jaxenc demo")
+    must_hold_only(args.workdir, PARTS, "--workdir")
+    tokenizer, data, workdir = (args.workdir / name for name in PARTS)
     steps = [
-        ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--out", str(tokenizer)],
+        ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--lowercase", "--out", str(tokenizer)],
         ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],
     ]
     for step in steps[1:] if tokenizer.exists() else steps:
@@ -36,7 +42,9 @@ def run(args: argparse.Namespace) -> int:
             return failed
     overrides = [f"--config.data.path={data}", *args.overrides]
     say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
-    if stopped := pretrain.code(pretrain.pretrain(cli_config.resolve(args.config, overrides), workdir), workdir):
+    recipe = cli_config.resolve(args.config, overrides)
+    effect.check_data(recipe, args.overrides)
+    if stopped := pretrain.code(pretrain.pretrain(recipe, workdir), workdir):
         return stopped
     say(f"$ jaxenc report --workdir {workdir}")
     report(workdir, with_baselines=True)

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
 
 import jax
@@ -13,6 +14,7 @@ from jaxenc.cli import jobs
 from jaxenc.config import flatten
 from jaxenc.errors import UserError
 from jaxenc.inference.load import config_of
+from jaxenc.processes import cluster
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases
 from jaxenc.training.evaluate import evaluation
@@ -27,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints one JSON line: the step, every held-out number and how many predictions the losses rest on."""
+    cluster.must_be_alone(os.environ, "jaxenc evaluate")
     directory = args.workdir / "checkpoints"
     if args.step and args.step not in (there := steps(directory)):
         raise UserError(f"--step {args.step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")

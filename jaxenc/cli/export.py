@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from jaxenc.convert import elmo, hf
+from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
-from jaxenc.files import must_be_new
 from jaxenc.inference import load
 
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an ELMo's options.json and its weights in HDF5"

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from jaxenc import config, tree
+from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the parameters by part, the phases with their FLOPs and the bytes of the state; compiles and allocates nothing."""
     recipe = cli_config.resolve(args.config, args.overrides)
+    effect.check_data(recipe, args.overrides)
     vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else recipe.model.published_vocabulary
     recipe = recipe.with_vocabulary(vocabulary)
     if args.fields:

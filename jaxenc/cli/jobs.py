@@ -1,6 +1,7 @@
 """A Run made ready on this machine: its data opened, its mesh laid out, its files named, other runs refused."""
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -20,7 +21,7 @@ from jaxenc.data import manifest as manifests
 from jaxenc.data import pipeline, tokenizers
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
-from jaxenc.data.store import open_split
+from jaxenc.data.store import carried, open_split
 from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.files import read_json, user_errors, write_bytes
@@ -28,7 +29,7 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
-from jaxenc.training import phases
+from jaxenc.training import phases, position
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run, from_dict, to_json
@@ -47,16 +48,14 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     path = pathlib.Path(run.data.path)
     manifest = manifests.read(path)
     run = run.with_vocabulary(manifest.tokenizer)
+    # Opened once: what is mapped into memory stays readable when the folder is renamed or unmounted under the run.
+    opener = functools.cache(open_split)
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
-        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows)
+        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
 
-    files = {
-        CONFIG: to_json(run),
-        MANIFEST: (path / MANIFEST).read_bytes(),
-        TOKENIZER: path / TOKENIZER,
-    }
+    files = {CONFIG: to_json(run), **carried(path)}
     evaluates = manifest.splits["held_out"].tokens > 0
     return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads)
 
@@ -165,8 +164,10 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
 def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
     if (workdir / CONFIG).exists():
-        saved = (read_json(workdir / name, "start in a new work directory") for name in (CONFIG, MANIFEST))
-        _refuse(*saved, job)
+        saved = read_json(workdir / CONFIG, "start in a new work directory")
+        # The two are written one after the other, so a run that was killed in between has the first alone.
+        manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
+        _refuse(saved, manifest, job)
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
@@ -195,6 +196,13 @@ def refuse_other_carry(job: Job, start: Start) -> None:
         refusals.refuse(shape(saved), shape(run), ())
 
 
+def refuse_other_rows(job: Job, start: Start) -> None:
+    """Raises UserError where a run that goes on from the whole state at `start` would not read on from the row where that one stood."""
+    saved, data = from_dict(restore.read_json(start.path, CONFIG)), restore.read_json(start.path, MANIFEST)
+    ours = json.loads(job.files[MANIFEST])
+    position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)
+
+
 def _fingerprint(step_dir: pathlib.Path) -> str | None:
     """The tokenizer's of a checkpoint: what its run's data said, or, where no data made it, that of its own tokenizer."""
     if (step_dir / MANIFEST).exists():
@@ -210,12 +218,15 @@ def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
     return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
 
-def _refuse(saved_config: dict, saved_manifest: dict, job: Job) -> None:
+def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
+    """Raises UserError for another config, and, where the manifest is there, for another data set or tokenizer."""
+
     def facts(manifest: dict) -> dict:
         return {"data": {"fingerprint": manifest.get("fingerprint")}, "tokenizer": _tokenizer_of(manifest)}
 
-    refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
-    free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if job.run.optim.schedule == "constant" else []))
+    if saved_manifest is not None:
+        refusals.refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
+    free = (*refusals.MAY_CHANGE, "data.path", *(["train.steps"] if not job.run.uses_steps else []))
     # Read as a Run first: a field that is younger than the checkpoint has its default there.
     refusals.refuse(config.to_dict(from_dict(saved_config)), config.to_dict(job.run), free)
 

@@ -68,11 +68,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     overrides = [item for item in argv if item.startswith("--config.")]
+    _refuse_empty(argv)
     args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])
     if overrides and not hasattr(args, "config"):
         raise UserError(f"{overrides[0]}: `jaxenc {args.command}` takes no config")
     args.overrides, args.debug = overrides, DEBUG in argv
     return _module(args.command).run(args)
+
+
+def _refuse_empty(argv: Sequence[str]) -> None:
+    """Raises UserError for an option that is given nothing, as by an unset variable of a shell: as a path it would be the current folder,
+    and as a choice none at all. A field of the config may be empty."""
+    option = ""
+    for item in argv:
+        name, equals, value = item.partition("=")
+        option = name if item.startswith("--") else option
+        if not item or (item.startswith("--") and not item.startswith("--config.") and equals and not value):
+            raise UserError(f"{option or 'an argument'} is empty: is a variable of the shell not set? Give a value or leave it out")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -17,9 +17,10 @@ import jax
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
-from jaxenc.cli import jobs
+from jaxenc.cli import effect, jobs
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
+from jaxenc.data.folders import must_hold_a_run
 from jaxenc.errors import UserError
 from jaxenc.files import held
 from jaxenc.processes import barriers, cluster
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 when all is done, 75 when asked to stop before that: run the same command again."""
     recipe = cli_config.resolve(args.config, args.overrides)
+    effect.check_data(recipe, args.overrides)
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 
@@ -66,6 +68,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
     Nothing stays written before everything that can be refused has been looked at; a finished run is left as it is. Of several processes
     each calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `train.loop.train` raises.
     """
+    must_hold_a_run(workdir, "--workdir")
     job = jobs.prepare(recipe, workdir)
     jobs.check(job)
     jobs.refuse_other_run(job, workdir)
@@ -90,6 +93,7 @@ def pretrain(recipe: Run, workdir: pathlib.Path, continue_from: str = "", init_f
             jobs.refuse_other_tokenizer(job, start.path)
         if start.kind == "continue":
             jobs.refuse_other_carry(job, start)
+            jobs.refuse_other_rows(job, start)
         return _train(job, start, workdir)
 
 

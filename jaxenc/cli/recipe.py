@@ -18,9 +18,9 @@ from ml_collections import ConfigDict, config_flags
 import jaxenc.configs
 from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
+from jaxenc.cli import effect
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
-from jaxenc.training.phases import OVERRULES
 from jaxenc.training.run import Run, from_dict
 
 HELP = "a recipe such as bert/base, a FILE.py of yours, or a run's config.json; --config.FIELD=VALUE sets a field (inspect --fields: which)"
@@ -31,19 +31,11 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
 
     name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user's own with `get_config`, which runs
     because they named it, or a config.json of a run, which is only read. Raises UserError for whatever does not fit, with near names.
+    A field that is set and changes nothing is a line on stderr.
     """
     run = from_dict(_override(_of_kind(_load(name), overrides), overrides))
-    _check_effect(run, overrides)
+    effect.check(run, overrides)
     return run
-
-
-def _check_effect(run: Run, overrides: Sequence[str]) -> None:
-    """Raises UserError for an override that says nothing because the phases of the recipe have values of their own."""
-    given = {item.removeprefix("--config.").partition("=")[0] for item in overrides}
-    for name, field in {"steps": "train.steps", **OVERRULES}.items():
-        values = getattr(run.phases, name)
-        if values and field in given:
-            raise UserError(f"--config.{field}: phases.{name} is {values} and decides: set --config.phases.{name}=..., one value a phase")
 
 
 def names() -> list[str]:

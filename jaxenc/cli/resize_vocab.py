@@ -7,9 +7,10 @@ from pathlib import Path
 
 from jaxenc.convert import onward
 from jaxenc.convert.resize import resized
+from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
-from jaxenc.files import must_be_new, read_lines
+from jaxenc.files import read_lines
 from jaxenc.inference.load import Model, load, save
 
 BLANK = "in a byte-level vocabulary a word inside a sentence is written with the blank before it: ' word'"

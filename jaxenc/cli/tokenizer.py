@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data import readers
-from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, word_list, wordpiece
+from jaxenc.data.folders import must_be_new
+from jaxenc.data.tokenizers import Tokenizer, bpe, marks, sentencepiece, word_list, wordpiece
+from jaxenc.data.tokenizers.normalization import FORMS, Normalization
 from jaxenc.errors import UserError
-from jaxenc.files import made, must_be_new
+from jaxenc.files import made
 
 KINDS = ("wordpiece", "bpe", "unigram", "characters")
 
@@ -18,24 +20,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
     parser.add_argument("--type", choices=KINDS, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="pieces, or words to predict (default: 30000)")
-    switch = argparse.BooleanOptionalAction
-    parser.add_argument("--lowercase", action=switch, help="lower-case the text (wordpiece: on; others: off)")
-    parser.add_argument("--strip-accents", action=switch, help="remove accents (wordpiece: as --lowercase; unigram: on)")
+    rule, switch = Normalization(), argparse.BooleanOptionalAction
+    normalize = "nfc: letters and marks composed; nfkc: also ligatures, full-width and presentation forms folded; none: text as it is"
+    parser.add_argument("--normalize", choices=FORMS, default=rule.form, help=f"{normalize} (default: {rule.form})")
+    parser.add_argument("--lowercase", action=switch, default=rule.lowercase, help="lower-case the text (default: off)")
+    accents = "remove accents, and with them vowels and tones of many scripts (default: off)"
+    parser.add_argument("--strip-accents", action=switch, default=rule.strip_accents, help=accents)
     parser.add_argument("--pretokenized", action="store_true", help="characters: words stand between blanks and a line is a sentence")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
 
 
 def run(args: argparse.Namespace) -> int:
     """Trains and saves; prints where and how large. Raises UserError."""
-    if args.type == "bpe" and (args.lowercase, args.strip_accents) != (None, None):
-        raise UserError("--type bpe: keeps the text as it is; leave out --lowercase and --strip-accents")
-    if args.type == "characters" and args.strip_accents is not None:
-        raise UserError("--type characters: reads accents as they are; leave out --strip-accents")
     if args.type != "characters" and args.pretokenized:
         raise UserError(f"--type {args.type}: cuts words itself; --pretokenized goes with --type characters")
     out = Path(args.out)
     must_be_new(out, "--out")
-    tool = _trained(args)
+    rule, sample = Normalization(args.normalize, args.lowercase, args.strip_accents), []
+    tool = _trained(args, marks.sampled(_lines(args.input), sample), rule)
     with made(out) as folder:
         tool.save(folder)
     size, words_read = tool.vocabulary.size, tool.vocabulary.words
@@ -43,19 +45,20 @@ def run(args: argparse.Namespace) -> int:
     if size < args.vocab_size:
         less = "fewer words" if words_read else "fewer pieces"
         print(f"tokenizer: the text gave {less} than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)
+    lost = marks.count(sample, tool.written)
+    if lost.many:
+        print(f"tokenizer: warning: {lost.said} are lost by --strip-accents; leave it out to keep them", file=sys.stderr)
     return 0
 
 
-def _trained(args: argparse.Namespace) -> Tokenizer:
+def _trained(args: argparse.Namespace, texts: Iterator[str], rule: Normalization) -> Tokenizer:
     if args.type == "bpe":
-        return bpe.train(_lines(args.input), args.vocab_size)
+        return bpe.train(texts, args.vocab_size, rule)
     if args.type == "unigram":
-        return sentencepiece.train(_lines(args.input), args.vocab_size, bool(args.lowercase), args.strip_accents is not False)
+        return sentencepiece.train(texts, args.vocab_size, rule)
     if args.type == "characters":
-        return word_list.train(_lines(args.input), args.vocab_size, bool(args.lowercase), args.pretokenized)
-    lowercase = True if args.lowercase is None else args.lowercase
-    strip_accents = lowercase if args.strip_accents is None else args.strip_accents
-    return wordpiece.train(_lines(args.input), args.vocab_size, lowercase, strip_accents)
+        return word_list.train(texts, args.vocab_size, rule, args.pretokenized)
+    return wordpiece.train(texts, args.vocab_size, rule)
 
 
 def _lines(inputs: Sequence[str]) -> Iterator[str]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from jaxenc.convert import FAMILIES, build
 from jaxenc.convert.family import Export, Family, class_of
+from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
-from jaxenc.files import made, must_be_new, read_json
+from jaxenc.files import made, read_json
 from jaxenc.formats import key_map, safetensors, weights
 from jaxenc.formats.tensor import ADVICE
 from jaxenc.heads import BUILT_IN

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jaxenc.convert import FAMILIES, build
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.formats import tensorflow
@@ -57,9 +58,9 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     path = folder / "vocab.txt"
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
         return build.open_tokenizer(folder, choice)
-    uncased = wordpiece.from_vocab(path, lowercase=True, strip_accents=True)
+    uncased = wordpiece.from_vocab(path, PublishedRules(lowercase=True, strip_accents=True))
     pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)
     said = "capital letters, so texts are kept as they are" if cased else "no capital letters, so texts are lower-cased"
     print(f"convert: {path} has {said}", file=sys.stderr)
-    return wordpiece.from_vocab(path, lowercase=False, strip_accents=False) if cased else uncased
+    return wordpiece.from_vocab(path, PublishedRules(lowercase=False, strip_accents=False)) if cased else uncased

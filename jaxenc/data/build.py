@@ -15,8 +15,11 @@ from typing import IO
 import numpy as np
 
 from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
+from jaxenc.data.folders import is_data, must_be_new, named
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
+from jaxenc.data.tokenizers import marks
+from jaxenc.data.tokenizers.marks import Marks
 from jaxenc.data.workers import pool
 from jaxenc.errors import UserError
 from jaxenc.files import made, sha256, user_errors
@@ -24,6 +27,7 @@ from jaxenc.files import made, sha256, user_errors
 GROUP_CHARACTERS = 1 << 19
 SHARD_TOKENS = 1 << 26
 UNKNOWN_LIMIT = 0.05
+MARKS_SAMPLE = 1 << 14  # characters of a group whose marks are counted
 SUFFIXES = ("tokens", "words", "sentences", "documents")
 
 
@@ -32,7 +36,7 @@ class Piece:
     """What one group of documents gives to one split.
 
     tokens: ids, flat; words: bool, whether each is the first piece of its word; sentences: tokens of each sentence; documents:
-    sentences of each document; the counts as in `Split`.
+    sentences of each document; the counts as in `Split`; marks: of a sample of the text, all zero where the tokenizer loses none.
     """
 
     tokens: np.ndarray
@@ -42,6 +46,7 @@ class Piece:
     unknown: int
     empty_sentences: int
     empty_documents: int
+    marks: Marks = Marks()
 
 
 def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_out: float = 0.01, workers: int = 1) -> Manifest:
@@ -58,7 +63,10 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
-    tool, out = tokenizers.load(tokenizer), Path(out)
+    tool, out = tokenizers.load(named(tokenizer, "--tokenizer")), named(out, "--out")
+    holds_data = is_data(out)
+    if not holds_data:
+        must_be_new(out, "--out")
     request = Manifest(
         manifest.VERSION,
         tuple(_input(name) for name in inputs),
@@ -69,7 +77,7 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         {},
         {},
     )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if holds_data:
         return _kept(out, request)
     with made(out) as folder:
         tool.save(folder / "tokenizer")
@@ -91,8 +99,6 @@ def _input(name: str) -> Input:
 
 
 def _kept(out: Path, request: Manifest) -> Manifest:
-    if not (out / manifest.NAME).is_file():
-        raise UserError(f"{out}: exists and holds no data of jaxenc; choose another --out")
     present = manifest.read(out)
     if present.version != request.version:
         raise UserError(f"{out}: holds data of an older jaxenc, without the starts of words; choose another --out or delete it")
@@ -105,11 +111,13 @@ def _kept(out: Path, request: Manifest) -> Manifest:
 def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: str, workers: int, inputs: Sequence[str]) -> Manifest:
     work = functools.partial(_tokenise, tokenizer=tokenizer, held_out=request.held_out, dtype=request.dtype)
     groups = _groups(readers.watched(readers.documents(inputs, counts), "data"))
+    lost = Marks()
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(contextlib.closing(_Writer(folder, split, request.dtype))) for split in SPLITS]
         for pieces in _in_order(work, groups, workers):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.add(piece)
+                lost += piece.marks
     splits = {split: writer.total for split, writer in zip(SPLITS, writers, strict=True)}
     total, unknown = (sum(getattr(split, name) for split in splits.values()) for name in ("tokens", "unknown"))
     if not total:
@@ -121,6 +129,9 @@ def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: st
         mend = "check that the tokenizer fits the text (lower case, accents, script)"
         what = f"predicted as unknown; {mend} and has words enough" if request.tokenizer.words else f"[UNK]; {mend}"
         print(f"data: warning: {unknown / total:.1%} of the tokens are {what}", file=sys.stderr)
+    if lost.many:
+        advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps them"
+        print(f"data: warning: the tokenizer takes away {lost.said}: {advice}", file=sys.stderr)
     files = {
         path.relative_to(folder).as_posix(): File(path.stat().st_size, sha256(path)) for path in sorted(folder.rglob("*")) if path.is_file()
     }
@@ -164,7 +175,10 @@ def _tokenise(group: Sequence[tuple[str, ...]], tokenizer: str, held_out: float,
     parts: tuple[list, list] = ([], [])
     for lines in group:
         parts[_is_held_out(lines, held_out)].append([s for line in lines for s in tool.sentences(line)])
-    return _piece(tool, parts[0], dtype), _piece(tool, parts[1], dtype)
+    train, held = (_piece(tool, part, dtype) for part in parts)
+    sample: list[str] = []
+    collections.deque(marks.sampled(itertools.chain.from_iterable(group), sample, MARKS_SAMPLE), maxlen=0)
+    return dataclasses.replace(train, marks=marks.count(sample, tool.written)), held
 
 
 def _is_held_out(lines: Sequence[str], share: float) -> bool:

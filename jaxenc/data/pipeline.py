@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxenc.data.batch import Batch, pad_rows
 from jaxenc.data.random import feistel
-from jaxenc.data.sources import STREAMS, DataConfig, Source, open_source, open_streams
+from jaxenc.data.sources import STREAMS, DataConfig, Opener, Source, open_source, open_streams
+from jaxenc.data.store import open_split
 
 
 class Batches(Protocol):
@@ -89,15 +90,15 @@ class Pass:
         return pad_rows({name: array[:real] for name, array in read.items()}, len(indices))
 
 
-def open_batches(config: DataConfig, split: str, batch: int, seed: int, limit: int) -> Batches:
+def open_batches(config: DataConfig, split: str, batch: int, seed: int, limit: int, opener: Opener = open_split) -> Batches:
     """The batches of a split: those of a run for `train`; one pass for another split, of the first `limit` rows (0 = all).
 
-    batch: rows of the global batch. seed: of the run. Raises UserError as `open_source` and `open_streams` do.
+    batch: rows of the global batch. seed: of the run. opener: as in `open_source`. Raises UserError as `open_source` and `open_streams` do.
     """
     evaluation = split != "train"
     if config.rows in STREAMS:
-        return open_streams(config, split, batch, seed, evaluation, limit)
-    source = open_source(config, split, seed, evaluation)
+        return open_streams(config, split, batch, seed, evaluation, limit, opener)
+    source = open_source(config, split, seed, evaluation, opener)
     return Pass(source, batch, limit) if evaluation else Order(source, batch, seed)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxenc.data import characters, manifest, tokenizers
 from jaxenc.data.manifest import Manifest
 from jaxenc.errors import UserError
-from jaxenc.files import mapped, sha256
+from jaxenc.files import mapped, sha256, user_errors
 
 
 class Concatenation:
@@ -38,17 +38,17 @@ class Concatenation:
         return out
 
     def search(self, values: np.ndarray, side: str) -> np.ndarray:
-        """Where `values` (int64 [n], not negative) would go, as numpy.searchsorted says; for sorted items and rising bases.
+        """Where `values` (int64 [n], any) would go, as numpy.searchsorted says; for sorted unsigned items and rising bases from 0.
 
         Each part is searched in its own dtype: another one would make NumPy convert the whole memory-mapped array.
         """
-        owner = np.searchsorted(self.bases, values, "right") - 1
+        owner = np.maximum(np.searchsorted(self.bases, values, "right") - 1, 0)
         out = np.empty(np.shape(values), np.int64)
         for p in np.unique(owner):
             here = owner == p
-            local = np.minimum(values[here] - self.bases[p], np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
+            local = np.clip(values[here] - self.bases[p], 0, np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
             out[here] = self.starts[p] + np.searchsorted(self.parts[p], local, side)
-        return out
+        return np.where(values < 0, 0, out)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,6 +143,17 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     words = Bits(Concatenation(packed, [0] * len(packed)), flat.starts)
     table = _characters(folder / characters.NAME, facts.tokenizer.ids) if facts.tokenizer.words else None
     return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]), table)
+
+
+def carried(path: str | Path) -> dict[str, bytes]:
+    """{name: content} of what every checkpoint holds of a data folder: its manifest and its tokenizer's files.
+
+    A run reads them once, at its start, and saves without the folder. Raises UserError for what cannot be read.
+    """
+    folder = Path(path)
+    with user_errors(folder, "name a folder made by `jaxenc data`"):
+        found = [folder / manifest.NAME, *sorted(file for file in (folder / "tokenizer").rglob("*") if file.is_file())]
+        return {file.relative_to(folder).as_posix(): file.read_bytes() for file in found}
 
 
 def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:

@@ -52,6 +52,11 @@ class ModelConfig(abc.ABC):
         return False
 
     @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        return {}
+
+    @property
     @abc.abstractmethod
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named."""

@@ -17,12 +17,13 @@ from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.config import flatten, to_dict
 from jaxenc.data import characters, tokenizers
 from jaxenc.data.batch import Batch
+from jaxenc.data.folders import must_be_new, named
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.count import parameter_count
-from jaxenc.files import made, must_be_new
+from jaxenc.files import made
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference import inputs
 from jaxenc.objectives.base import Objective
@@ -204,7 +205,7 @@ def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, 
     heads: those that its config may name, `jaxenc.heads.with_built_in(HEAD)` for a model with a head of your own. It works for checkpoints
     of any mesh. Raises UserError when there is none, or it is damaged, or has a head that is not among `heads`.
     """
-    folder = pathlib.Path(path)
+    folder = named(path, "the model")
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = config_of(where)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxenc.data.folders import described
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, written
 from jaxenc.formats import hdf5
@@ -27,7 +28,7 @@ def check(path: Path) -> None:
         hdf5.library()
     with user_errors(path, "choose another --out"):
         if path.exists() or path.is_symlink():
-            raise UserError(f"{path}: exists already; choose another --out or delete it")
+            raise UserError(f"{path}: exists already, {described(path)}; choose another --out")
         if not path.absolute().parent.is_dir():
             raise UserError(f"{path.parent}: no such folder; make it, or choose another --out")
 

@@ -12,7 +12,7 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.layers.product import wide_product
 from jaxenc.rng import Keys
 
-# Added in place of a score: finite, so that a row without any visible key has an average of values for its output, not NaN.
+# Stands in place of the score of a hidden key: finite, so that a softmax over hidden keys alone is not NaN.
 HIDDEN = -1e30
 
 
@@ -43,7 +43,7 @@ class Visible:
 
     @staticmethod
     def by_bias(bias: Array) -> "Visible":
-        """`bias` [batch, heads, length, length] is added to the scaled scores; a large negative number hides a key."""
+        """`bias` [batch, heads, length, length] is added to the scaled scores; HIDDEN (-1e30) or less, -inf too, hides a key."""
         return Visible(bias=bias)
 
     def pairs(self, length: int) -> Array:
@@ -79,7 +79,7 @@ def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float
 def attend(
     q: Array, k: Array, v: Array, visible: Visible, execution: Execution, rate: float, noise: Keys | None, layer: int | Array
 ) -> Array:
-    """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017).
+    """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017); exactly 0 for a query that sees no key.
 
     q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32.
     Raises ValueError for an unknown backend, and for what cudnn does not do: attention dropout and any mask but lengths.
@@ -91,18 +91,27 @@ def attend(
     raise ValueError(f"attention backend {execution.attention!r} is not xla or cudnn: pass the answer of layers.attend.resolve")
 
 
+def where_seen(mixed: Array, sees: Array) -> Array:
+    """mixed [batch, queries, heads, d], the weighted sum of values, but exactly 0 for a query that sees no key; so are its gradients.
+
+    sees: bool [batch, 1 or heads, 1 or queries, keys]. The softmax of a query whose keys are all hidden is uniform: it would read every
+    key, those that it must not see included. google-research/bert, zihangdai/xlnet and transformers do that, so that the first prediction
+    of an XLNet row without memory reads its own answer. Ours differs on purpose.
+    """
+    # On the sum, not on the weights: these are length times larger, and another operation on them changes how XLA rounds the others.
+    some = jnp.any(sees, axis=-1, keepdims=True)
+    return jnp.where(jnp.swapaxes(some, 1, 2), mixed, 0)
+
+
 def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
     scores = wide_product("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5
-    weights = jax.nn.softmax(_hide(scores, visible), axis=-1)
+    if visible.bias is None:
+        sees = visible.pairs(k.shape[1])[:, None]
+    else:
+        scores, sees = scores + visible.bias.astype(scores.dtype), visible.bias > HIDDEN
+    weights = jax.nn.softmax(jnp.where(sees, scores, HIDDEN), axis=-1)
     weights = dropout(weights, rate, noise, "attention_weights", layer).astype(v.dtype)
-    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
-
-
-def _hide(scores: Array, visible: Visible) -> Array:
-    """Scores f32 [batch, heads, query, key] with the unseen keys at HIDDEN."""
-    if visible.bias is not None:
-        return scores + visible.bias.astype(scores.dtype)
-    return jnp.where(visible.pairs(scores.shape[-1])[:, None], scores, HIDDEN)
+    return where_seen(jnp.einsum("bhqk,bkhd->bqhd", weights, v), sees)
 
 
 def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array:
@@ -110,10 +119,11 @@ def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array
         raise ValueError(f"attention backend cudnn has no dropout: set attention_dropout to 0 (it is {rate}) or the backend to xla")
     if visible.lengths is None:
         raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for keys, segments or a bias")
-    # A softmax over no key at all is undefined in the kernel; a padding row looks at its first token instead and weighs nothing.
+    # A softmax over no key at all is undefined in the kernel: an empty row is given its first key, and its result is replaced below.
     lengths = jnp.maximum(visible.lengths, 1)
     # The kernel's backward pass takes even lengths only: one more place at the end, which no query sees.
     odd = q.shape[1] % 2
     q, k, v = (jnp.pad(x, ((0, 0), (0, odd), (0, 0), (0, 0))) for x in (q, k, v))
     out = jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, implementation="cudnn")
-    return out[:, : out.shape[1] - odd]
+    out = out[:, : out.shape[1] - odd]
+    return where_seen(out, visible.pairs(out.shape[1])[:, None])

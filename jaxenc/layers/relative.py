@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxenc.layers.attend import HIDDEN
+from jaxenc.layers.attend import HIDDEN, where_seen
 from jaxenc.layers.dropout import dropout
 from jaxenc.rng import Keys
 
@@ -91,7 +91,8 @@ windows.defvjp(_windows_forward, _windows_backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
 def weigh(content: Array, position: Array, segment: Array, sight: Sight, scale: float) -> Array:
-    """softmax((content + position + segment where the key is of another segment) · scale) over the keys that are seen.
+    """softmax((content + position + segment where the key is of another segment) · scale) over the keys that are seen; uniform over all
+    keys where none is.
 
     content, position and the result: [batch, heads, queries, keys]; segment: [batch, heads, queries]; all in the compute dtype, the sum
     and the softmax in float32. The weights are kept for the backward pass as they are given, and its gradient of the scores is rounded
@@ -139,14 +140,15 @@ def attend(
     """softmax of the three products over sqrt(d), times v, with dropout on the weights (zihangdai/xlnet modeling.py, rel_attn_core).
 
     q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The result
-    is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees nothing has the mean of all values.
+    is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees no key gets exactly 0.
     """
     content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
     position = _position(q + terms.position, r, sight, k.shape[1])
     # What both labels share moves all scores of a query alike, which a softmax does not see: their difference is the whole term.
     segment = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
     weights = weigh(content, position, segment, sight, q.shape[-1] ** -0.5)
-    return jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)
+    return where_seen(mixed, sight.sees[:, None])
 
 
 def _position(q: Array, r: Array, sight: Sight, keys: int) -> Array:

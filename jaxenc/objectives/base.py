@@ -110,6 +110,11 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`; here for any model that the objective takes."""
+        return {}
+
     @abc.abstractmethod
     def build(
         self,

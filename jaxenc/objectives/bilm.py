@@ -57,6 +57,12 @@ class BilmConfig(ObjectiveConfig[ElmoConfig]):
         if not self.scale > 0:
             raise UserError(f"objective.scale is {self.scale}: it takes a positive number")
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        out = dict.fromkeys(("train.dupe_factor", "phases.max_predictions"), f"objective.kind={self.kind} masks nothing")
+        return out if self.softmax == "sampled" else {**out, "objective.negatives": "objective.softmax=full takes every word"}
+
     def build(
         self,
         model: ElmoConfig,

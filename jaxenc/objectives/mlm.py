@@ -96,6 +96,12 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         if self.unit != "tokens" and self.candidates == "all":
             raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        out = {} if self.unit == "spans" else {"objective.geometric": f"objective.unit={self.unit} has no spans"}
+        return out if self.random_share else {**out, "objective.replacements": "objective.random_share is 0"}
+
     def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
         """The masking rule at one row length; `max_predictions` 0 takes the config's own.
 

@@ -52,6 +52,15 @@ class RtdConfig(ReplacingConfig):
         if self.generator == "uniform" and (self.temperature != 1 or self.mlm_coef != 1):
             raise UserError("objective.generator=uniform has no softmax and no loss: leave objective.temperature and mlm_coef at 1")
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        if self.generator == "learned":
+            return super().unused
+        of_masks = [f"objective.{name}" for name in ("mask_share", "random_share", "replacements", "action")]
+        of_network = [f"model.{name}" for name in ("generator_width", "generator_layers", "generator_heads", "generator_feed_forward")]
+        return super().unused | dict.fromkeys([*of_masks, *of_network, "model.sharing"], "objective.generator=uniform has no network")
+
     def build(
         self,
         model: ElectraConfig,

@@ -76,6 +76,20 @@ class OptimConfig:
             if not getattr(self, field) > 0:
                 raise UserError(f"optim.{field} is {getattr(self, field)}: it takes a positive number")
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        of_adam = ("beta1", "beta2", "epsilon", "bias_correction", "epsilon_added")
+        unread = {"adagrad": of_adam, "adafactor": (*of_adam, "accumulator")}.get(self.name, ("accumulator",))
+        out = dict.fromkeys(unread, f"optim.name={self.name} does not read it")
+        if self.schedule == "constant":
+            out["origin"] = "optim.schedule=constant has no decay"
+        if not self.bias_correction:
+            out.setdefault("epsilon_added", "optim.bias_correction=false makes both choices the same")
+        if not self.weight_decay and self.name != "lamb":
+            out["decay_exclude"] = "optim.weight_decay is 0"
+        return {f"optim.{name}": why for name, why in out.items()}
+
 
 @dataclasses.dataclass(frozen=True)
 class Optimizer:

@@ -11,7 +11,7 @@ from typing import NoReturn
 import jax
 
 from jaxenc.errors import UserError
-from jaxenc.processes import gloo
+from jaxenc.processes import gloo, launchers
 
 COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
 # Seconds: for all processes to meet at the start; for all to leave at the end, after which jax aborts those that still wait.
@@ -44,13 +44,18 @@ class Cluster:
 
 
 def from_environment(environment: Mapping[str, str]) -> Cluster:
-    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set.
+    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set, and where
+    JAXENC_PROCESSES=1 alone says so.
 
-    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. Nothing is guessed from a scheduler's variables. Raises UserError where
-    some of the three are set and not all, for what is no number, and as `Cluster`.
+    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. No launcher's variables say where process 0 can listen, so nothing is
+    joined by them. Raises UserError, with the variables to set, where a launcher started this process as one of several
+    (`launchers.place`): each would train alone. Also where some of the three are set and not all, for what is no number, and as `Cluster`.
     """
     given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
+    if given == [PROCESSES] and environment[PROCESSES] == "1":
+        return Cluster()
     if not given:
+        _refuse_lone(launchers.place(environment))
         return Cluster()
     if len(given) < 3:
         raise UserError(f"{' and '.join(given)} set without the rest: set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them")
@@ -61,6 +66,19 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
             raise UserError(f"{name} is {text!r}: it is a whole number")
         numbers[name] = int(text)
     return Cluster(environment[COORDINATOR], numbers[PROCESSES], numbers[PROCESS], numbers[HEARTBEAT])
+
+
+def _refuse_lone(found: launchers.Place | None) -> None:
+    if found is not None:
+        what = f"{found.size} is {found.count} and {found.rank} is {found.index}: one of {found.count} processes that would each run alone"
+        join = f"{COORDINATOR}=HOST:PORT of process 0, {PROCESSES}=${found.size} and {PROCESS}=${found.rank}"
+        raise UserError(f"{what}: set {join} to join them, or {PROCESSES}=1 for a process that is meant to be alone")
+
+
+def must_be_alone(environment: Mapping[str, str], command: str) -> None:
+    """Raises UserError where this process is one of several: `command` runs in one. Raises as `from_environment` too."""
+    if (count := from_environment(environment).count) > 1:
+        raise UserError(f"{PROCESSES} is {count}: {command} runs in one process: start it once, with {PROCESSES}=1")
 
 
 def connect(cluster: Cluster) -> None:

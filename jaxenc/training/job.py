@@ -9,7 +9,7 @@ from jax.sharding import Mesh
 
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads import Head
 from jaxenc.objectives.base import Objective
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run
@@ -21,8 +21,8 @@ class Job:
     """What training and evaluation take.
 
     batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
-    evaluates: whether any document is held out. files: what every checkpoint carries beside the state. heads: those that the objective may
-    name.
+    evaluates: whether any document is held out. files: what every checkpoint carries beside the state, by name. heads: those that the
+    objective may name.
     """
 
     run: Run
@@ -31,8 +31,8 @@ class Job:
     batches: Callable[[str, Phase, int], Batches]
     evaluates: bool
     directory: pathlib.Path
-    files: Mapping[str, bytes | pathlib.Path]
-    heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
+    files: Mapping[str, bytes]
+    heads: Mapping[str, Head]
 
     def objective(self, phase: Phase) -> Objective:
         """The objective at a phase's length, computed as this mesh's platform wants it."""

@@ -52,6 +52,10 @@ class Log:
         self._recorder.say(f"step {step:,} held out: {shown}")
         self._clock = None
 
+    def say(self, line: str) -> None:
+        """A line on the terminal."""
+        self._recorder.say(line)
+
     def _read(self, step: int, report: Any, batch: Batch) -> None:
         report = jax.device_get(report)
         if self._config.examples or report["bad"]:

@@ -2,12 +2,16 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
 
+import jax
 import numpy as np
 
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.errors import Diverged
+from jaxenc.data.batch import Batch
+from jaxenc.errors import Diverged, UserError
+from jaxenc.objectives.base import Objective
 from jaxenc.processes import barriers
 from jaxenc.processes.agreement import Agreement
 from jaxenc.processes.watch import Watch
@@ -17,6 +21,7 @@ from jaxenc.training.begin import is_finite
 from jaxenc.training.evaluate import evaluation
 from jaxenc.training.job import Job
 from jaxenc.training.log import Log
+from jaxenc.training.phases import Phase
 from jaxenc.training.read import read_ahead
 from jaxenc.training.record import Recorder, evaluated
 from jaxenc.training.signals import Stop
@@ -38,48 +43,57 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, so a failed evaluation loses nothing, and a run that was stopped before or in one makes it up. Of several processes each
-    calls it, with a `stop` of its own: one that is asked stops all after the same step. Raises UserError when a save failed, Absent when
-    another process does not come to one, Diverged after too many non-finite steps and where a state to save is not finite.
+    evaluation, and a run that was stopped before or in one makes it up. Where the data cannot be read on, or an evaluation fails, what was
+    trained is saved first. Of several processes each calls it, with a `stop` of its own: one that is asked stops all after the same step.
+    Raises UserError then and when a save failed, Absent when another process does not come to one, Diverged after too many bad steps.
     """
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan = run.plan
     log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
-    asked = lambda: vote.agreed(stop.requested)
+    kept, asked = step, lambda: vote.agreed(stop.requested)
+
+    def save() -> None:
+        nonlocal kept
+        if step > kept:
+            kept = step
+            _save(job, step, state, log, watch, checkpoints)
+
     if lacks_evaluation(job, step):
         watch.at(f"evaluation of step {step:,}")
-        before = phases.saved_by(plan, step)
-        held_out = evaluation(job, before, job.objective(before), job.layout(before))(state.all_params, asked)
+        held_out = _made_up(job, step, state, asked)
         if not held_out:
             return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
         taken = fields(objective, run.train)
-        state = adopt(state, objective, phase.batch, place)
         train_step = compile_step(objective, run.train, run.optim, phase, place)
         assess = evaluation(job, phase, objective, place)
         log.begin(phase, objective, job.mesh)
-        with contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
+        with contextlib.closing(_batches(job, phase, objective, step, save)) as batches:
             for batch in batches:
+                # Not before: until here the state is that of the phase before, as a checkpoint of this step holds it.
+                if step == phase.start:
+                    state = adopt(state, objective, phase.batch, place)
                 state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
                 step += 1
                 watch.at(f"step {step:,}")
                 log.push(step, report, batch)
                 checkpoints.check()
                 stopping = asked()
-                if saved := stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
-                    _save(job, step, state, log, watch, checkpoints)
+                if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
+                    save()
                 if not stopping and evaluation_due(job, step):
                     log.flush()
                     watch.at(f"evaluation of step {step:,}")
-                    held_out = assess(state.all_params, asked)
+                    with _saved_on_failure(save):
+                        held_out = assess(state.all_params, asked)
                     stopping = not held_out
                     if held_out:
                         log.evaluated(step, held_out)
-                    elif not saved:
-                        _save(job, step, state, log, watch, checkpoints)
+                    else:
+                        save()
                 if stopping:
                     checkpoints.wait()
                     return Outcome(step, True, held_out)
@@ -87,10 +101,40 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     return Outcome(step, False, held_out)
 
 
+def _made_up(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
+    """The evaluation that the run before left out at `step`, {} where it is asked to stop: in the phase that took the step, whose rows and
+    layout the state has."""
+    phase = phases.saved_by(job.run.plan, step)
+    return evaluation(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
+
+
+def _batches(job: Job, phase: Phase, objective: Objective, step: int, save: Callable[[], None]) -> Generator[Batch]:
+    """What `read_ahead` gives; where it fails `save` is called first."""
+    with _saved_on_failure(save), contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
+        yield from batches
+
+
+@contextlib.contextmanager
+def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
+    """Calls `save` where the block raises UserError, which is raised all the same.
+
+    Not for one of several processes: a save takes all of them, and the others may not have failed.
+    """
+    try:
+        yield
+    except UserError:
+        if jax.process_count() == 1:
+            with contextlib.suppress(UserError, Diverged):
+                save()
+        raise
+
+
 def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
     """The checkpoint of a step, behind all that is to be logged of it. Raises as `train` does."""
     log.flush()
     watch.at(f"checkpoint {step:,}")
+    if not os.path.exists(job.run.data.path):
+        log.say(f"warning: {job.run.data.path}: the data folder is gone: this run goes on with what it has opened; a later start needs it")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
     checkpoints.save(step, state, job.files)

@@ -39,6 +39,11 @@ class Phases:
             if values and len(values) != len(self.steps):
                 raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}: give one a phase")
 
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        return {} if self.steps else {"phases.one_schedule": "phases.steps is (), and one phase has one schedule"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Phase:

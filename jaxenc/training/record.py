@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import operator
-import os
 import pathlib
 import sys
 import time
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors
+from jaxenc.files import user_errors, write_bytes
 
 METRICS = "metrics.jsonl"
 EXAMPLES = "examples.log"
@@ -22,18 +21,20 @@ ADVICE = "free some space and run the same command again"
 
 
 def cut(workdir: pathlib.Path, step: int) -> None:
-    """Drops what a run wrote after `step`, so that a resumed run writes each step once. Unfinished last lines go too.
+    """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too.
 
-    Raises UserError naming a line that is no row; the file then stays as it is.
+    Each file is replaced in one move: a failure or a kill at any point leaves it as it was or cut, never shorter than that.
+    Raises UserError for a line that is no row, with its number, and for a disk that refuses; the file then stays as it is.
     """
     for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
         path = workdir / name
         if not path.exists():
             continue
         kept = [line for number, line in _whole_lines(path) if _read(path, number, line, number_of) <= step]
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(b"".join(kept))
-        os.replace(temporary, path)
+        with user_errors(path, ADVICE):
+            for left in workdir.glob(f".{name}.*"):  # by a process that was killed here
+                left.unlink()
+            write_bytes(path, b"".join(kept))
 
 
 def read(path: pathlib.Path) -> list[dict[str, Any]]:

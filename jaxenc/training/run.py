@@ -40,6 +40,11 @@ class Run:
     log: LogConfig = LogConfig()
 
     @property
+    def uses_steps(self) -> bool:
+        """Whether any step depends on `train.steps`: a constant rate and phases of their own do without it."""
+        return self.optim.schedule != "constant" and not self.phases.steps
+
+    @property
     def plan(self) -> tuple[Phase, ...]:
         """The phases, resolved: one where `phases` is empty. Raises UserError for rows and batches that no data can give."""
         train, optim = self.train, self.optim
@@ -55,6 +60,13 @@ class Run:
         if uneven:
             raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")
         return plan
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """{dotted path: why} of the fields that change nothing, whatever their value, as the others are set. Each part says so of its own
+        fields, and an objective or a model of those of other parts."""
+        parts = (self.objective, self.model, self.data, self.phases, self.optim)
+        return {path: why for part in parts for path, why in part.unused.items()}
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
         """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""

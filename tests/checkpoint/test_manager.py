@@ -38,9 +38,8 @@ def same_bits(left: dict, right: dict) -> bool:
 
 
 def run(script: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess:
-    """Runs one of this folder's scripts with only the CPU visible."""
-    root = HERE.parents[1]
-    env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root), **environment}
+    """Runs one of this folder's scripts, without the cache of compiled programs, for what stops its saves would stop that too."""
+    env = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false", "PYTHONPATH": str(HERE.parents[1]), **environment}
     command = [sys.executable, str(HERE / script), *map(str, arguments)]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
 

@@ -25,7 +25,7 @@ def test_text_to_shards(tmp_path, capsys):
     assert sum(len(s.documents) - 1 for s in shards.values()) == 60
     assert f"train: {len(shards['train'].documents) - 1} documents" in said and "changed while reading" not in said
     tool = load(tmp_path / "data" / "tokenizer")
-    assert tool.decode(shards["train"].tokens.take(np.arange(len(shards["train"].tokens)))).startswith("angstrom number")
+    assert tool.decode(shards["train"].tokens.take(np.arange(len(shards["train"].tokens)))).startswith("Ångström number")
 
 
 def test_what_comes_later_and_what_is_missing(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 import jaxenc
 from jaxenc.cli.main import main
 from jaxenc.data.tokenizers import word_list as word_lists
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.inference import words
 from tests.convert.elmo import folders
 
@@ -25,7 +26,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run directory whose tokenizer lower-cases and parts punctuation from words."""
     place = tmp_path_factory.mktemp("elmo")
     folders.write(place / "theirs", folders.options(), folders.arrays())
-    word_lists.train(LINES, 7, lowercase=True).save(place / "words")
+    word_lists.train(LINES, 7, Normalization(lowercase=True)).save(place / "words")
     command = ["convert", "--from", f"allennlp:{place / 'theirs'}", "--tokenizer", str(place / "words"), "--to", str(place / "ours")]
     assert main(command) == 0
     return place / "ours"
@@ -98,7 +99,7 @@ def test_running_text(model: Path, text: Path, tmp_path: Path) -> None:
 def test_what_is_refused_is_one_line_and_leaves_nothing(model: Path, text: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     given = ("embed", "--model", model, "--input", text, "--out")
     (tmp_path / "taken.npz").write_text("mine")
-    assert "taken.npz: exists already; choose another --out or delete it" in fails(*given, tmp_path / "taken.npz")
+    assert "taken.npz: exists already, a file; choose another --out" in fails(*given, tmp_path / "taken.npz")
     assert "x.txt: ends in neither .npz nor .hdf5 nor .h5" in fails(*given, tmp_path / "x.txt")
     assert "gone: no such folder" in fails(*given, tmp_path / "gone" / "x.npz")
     out = tmp_path / "x.npz"

@@ -13,6 +13,9 @@ def run(*arguments):
     return tokenizer.run(parser.parse_args([str(argument) for argument in arguments]))
 
 
+SIZES = {"wordpiece": 80, "bpe": 280, "unigram": 60, "characters": 20}
+
+
 @pytest.fixture
 def text(tmp_path):
     path = tmp_path / "a.txt"
@@ -23,14 +26,17 @@ def text(tmp_path):
 @pytest.mark.parametrize(
     "flags, decoded",
     [
-        ([], "angstrom"),
-        (["--no-strip-accents"], "ångström"),
-        (["--no-lowercase"], "Ångström"),
-        (["--no-lowercase", "--strip-accents"], "Angstrom"),
+        ([], "Ångström"),
+        (["--no-lowercase", "--no-strip-accents", "--normalize", "nfc"], "Ångström"),
+        (["--lowercase"], "ångström"),
+        (["--strip-accents", "--normalize", "nfkc"], "Angstrom"),
+        (["--lowercase", "--strip-accents"], "angstrom"),
+        (["--lowercase", "--strip-accents", "--normalize", "none"], "angstrom"),
     ],
 )
-def test_case_and_accents(text, tmp_path, flags, decoded):
-    run("--input", text, "--vocab-size", 80, "--out", tmp_path / "tok", *flags)
+@pytest.mark.parametrize("kind, size", SIZES.items())
+def test_r36_every_type_takes_the_same_flags(kind, size, text, tmp_path, flags, decoded):
+    run("--input", text, "--type", kind, "--vocab-size", size, "--out", tmp_path / "tok", *flags)
     tool = load(tmp_path / "tok")
     assert tool.decode(tool.encode(["Ångström"])[0]) == decoded
 
@@ -42,21 +48,13 @@ def test_the_size_is_told_and_so_is_a_text_that_gives_less(text, tmp_path, capsy
     assert "fewer pieces than --vocab-size 5,000" in capsys.readouterr().err
 
 
-def test_byte_level_bpe_keeps_the_text_and_takes_no_settings_of_wordpiece(text, tmp_path):
-    run("--input", text, "--type", "bpe", "--vocab-size", 280, "--out", tmp_path / "tok")
+def test_byte_level_bpe_and_unigram_have_the_specials_of_their_families(text, tmp_path, capsys):
+    run("--input", text, "--type", "bpe", "--vocab-size", 280, "--out", tmp_path / "bpe")
+    assert load(tmp_path / "bpe").vocabulary.size == 280
+    capsys.readouterr()
+    assert run("--input", text, "--type", "unigram", "--vocab-size", 60, "--out", tmp_path / "tok") == 0
     tool = load(tmp_path / "tok")
-    assert tool.vocabulary.size == 280 and tool.decode(tool.encode(["Ångström"])[0]) == "Ångström"
-    for flag in ("--lowercase", "--no-lowercase", "--strip-accents", "--no-strip-accents"):
-        with pytest.raises(UserError, match="--type bpe: keeps the text as it is"):
-            run("--input", text, "--type", "bpe", "--out", tmp_path / "other", flag)
-
-
-@pytest.mark.parametrize("flags, decoded", [([], "Angstrom"), (["--lowercase"], "angstrom"), (["--no-strip-accents"], "Ångström")])
-def test_unigram_reads_as_xlnet_does_unless_told(text, tmp_path, capsys, flags, decoded):
-    assert run("--input", text, "--type", "unigram", "--vocab-size", 60, "--out", tmp_path / "tok", *flags) == 0
-    tool = load(tmp_path / "tok")
-    assert tool.decode(tool.encode(["Ångström"])[0]) == decoded and tool.vocabulary.eod == 7
-    assert capsys.readouterr().out == f"{tmp_path / 'tok'}: {tool.vocabulary.size} pieces\n"
+    assert tool.vocabulary.eod == 7 and capsys.readouterr().out == f"{tmp_path / 'tok'}: {tool.vocabulary.size} pieces\n"
     with pytest.raises(UserError, match="no such file"):
         run("--input", tmp_path / "none.txt", "--type", "unigram", "--out", tmp_path / "other")
 
@@ -80,8 +78,6 @@ def test_words_to_predict_and_to_read(text, tmp_path, capsys):
     assert tool.vocabulary.size == 8 and tool.token(3) == "." and tool.characters() is not None
     run("--input", text, "--type", "characters", "--vocab-size", 900, "--lowercase", "--pretokenized", "--out", tmp_path / "blanks")
     assert "fewer words than --vocab-size 900" in capsys.readouterr().err
-    assert 2 not in load(tmp_path / "blanks").encode(["Ångström here."])[0] and load(tmp_path / "tok").encode(["ångström"]) == [[2]]
-    with pytest.raises(UserError, match="--type characters: reads accents as they are"):
-        run("--input", text, "--type", "characters", "--out", tmp_path / "other", "--no-strip-accents")
+    assert 2 not in load(tmp_path / "blanks").encode(["A\u030angström here."])[0] and load(tmp_path / "tok").encode(["ångström"]) == [[2]]
     with pytest.raises(UserError, match="--type bpe: cuts words itself"):
         run("--input", text, "--type", "bpe", "--pretokenized", "--out", tmp_path / "other")

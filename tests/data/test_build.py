@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import json
 import os
@@ -11,6 +12,7 @@ from jaxenc.data import manifest, sentences
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, wordpiece
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 
 
@@ -80,7 +82,7 @@ def test_held_out_documents_do_not_depend_on_the_company(corpus, tokenizer, data
 
 def test_sentences_without_tokens_are_dropped_and_counted(tokenizer, tmp_path):
     path = tmp_path / "a.txt"
-    path.write_text("Ban der.\n\u200d\nKist lolo.\n\n\u200b\n\u00ad\n\nMuda sar.\n", encoding="utf-8")
+    path.write_text("Ban der.\n\u200e\nKist lolo.\n\n\ufeff\u200f\n\u00ad\n\nMuda sar.\n", encoding="utf-8")
     split = build([str(path)], tokenizer, tmp_path / "out", 0.0).splits["train"]
     assert (split.documents, split.sentences, split.empty_sentences, split.empty_documents) == (2, 3, 3, 1)
     shards = open_split(tmp_path / "out", "train")
@@ -90,8 +92,8 @@ def test_sentences_without_tokens_are_dropped_and_counted(tokenizer, tmp_path):
 def test_many_unknown_tokens_are_told(tmp_path, capsys):
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nBerlin\nist\nParis\n")
     (tmp_path / "a.txt").write_text("Berlin ist Paris\n")
-    wordpiece.from_vocab(tmp_path / "vocab.txt", False, False).save(tmp_path / "cased")
-    wordpiece.from_vocab(tmp_path / "vocab.txt", True, True).save(tmp_path / "lower")
+    wordpiece.from_vocab(tmp_path / "vocab.txt", PublishedRules(False, False)).save(tmp_path / "cased")
+    wordpiece.from_vocab(tmp_path / "vocab.txt", PublishedRules(True, True)).save(tmp_path / "lower")
     assert build([str(tmp_path / "a.txt")], tmp_path / "cased", tmp_path / "fits", 0.0).splits["train"].unknown == 0
     assert "[UNK]" not in capsys.readouterr().err
     assert build([str(tmp_path / "a.txt")], tmp_path / "lower", tmp_path / "not", 0.0).splits["train"].unknown == 2
@@ -116,12 +118,12 @@ def test_a_finished_folder_is_kept_and_another_one_refused(corpus, tokenizer, da
         build([str(corpus)], tokenizer, data, 0.1)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("mine")
-    with pytest.raises(UserError, match="holds no data of jaxenc"):
+    with pytest.raises(UserError, match="exists already, a folder with thesis.tex; choose another --out"):
         build([str(corpus)], tokenizer, tmp_path / "other", 0.2)
     assert (tmp_path / "other" / "thesis.tex").read_text() == "mine"
 
 
-@pytest.mark.parametrize("content, said", [(b"\xe2\x80\x8d\n", "no token came out of 1 document"), (b'{"x": 1}', "a.jsonl:1")])
+@pytest.mark.parametrize("content, said", [(b"\xc2\xad\n", "no token came out of 1 document"), (b'{"x": 1}', "a.jsonl:1")])
 def test_a_build_that_fails_leaves_nothing(tokenizer, tmp_path, content, said):
     name = "a.jsonl" if content.startswith(b"{") else "a.txt"
     (tmp_path / name).write_bytes(content)
@@ -193,3 +195,16 @@ def test_ids_outside_the_vocabulary_are_refused(copy):
     (copy / "manifest.json").write_text(json.dumps(facts))
     with pytest.raises(UserError, match="train-00000.tokens: holds id 60, and the vocabulary has 60"):
         open_split(copy, "train")
+
+
+def test_the_fingerprint_of_data_covers_its_files_its_tokenizer_and_its_format(data):
+    """Two folders of equal shards mean other words under another tokenizer."""
+    facts = manifest.read(data)
+    name = next(iter(facts.files))
+    changed = [
+        dataclasses.replace(facts, tokenizer=dataclasses.replace(facts.tokenizer, fingerprint="other")),
+        dataclasses.replace(facts, files={**facts.files, name: dataclasses.replace(facts.files[name], sha256="0")}),
+        dataclasses.replace(facts, files={**facts.files, "more": facts.files[name]}),
+        dataclasses.replace(facts, version=facts.version - 1),
+    ]
+    assert len({facts.fingerprint, *(other.fingerprint for other in changed)}) == 5

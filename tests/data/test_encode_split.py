@@ -4,13 +4,14 @@ import pytest
 
 from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
 from jaxenc.data.tokenizers import word_list as word_lists
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
 
 TEXT = "The quick brown fox jumps over the lazy dog, again and again, don't stop 東京 naïve 🙂."
 MADE = {
     "wordpiece": lambda: wordpiece.train([TEXT] * 6, 90),
     "bpe": lambda: bpe.train([TEXT] * 6, 300),
-    "unigram": lambda: sentencepiece.train([TEXT] * 18, 60, False, True),
+    "unigram": lambda: sentencepiece.train([TEXT] * 18, 60),
 }
 WORDS = ["The", "quick", "don't", "New York", "", " ", "fox,", "東京タワー", "naïve", "🙂🙂", "\u200b", "[MASK]", "</s>", "dog"]
 
@@ -29,6 +30,14 @@ def test_each_word_has_its_own_pieces(tokenizer: Tokenizer) -> None:
         alone = tokenizer.encode_split(["The", word])
         assert [i for i, w in zip(ids, words, strict=True) if w == number] == [i for i, w in zip(*alone[::2], strict=True) if w == 1], word
     assert not {4, 5} & set(words) and {*range(len(WORDS))} - {4, 5, 10} <= set(words)
+
+
+def test_a_piece_that_is_the_blank_alone_belongs_to_the_word_after_it() -> None:
+    """In byte-level BPE without merges the blank before a word is a piece of its own."""
+    made = bpe.train(["x"], 261 + 1)
+    ids, _, words = made.encode_split(["ab", "", "c"])
+    assert [made.token(index) for index in ids] == ["<s>", "a", "b", "Ġ", "c", "</s>"]
+    assert words == [-1, 0, 0, 2, 2, -1]
 
 
 def test_it_is_framed_as_a_text_and_taken_literally(tokenizer: Tokenizer) -> None:
@@ -55,14 +64,14 @@ def test_half_a_character_is_one_line(tokenizer: Tokenizer) -> None:
 def test_a_vocabulary_of_words_cuts_no_word() -> None:
     """Each gives one place: also one that is unknown, empty, spelled as a marker, or that a text would have cut."""
     for lowercase in (False, True):
-        made = word_lists.train([TEXT], 8, lowercase)
+        made = word_lists.train([TEXT], 8, Normalization(lowercase=lowercase))
         known = lambda word, made=made: made.encode([word])[0][0]
         ids, types, words = made.encode_split(["The", "don't", "", "<S>", "quick"])
         assert ids == [0, known("The"), 2, 2, 2, known("quick"), 1] and known("The") != 2
         assert types == [0] * 7 and words == [-1, 0, 1, 2, 3, 4, -1]
 
 
-CUT = {"wordpiece": "the|quick|don|'|t|,|stop|東|京|.", "bpe": "The|quick|don|'t|,|stop|東京|.", "unigram": "The|quick|don't,|stop|東京."}
+CUT = {"wordpiece": "The|quick|don|'|t|,|stop|東|京|.", "bpe": "The|quick|don|'t|,|stop|東京|.", "unigram": "The|quick|don't,|stop|東京."}
 
 
 @pytest.mark.parametrize("kind, cut", CUT.items())

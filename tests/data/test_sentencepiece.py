@@ -16,6 +16,7 @@ from jaxenc.data.pipeline import open_batches
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, sentencepiece
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import Unsupported, UserError
 
 SPECIALS = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
@@ -63,13 +64,22 @@ def folder(tool, tmp_path):
     return tmp_path
 
 
-def model_of(folder, **settings):
-    """A folder with a spiece.model that the library trained as `settings` say."""
+def model_of(folder, texts=TEXT, **settings):
+    """A folder with a spiece.model that the library trained on `texts` as `settings` say."""
     out = io.BytesIO()
     options = {"vocab_size": 120, "hard_vocab_limit": False, "minloglevel": 2} | settings
-    library.SentencePieceTrainer.train(sentence_iterator=iter(TEXT), model_writer=out, **options)
+    library.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_writer=out, **options)
     (folder / "spiece.model").write_bytes(out.getvalue())
     return folder
+
+
+def published(folder, lowercase=False, strip_accents=True, texts=TEXT):
+    """The tokenizer of a model that the library trained by the published flags, on what the original's rule leaves of `texts`."""
+    folder.mkdir(exist_ok=True)
+    model_of(folder, **XLNET, texts=[preprocessed(text, lowercase, not strip_accents) for text in texts])
+    settings = {"do_lower_case": lowercase, "keep_accents": not strip_accents}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return load(folder)
 
 
 XLNET = {"control_symbols": SPECIALS[3:8], "user_defined_symbols": ["<eop>", *SYMBOLS]}  # the README's
@@ -88,8 +98,7 @@ def test_the_published_ids_and_the_facts_of_the_vocabulary(tool):
 
 @pytest.mark.parametrize("lowercase, strip_accents", [(False, True), (True, False)])
 def test_ids_are_those_of_the_sentencepiece_library(lowercase, strip_accents, tmp_path):
-    ours = sentencepiece.train(TEXT, 120, lowercase, strip_accents)
-    ours.save(tmp_path)
+    ours = published(tmp_path, lowercase, strip_accents)
     theirs = library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
     for text in [*NASTY, *TEXT[:3]]:
         expected = theirs.encode(preprocessed(text, lowercase, not strip_accents))
@@ -103,8 +112,7 @@ def test_ids_are_those_of_the_sentencepiece_library(lowercase, strip_accents, tm
 @pytest.mark.parametrize("text", ["안녕하세요 세계", "Tiếng Việt đầy đủ dấu", "ｶﾞｷﾞ ガギ パピプ", "Ὦ ἄνδρες ᾧ", "مَرْحَبًا"])
 def test_what_was_trained_on_is_known_again_in_every_form(text, strip_accents, tmp_path):
     """Korean and accents that are kept, composed or taken apart: the library's ids, and none unknown."""
-    ours = sentencepiece.train([text] * 9, 120, strip_accents=strip_accents)
-    ours.save(tmp_path)
+    ours = published(tmp_path, strip_accents=strip_accents, texts=[text] * 9)
     theirs = library.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
     for form in ("NFC", "NFD"):
         written = unicodedata.normalize(form, text)
@@ -139,8 +147,10 @@ def test_the_same_texts_give_the_same_bytes(tool, folder, tmp_path):
 
 
 @pytest.mark.parametrize("left", [("tokenizer.json", "tokenizer_config.json"), ("spiece.model", "tokenizer_config.json")])
-def test_a_saved_folder_opens_by_either_file(left, tmp_path):
-    first = sentencepiece.train(TEXT, 120, lowercase=True, strip_accents=False).extended(["vixen"])
+@pytest.mark.parametrize("how", [None, Normalization(), Normalization("nfkc", True, True), Normalization("none")])
+def test_a_saved_folder_opens_by_either_file(left, how, tmp_path):
+    made = published(tmp_path / "theirs", True, False) if how is None else sentencepiece.train(TEXT, 120, how)
+    first = made.extended(["vixen"])
     first.save(tmp_path / "all")
     (tmp_path / "some").mkdir()
     for name in left:
@@ -173,7 +183,7 @@ def test_new_pieces_are_words_and_old_ids_stay(tool):
     "pieces, said",
     [
         (["two words"], "read as 'two words'"),
-        (["Café"], "read as 'Cafe'"),
+        (["Cafe\u0301"], "read as 'Café'"),
         (["vix", " vix"], "' vix' is given twice"),
         (["<mask>"], "in the vocabulary already"),
         (["x" * 1_000_000], "'x{20}'... has 1000000 characters: a piece has 511 at most"),
@@ -218,11 +228,11 @@ def test_a_character_that_the_library_keeps_for_itself_costs_no_text():
     assert 0 not in tool.encode(["zebra quagga"])[0] and tool.encode(["▅"])[0][-1] == 0
 
 
-def test_marks_of_every_kind_are_accents_unless_they_are_kept():
+def test_marks_of_every_kind_are_accents_unless_they_are_kept(tmp_path):
     """As in transformers: the vowels of Hindi are marks too, of which the original would drop none that has no combining class."""
     reads = lambda tool, text: tool.decode(tool.encode([text])[0])
-    kept = sentencepiece.train(["हिन्दी"] * 9, 60, strip_accents=False)
-    assert reads(kept, "हिन्दी") == "हिन्दी" and reads(sentencepiece.train(["हिन्दी"] * 9, 60), "हिन्दी") == "हनद"
+    kept, without = (published(tmp_path / str(strip), False, strip, ["हिन्दी"] * 9) for strip in (False, True))
+    assert reads(kept, "हिन्दी") == "हिन्दी" and reads(without, "हिन्दी") == "हनद"
 
 
 def test_long_texts_are_cut_and_not_left_out():
@@ -247,8 +257,10 @@ def test_models_of_other_kinds_are_unsupported_in_one_line(settings, said, tmp_p
     assert "\n" not in str(raised.value) and "spiece.model" in str(raised.value)
 
 
-def test_a_file_of_older_transformers_is_the_same_tokenizer(tool, folder):
+def test_a_file_of_older_transformers_is_the_same_tokenizer(tmp_path):
     """As the published XLNets have it: no kind of the model, white space joined by a rule, another spelling of the splitter."""
+    tool, folder = published(tmp_path / "theirs"), tmp_path / "ours"
+    tool.save(folder)
     data = json.loads((folder / "tokenizer.json").read_text())
     del data["model"]["type"], data["model"]["byte_fallback"]
     rules = [rule for rule in data["normalizer"]["normalizers"] if rule["type"] != "NFC"]
@@ -283,8 +295,8 @@ def test_damaged_files_are_one_line(folder, tmp_path):
         (lambda d: d["model"].update(vocab=[["<unk>", 0.0]]), "lacks"),
         (lambda d: d["model"].update(vocab=7), "damaged"),
         (lambda d: d.update(pre_tokenizer=None), "white space"),
-        (lambda d: d.update(normalizer={"type": "NFC"}), "reads texts by NFC"),
-        (lambda d: d["normalizer"]["normalizers"][0].update(pattern={"String": "x"}), "reads texts by Replace x"),
+        (lambda d: d.update(normalizer={"type": "NFD"}), "reads texts by NFD"),
+        (lambda d: d["normalizer"]["normalizers"][0].update(pattern={"String": "x"}), "reads texts by Replace x, NFC"),
         (lambda d: d["added_tokens"][0].update(special=False), "'<unk>' was added"),
         (lambda d: d["model"]["vocab"].append(d["model"]["vocab"][20]), "stands twice"),
     ):

@@ -1,13 +1,24 @@
 import json
 import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from jaxenc.data.tokenizers import load, wordpiece
+from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TEXT = ["The quick brown fox jumps over the lazy dog, again and again.", "i go to [MASK] today [SEP] x", "mask masks pad sep unk"] * 4
+
+
+def published(texts, size, lowercase=True, strip_accents=True):
+    """A vocabulary of texts that is read by BERT's own rule."""
+    with tempfile.TemporaryDirectory() as folder:
+        wordpiece.train(texts, size, Normalization("nfc", lowercase, strip_accents)).save(folder)
+        return wordpiece.from_vocab(Path(folder) / "vocab.txt", PublishedRules(lowercase, strip_accents))
 
 
 def vocab(tmp_path, pieces, specials=SPECIALS):
@@ -35,9 +46,10 @@ def test_trained_vocabulary_has_specials_first_and_the_size_asked_for(corpus):
         tool.token(80)
 
 
+@pytest.mark.parametrize("how", [published, lambda texts, size, *rule: wordpiece.train(texts, size, Normalization("nfkc", *rule))])
 @pytest.mark.parametrize("lowercase, strip_accents", [(True, True), (True, False), (False, False), (False, True)])
-def test_both_files_open_as_the_same_tokenizer(tmp_path, lowercase, strip_accents):
-    made = wordpiece.train(TEXT, 90, lowercase, strip_accents)
+def test_both_files_open_as_the_same_tokenizer(tmp_path, how, lowercase, strip_accents):
+    made = how(TEXT, 90, lowercase, strip_accents)
     made.save(tmp_path)
     from_json = load(tmp_path)
     (tmp_path / "tokenizer.json").unlink()
@@ -57,9 +69,10 @@ def test_an_old_tokenizer_json_does_not_say_the_type_of_its_model(tmp_path):
 
 
 def test_settings_and_order_change_the_fingerprint(tmp_path):
-    a, b = vocab(tmp_path, ["a", "b"]), vocab(tmp_path / "..", ["b", "a"])
+    (tmp_path / "other").mkdir()
+    a, b = vocab(tmp_path, ["a", "b"]), vocab(tmp_path / "other", ["b", "a"])
     prints = {
-        wordpiece.from_vocab(path, lower, strip).vocabulary.fingerprint
+        wordpiece.from_vocab(path, PublishedRules(lower, strip)).vocabulary.fingerprint
         for path in (a, b)
         for lower in (True, False)
         for strip in (True, False)
@@ -68,7 +81,7 @@ def test_settings_and_order_change_the_fingerprint(tmp_path):
 
 
 def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():
-    tool = wordpiece.train(TEXT, 90)
+    tool = published(TEXT, 90)
     text = "i go to [MASK] today [SEP] x [CLS] [PAD]"
     assert not set(tool.encode([text])[0]) & set(range(5))
     assert tool.decode(tool.encode([text])[0]).replace(" ", "").startswith("igoto[mask]today[sep]x")
@@ -79,7 +92,7 @@ def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():
 
 def test_unused_slots_are_reserved(tmp_path):
     path = vocab(tmp_path, ["a", "[unused7]", "[used]"], ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
-    facts = wordpiece.from_vocab(path, True, True).vocabulary
+    facts = wordpiece.from_vocab(path, PublishedRules(True, True)).vocabulary
     assert facts.reserved == (0, 1, 2, 3, 4, 5, 7) and (facts.unk, facts.mask, facts.size) == (2, 5, 9)
 
 
@@ -87,7 +100,7 @@ def test_unused_slots_are_reserved(tmp_path):
 def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):
     path = vocab(tmp_path, ["a"], [piece for piece in SPECIALS if piece != missing])
     with pytest.raises(UserError, match=f"lacks \\{missing[:-1]}"):
-        wordpiece.from_vocab(path, True, True)
+        wordpiece.from_vocab(path, PublishedRules(True, True))
 
 
 @pytest.mark.parametrize(
@@ -101,13 +114,13 @@ def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):
 )
 def test_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):
     with pytest.raises(UserError) as caught:
-        wordpiece.from_vocab(vocab(tmp_path, pieces), True, True)
+        wordpiece.from_vocab(vocab(tmp_path, pieces), PublishedRules(True, True))
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_blanks_of_other_scripts_are_pieces(tmp_path):
     """As published vocabularies have them; only what ends a line or would be stripped cannot be one."""
-    tool = wordpiece.from_vocab(vocab(tmp_path, ["\u3000", "\u00a0", "\u2028", "a"]), True, True)
+    tool = wordpiece.from_vocab(vocab(tmp_path, ["\u3000", "\u00a0", "\u2028", "a"]), PublishedRules(True, True))
     assert tool.vocabulary.size == 9 and tool.encode(["a\u3000a"]) == [[8, 8]]
     tool.save(tmp_path / "again")
     assert load(tmp_path / "again").vocabulary == tool.vocabulary
@@ -148,13 +161,13 @@ def test_chinese_characters_may_stay_together(tmp_path):
 def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
     path = vocab(tmp_path, ["a"])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert wordpiece.from_vocab(path, True, True).token(5) == "a"
+    assert wordpiece.from_vocab(path, PublishedRules(True, True)).token(5) == "a"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     with pytest.raises(UserError, match=":1: starts with a byte order mark"):
-        wordpiece.from_vocab(path, True, True)
+        wordpiece.from_vocab(path, PublishedRules(True, True))
     path.write_bytes(b"a\n\xff\n")
     with pytest.raises(UserError, match=":2: not UTF-8"):
-        wordpiece.from_vocab(path, True, True)
+        wordpiece.from_vocab(path, PublishedRules(True, True))
 
 
 @pytest.mark.parametrize(
@@ -167,26 +180,26 @@ def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
         ("ﬁn", True, True, "ﬁn"),
     ],
 )
-def test_normalisation_loses_no_letter(text, lower, strip, pieces):
-    tool = wordpiece.train([pieces] * 3, 80, lower, strip)
+def test_the_published_rule_loses_no_letter_of_latin_and_japanese(text, lower, strip, pieces):
+    tool = published([pieces] * 3, 80, lower, strip)
     assert tool.decode(tool.encode([text])[0]).replace(" ", "") == pieces.replace(" ", "")
 
 
 def test_emoji_and_texts_without_tokens_encode():
-    tool = wordpiece.train(["a 🥱 🦾 👍🏽 b 👨‍👩‍👧 🇮🇸"] * 3, 60)
+    tool = published(["a 🥱 🦾 👍🏽 b 👨‍👩‍👧 🇮🇸"] * 3, 60)
     ids = tool.encode(["🥱 👍🏽 👨‍👩‍👧 🇮🇸", "📷", "", "   ", "\0", "\u200d"])
     assert ids[0] and 1 not in ids[0] and ids[1:] == [[1], [], [], [], []]
 
 
 def test_saved_settings_are_those_of_a_bert_of_transformers(tmp_path):
-    wordpiece.train(TEXT, 90, lowercase=False, strip_accents=False).save(tmp_path)
+    published(TEXT, 90, lowercase=False, strip_accents=False).save(tmp_path)
     config = json.loads((tmp_path / "tokenizer_config.json").read_text())
     assert config["tokenizer_class"] == "BertTokenizer" and config["do_lower_case"] is False and config["strip_accents"] is False
     assert [config[f"{name}_token"] for name in ("pad", "unk", "cls", "sep", "mask")] == SPECIALS
 
 
 def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path):
-    old = wordpiece.train(TEXT, 90)
+    old = published(TEXT, 90)
     size = old.vocabulary.size
     tool = old.extended(["zyxwv", "##qqq", "中"])
     assert tool.vocabulary.size == size + 3 and tool.vocabulary.fingerprint != old.vocabulary.fingerprint
@@ -220,7 +233,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path)
 )
 def test_a_piece_that_no_text_gives_is_refused_by_name(pieces, said):
     with pytest.raises(UserError) as caught:
-        wordpiece.train(TEXT, 90).extended(pieces)
+        published(TEXT, 90).extended(pieces)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -240,7 +253,7 @@ def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
             load(tmp_path)
 
 
-@pytest.mark.parametrize("texts, size, said", [([], 100, "no text"), (["  ", "\0"], 100, "no text"), (TEXT, 20, "too small")])
+@pytest.mark.parametrize("texts, size, said", [([], 100, "no text"), (["  ", "\1"], 100, "no text"), (TEXT, 20, "too small")])
 def test_training_on_nothing_or_for_too_few_pieces(texts, size, said):
     with pytest.raises(UserError, match=said):
         wordpiece.train(texts, size)
@@ -255,3 +268,23 @@ def test_a_tokenizer_json_of_another_shape_is_one_line(text, tmp_path):
     (tmp_path / "tokenizer.json").write_text(known if text == "KNOWN" else text)
     with pytest.raises(UserError, match=r"tokenizer.json: damaged \("):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("lowercase, strip_accents", [(False, None), (True, None), (True, False), (False, True)])
+def test_accents_follow_lower_casing_where_nothing_is_said(lowercase, strip_accents, tmp_path):
+    """As BERT's code: a cased vocabulary keeps them, whichever of the two files says so."""
+    folder, pieces = tmp_path / "named", [*wordpiece.SPECIALS, "É", "é", "E", "e"]
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("".join(piece + "\n" for piece in pieces))
+    said = {"do_lower_case": lowercase, **({} if strip_accents is None else {"strip_accents": strip_accents})}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    strips = lowercase if strip_accents is None else strip_accents
+    wanted = ("e" if lowercase else "E") if strips else ("é" if lowercase else "É")
+    opened = [load(folder)]
+    opened[0].save(tmp_path / "saved")
+    path = tmp_path / "saved" / "tokenizer.json"
+    data = json.loads(path.read_text())
+    data["normalizer"]["strip_accents"] = strip_accents
+    path.write_text(json.dumps(data))
+    opened.append(wordpiece.from_json(path, data))
+    assert [tool.token(tool.encode(["É"])[0][0]) for tool in opened] == [wanted, wanted]

@@ -11,10 +11,12 @@ from jaxenc.data import characters
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, word_list
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import Unsupported, UserError
 
 TEXT = ["b a b <S> é", "a b C C, don't!", "über b </S> c"]
 SPECIALS = ["<S>", "</S>", "<UNK>"]
+READINGS = ((Normalization(), False), (Normalization(), True), (Normalization(lowercase=True), False))
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
@@ -23,7 +25,7 @@ def test_words_stand_by_falling_frequency_and_equal_ones_by_the_word(lowercase):
     pieces = "b a b < S > é a b C C , don ' t ! über b < / S > c".split()
     counts = collections.Counter(word.lower() if lowercase else word for word in pieces)
     expected = sorted(counts, key=lambda word: (-counts[word], word.encode()))
-    tool = word_list.train(TEXT, 6, lowercase=lowercase)
+    tool = word_list.train(TEXT, 6, Normalization(lowercase=lowercase))
     assert [tool.token(i) for i in range(tool.vocabulary.ids)] == SPECIALS + expected
     facts = tool.vocabulary
     assert (facts.size, facts.words, facts.cls, facts.sep, facts.unk, facts.mask) == (6, 3 + len(expected), 0, 1, 2, -1)
@@ -48,12 +50,12 @@ def test_a_list_ends_where_memory_does(monkeypatch):
 
 @pytest.mark.parametrize("lowercase, pretokenized", [(False, False), (True, False), (False, True), (True, True)])
 def test_a_folder_opens_as_what_was_saved(tmp_path, lowercase, pretokenized):
-    made = word_list.train(TEXT, 6, lowercase, pretokenized)
+    made = word_list.train(TEXT, 6, Normalization(lowercase=lowercase), pretokenized)
     made.save(tmp_path, longest=20)
     opened = load(tmp_path)
     assert opened.vocabulary == made.vocabulary and opened.encode(TEXT) == made.encode(TEXT)
     assert opened.sentences("One. Two.") == made.sentences("One. Two.") and np.array_equal(opened.characters(), made.characters())
-    marks = {word_list.train(TEXT, size, *flags).vocabulary.fingerprint for size in (6, 7) for flags in ((0, 0), (0, 1), (1, 0))}
+    marks = {word_list.train(TEXT, size, *how).vocabulary.fingerprint for size in (6, 7) for how in READINGS}
     assert len(marks) == 6, "the number of predicted words and the reading count"
 
 
@@ -105,7 +107,7 @@ def test_other_lists_and_other_settings_are_refused(tmp_path):
     word_list.train(TEXT, 6).save(tmp_path)
     data = json.loads((tmp_path / "tokenizer.json").read_text())
     (tmp_path / "tokenizer.json").write_text(json.dumps(data | {"pre_tokenizer": {"type": "Whitespace"}}))
-    with pytest.raises(Unsupported, match="reads words by Whitespace"):
+    with pytest.raises(Unsupported, match="reads words by NFC and Whitespace;"):
         load(tmp_path)
     (tmp_path / "tokenizer.json").write_text(json.dumps(data | {"model": {"type": "WordLevel", "vocab": {"<S>": 0, "a": 2}}}))
     with pytest.raises(UserError, match="ids are not 0 to 1"):

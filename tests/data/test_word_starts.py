@@ -11,6 +11,7 @@ from jaxenc.data.build import build
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import bpe, load, wordpiece
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
 from tests import older
 
@@ -21,8 +22,8 @@ TEXT = [
     "\u200dx Kist lolo muda",
 ]
 TOOLS = {
-    "lower": lambda: wordpiece.train([text[:40] for text in TEXT], 110),
-    "cased": lambda: wordpiece.train([text[:40] for text in TEXT], 110, False, False),
+    "lower": lambda: wordpiece.train([text[:40] for text in TEXT], 110, Normalization(lowercase=True, strip_accents=True)),
+    "cased": lambda: wordpiece.train([text[:40] for text in TEXT], 130),
     "bpe": lambda: bpe.train(TEXT * 2, 300),
 }
 
@@ -32,7 +33,7 @@ def words_of(kind, text):
     if kind == "bpe":
         return [text[a:b] for _, (a, b) in pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
     lower = kind == "lower"
-    normal = normalizers.BertNormalizer(True, True, lower, lower).normalize_str(text)
+    normal = normalizers.BertNormalizer(False, True, lower, lower).normalize_str(text)
     return [word for word, _ in pre_tokenizers.BertPreTokenizer().pre_tokenize_str(normal)]
 
 

@@ -29,9 +29,10 @@ def attention(queries, places, labels, sees, keys, key_labels, p, heads, directi
                 s = p["segment"]["table"][0 if labels[query] == key_labels[key] else 1][part]
                 three = [(p["content_bias"], k[key, part]), (p["position_bias"], r), (p["segment_bias"], s)]
                 scores.append(sum((q[query, part] + bias[part]) @ value for bias, value in three) / math.sqrt(d))
-            scores = np.where(sees[query], scores, -1e30)
-            weights = np.exp(scores - scores.max())
-            mixed[query, part] = weights / weights.sum() @ v[:, part]
+            seen = np.flatnonzero(sees[query])
+            if len(seen):  # else the query reads nothing
+                weights = np.exp(np.array(scores)[seen] - max(scores[key] for key in seen))
+                mixed[query, part] = weights / weights.sum() @ v[seen, part]
     return queries + mixed @ p["output"]["kernel"]
 
 

@@ -18,34 +18,25 @@ from tests.faults.gang import ROOT
 from tests.training import test_loop, test_states
 from tests.training.conftest import make_data
 
-# The full counts of tests/faults/run.sh.
-FULL = bool(os.environ.get("JAXENC_FAULTS_FULL"))
 OBJECTIVES = ("mlm", "rtd", "plm", "bilm")
 STEPS = 60
 EVERY = 10
 TOKENIZERS = {"plm": "unigram", "bilm": "characters"}
-# A machine with fewer cores than devices is slow to meet in a collective, which XLA takes for a deadlock after 40 s.
-FLAGS = (
-    "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 --xla_cpu_collective_call_terminate_timeout_seconds=300"
-)
 
 
 @dataclasses.dataclass(frozen=True)
 class Nano:
-    """A run: its recipe as a file and what all its processes share."""
+    """A run and its recipe as a file."""
 
     run: Run
     config: Path
-    cache: Path
 
     def start(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, **environment: str) -> subprocess.Popen:
         """One process of the run, as `tests/faults/child.py` says; its notes are beside the work directory."""
         script = (ROOT / "tests" / "faults" / "child.py", notes_of(workdir), accident, stage, count)
-        cached = {"JAX_COMPILATION_CACHE_DIR": str(self.cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-        ours = {"XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), **cached}
         return subprocess.Popen(
             [sys.executable, *map(str, script), "--config", str(self.config), "--workdir", str(workdir)],
-            stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, **ours, **environment},
+            stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         )  # fmt: skip
 
     def finish(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, limit: float = 600) -> tuple[int, str]:
@@ -81,7 +72,7 @@ def logged(workdir: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")] if path.exists() else []
 
 
-def nano(kind: str, folder: Path, cache: Path, steps: int) -> Nano:
+def nano(kind: str, folder: Path, steps: int) -> Nano:
     """A run of `steps` steps with a checkpoint every EVERY and an evaluation every 2 EVERY; three checkpoints stay."""
     data = make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
     run = recipe(kind, data)
@@ -91,7 +82,7 @@ def nano(kind: str, folder: Path, cache: Path, steps: int) -> Nano:
         checkpoint=dataclasses.replace(run.checkpoint, every=EVERY, keep=3),
         eval=dataclasses.replace(run.eval, every=2 * EVERY),
     )
-    return Nano(run, test_loop.write_recipe(run, folder / "recipe.json"), cache)
+    return Nano(run, test_loop.write_recipe(run, folder / "recipe.json"))
 
 
 def recipe(kind: str, data: Path) -> Run:

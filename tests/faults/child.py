@@ -1,4 +1,7 @@
-"""`jaxenc pretrain`, which notes each stage of each save in a file and, at the n-th time that a stage ends, has an accident.
+"""`jaxenc pretrain`, which notes its stages in a file and, the n-th time that a stage ends, has an accident.
+
+Stages: those of a save, `step` (a step has been dispatched) and `evaluation` (its first batch has been read). The file of notes also has
+a line `start` for each process.
 
 Arguments: file of notes, accident, stage, n, then those of `jaxenc pretrain`.
 """
@@ -11,9 +14,11 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.cli import main, pretrain
+from jaxenc.training import evaluate, loop, state
 
 NOTES, ACCIDENT, STAGE, COUNT = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 
@@ -63,6 +68,19 @@ def stage(name: str) -> None:
         ACCIDENTS[ACCIDENT]()
 
 
+class Log(loop.Log):
+    def push(self, *step: Any) -> None:
+        super().push(*step)
+        stage("step")
+
+
+def zero_carry(*slots: Any) -> Any:
+    stage("evaluation")
+    return state.zero_carry(*slots)
+
+
 if __name__ == "__main__":
+    stage("start")
+    loop.Log, evaluate.zero_carry = Log, zero_carry
     pretrain.Manager = partial(Manager, stage=stage)
     sys.exit(main.main(["pretrain", *sys.argv[5:]]))

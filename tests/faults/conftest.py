@@ -20,8 +20,7 @@ from tests.training.conftest import make_data
 @pytest.fixture(scope="session")
 def nanos(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Nano]:
     """A run by the name of its objective and its number of steps."""
-    cache = tmp_path_factory.mktemp("compiled")
-    return functools.cache(lambda kind, steps=alone.STEPS: alone.nano(kind, tmp_path_factory.mktemp(kind), cache, steps))
+    return functools.cache(lambda kind, steps=alone.STEPS: alone.nano(kind, tmp_path_factory.mktemp(kind), steps))
 
 
 @pytest.fixture(scope="session")

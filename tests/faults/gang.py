@@ -19,17 +19,12 @@ PRETRAIN = (sys.executable, "-m", "jaxenc.cli.main", "pretrain")
 class Gang:
     """Owner of a launcher and, through it, of its processes."""
 
-    def __init__(self, procs: int, devices: int, command: tuple[object, ...], cache: Path, **environment: str) -> None:
-        ours = {
-            "XLA_FLAGS": "--xla_backend_optimization_level=0",
-            "JAX_COMPILATION_CACHE_DIR": str(cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            "PYTHON": sys.executable,
-        }
+    def __init__(self, procs: int, devices: int, command: tuple[object, ...], **environment: str) -> None:
         self._procs = procs
+        inherited = {**os.environ, "PYTHON": sys.executable}
         self._launcher = subprocess.Popen(
             ["bash", str(LAUNCHER), "--procs", str(procs), "--devices-per-proc", str(devices), "--", *map(str, command)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env={**os.environ, **ours, **environment},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env={**inherited, **environment},
         )  # fmt: skip
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)

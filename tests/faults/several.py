@@ -18,7 +18,7 @@ STEPS = 30
 
 @dataclasses.dataclass(frozen=True)
 class Several:
-    """The run of one recipe in any number of processes and devices. folder: where it keeps its recipe, runs and compiled programs."""
+    """The run of one recipe in any number of processes and devices. folder: where it keeps its recipe and runs."""
 
     run: Run
     folder: Path
@@ -31,7 +31,7 @@ class Several:
     def gang(self, procs: int, devices: int, workdir: Path, *overrides: str, command: tuple = PRETRAIN, **environment: str) -> Gang:
         """Processes of `devices` devices each."""
         arguments = (*command, "--config", self.folder / "recipe.json", "--workdir", workdir, *overrides)
-        return Gang(procs, devices, arguments, self.folder / "cache", **environment)
+        return Gang(procs, devices, arguments, **environment)
 
     def finish(self, procs: int, devices: int, workdir: Path) -> str:
         """What a run says that goes on to its end."""

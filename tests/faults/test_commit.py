@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from jaxenc.checkpoint.verify import verify
-from tests.faults.alone import EVERY, FULL, STEPS, Nano, newest
+from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
+from tests.selection import FULL
 
 # Stage whose end is the moment: saves that it lags behind the newest whole step. `aside` first comes with the fourth save.
 STAGES = {"files": -1, "checksums": -1, "renamed": 0, "aside": 3}
@@ -17,7 +18,7 @@ TIMES = 10 if FULL else 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", [pytest.param(stage, marks=[] if stage == "renamed" else pytest.mark.full) for stage in STAGES])
 def test_killed_inside_the_commit(
     stage: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:

@@ -14,12 +14,11 @@ import pytest
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify, write_checksums
-from tests.faults.alone import FULL
 from tests.faults.conftest import Table
 from tests.faults.gang import ROOT
 from tests.training.conftest import make_data
 
-pytestmark = pytest.mark.skipif(not FULL, reason="a measurement: bash tests/faults/run.sh --full")
+pytestmark = pytest.mark.full
 # Seconds to verify a gigabyte; seconds from a start to the first step, on two cores; the share of an interval that a save's checksums take
 # where steps are as long as the table says.
 PER_GIGABYTE, START, SHARE = 3.0, 15.0, 0.02
@@ -52,7 +51,12 @@ def test_checksums(tmp_path: Path, row: Table) -> None:
 def starts(tmp_path: Path, cache: Path) -> Iterator[float]:
     """Seconds from a start of `bert/tiny` to the row of its first step, on the machine's cores and one device."""
     data = make_data(tmp_path / "made", 1)
-    ours = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), "XLA_FLAGS": "", "JAX_COMPILATION_CACHE_DIR": str(cache)}
+    ours = {
+        "PYTHONPATH": str(ROOT),
+        "XLA_FLAGS": "",
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "1",
+    }
     for number in range(4):
         workdir = tmp_path / f"run-{number}"
         command = ("-m", "jaxenc.cli.main", "pretrain", "--config", "bert/tiny", f"--config.data.path={data}", "--workdir", str(workdir))

@@ -67,6 +67,6 @@ def test_a_disk_without_room_for_one_checkpoint(
     workdir = tmp_path / "run"
     with disk(workdir / place, size):
         if not place:
-            (workdir / "full").write_bytes(bytes(size))
+            (workdir / "full.log").write_bytes(bytes(size))
         assert words in refused(nanos("mlm"), workdir, capsys)
     row(f"T14 full disk under {place or 'the work directory'}", 1, "one line before the first step")

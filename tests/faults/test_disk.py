@@ -1,8 +1,10 @@
 """T6: a disk that takes no checkpoint stops the run within one interval, harms no older step, and leaves nothing half-written."""
 
 import errno
+import io
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -23,8 +25,6 @@ from tests.faults.conftest import Table
 from tests.faults.disk import disk, needs_root
 from tests.faults.same import assert_same_run
 from tests.training import test_loop
-
-compile_once = test_loop.compile_once
 
 # What a save says, and the stage, of which save, with whose end saves begin to go wrong.
 FAULTS = {
@@ -51,7 +51,7 @@ def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("accident", FAULTS)
+@pytest.mark.parametrize("accident", ["size_limit", *(pytest.param(name, marks=pytest.mark.full) for name in ("read_only", "no_quota"))])
 def test_a_save_that_fails_in_the_background(
     accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Table
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_save_that_fails_in_the_background(
     row(f"T6 {accident}", 1, "one line within an interval; the step before is whole; bit for bit after it")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @needs_root
 def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table) -> None:
     """A disk of its own for the checkpoints, of two and a half of them."""
@@ -113,14 +113,19 @@ def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano
     row("T6 save that failed behind a step", 1, "one line at the next step")
 
 
-def test_a_disk_that_is_slow_is_named_and_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(barriers, "TELL", 0.05)
+def test_a_disk_that_is_slow_is_named_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk goes on once the line has been written."""
     free = threading.Event()
-    with Manager(tmp_path, CheckpointConfig(), lambda stage: free.wait(20 * (stage == "files"))) as manager:
+
+    class Terminal(io.StringIO):
+        def flush(self) -> None:
+            free.set()
+
+    terminal = Terminal()
+    monkeypatch.setattr(barriers, "TELL", 0.05)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Manager(tmp_path, CheckpointConfig(), lambda stage: free.wait(60 * (stage == "files"))) as manager:
         manager.save(1, {"params": {"w": jnp.ones(3)}}, {})
-        threading.Timer(0.5, free.set).start()
-    said = capsys.readouterr().err.splitlines()
+    said = terminal.getvalue().splitlines()
     assert said and all(line.startswith(f"{tmp_path}: a checkpoint is still being written after ") for line in said)
     assert verify(tmp_path / "1") == []

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.alone import FULL
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import CLOSE, STEPS, Several
+from tests.selection import FULL
 
 # (processes, devices in each) before and after.
-MOVES = [((1, 8), (1, 1)), ((2, 2), (4, 1))]
-MOVES += [((1, 1), (1, 8)), ((2, 2), (1, 8)), ((1, 8), (1, 4)), ((4, 1), (1, 8)), ((4, 1), (2, 2))] if FULL else []
+MOVES = [((1, 8), (2, 2)), ((2, 2), (1, 8))]
+if FULL:
+    MOVES += [((1, 8), (1, 1)), ((1, 1), (1, 8)), ((1, 8), (1, 4)), ((2, 2), (4, 1)), ((4, 1), (1, 8)), ((4, 1), (2, 2))]
 
 
 @pytest.mark.slow

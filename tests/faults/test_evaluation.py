@@ -17,10 +17,8 @@ from jaxenc.training import evaluate
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.training import test_loop
 
 pytestmark = pytest.mark.slow
-compile_once = test_loop.compile_once
 FAILURES = {
     "out of memory": (
         jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 4503599627370496 bytes."),
@@ -41,7 +39,7 @@ def with_rows(workdir: Path, copy: Path, rows: int) -> Path:
     return copy
 
 
-@pytest.mark.parametrize("rows", [17, 31])
+@pytest.mark.parametrize("rows", [17, pytest.param(31, marks=pytest.mark.full)])
 def test_rows_that_do_not_divide_give_the_same_number(
     rows: int, undisturbed_alone: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture, row: Table
 ) -> None:

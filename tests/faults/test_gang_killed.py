@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.alone import FULL
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
+from tests.selection import FULL
 
 # (processes, runs): in each run a worker is killed and then the coordinator.
 CASES = [(2, 5), (4, 5)] if FULL else [(2, 1)]

@@ -17,7 +17,6 @@ from tests.faults.alone import EVERY, Nano, newest
 from tests.faults.conftest import Table
 from tests.training import test_loop
 
-compile_once = test_loop.compile_once
 SHARD = "train-00000.tokens"
 # Seconds.
 LIMIT = 30

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,16 +12,19 @@ from pathlib import Path
 import pytest
 
 from tests.faults import alone
-from tests.faults.alone import EVERY, FULL, Nano, logged, newest, notes_of, saving
+from tests.faults.alone import EVERY, Nano, logged, newest, notes_of, saving
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
+from tests.selection import FULL
 
-STEPS = 200 if FULL else 40
-# Where the kills of an objective are aimed, one after another: "any" is a time drawn from 0.5 to 3 times (start-up + one interval),
-# "early" one from 0.2 to 0.9 times that, or its first step where that comes before.
-FEW = {"mlm": ("early", "save", "evaluation"), "bilm": ("any",)}
-TEN = ("early", "early", "save", "any", "evaluation", "any", "save", "any", "any", "any")
+STEPS = 200 if FULL else alone.STEPS
+# When the kills of an objective come, one after another. At a moment of the run, which no load of the machine moves: "step" one of the
+# steps before a checkpoint, "save" a stage of a save, "evaluation" the first evaluation. At a time: "start" from 0.2 to 0.9 times what the
+# start-up took, "any" from 0.5 to 3 times (start-up + one interval).
+FEW = {"mlm": ("start", "step", "save", "evaluation")}
+TEN = ("start", "step", "save", "any", "evaluation", "any", "save", "any", "any", "any")
 AIMS = dict.fromkeys(alone.OBJECTIVES, TEN) if FULL else FEW
+SAVING = ("copied", "state", "files", "checksums")
 # A life shorter than start-up and an interval brings no progress: one in five of "any". Ten such lives in a row are no accident.
 IDLE = 10
 
@@ -37,10 +41,12 @@ class Kill:
     seen: int
 
 
-def last_note(workdir: Path) -> str:
-    """The stage that ended last, '' where none did or its line is not whole."""
+def stages(workdir: Path) -> list[str]:
+    """What the last process of a run noted since its last step, or since its start; an unfinished line counts for nothing."""
     text = notes_of(workdir).read_text() if notes_of(workdir).exists() else ""
-    return text.splitlines()[-1].split()[-1] if text.endswith("\n") else ""
+    names = [line.split()[-1] for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    last = max((number for number, name in enumerate(names) if name in ("start", "step")), default=0)
+    return names[last + 1 :]
 
 
 def where(workdir: Path) -> Iterator[str]:
@@ -50,43 +56,37 @@ def where(workdir: Path) -> Iterator[str]:
     if saving(workdir) or any(workdir.glob("checkpoints/.*.tmp-delete")):
         yield "in a save"
     rows = logged(workdir)
-    last = rows[-1] if rows else {"step": 1, "split": ""}
-    copied = newest(workdir) == last["step"] or (last["step"] in saving(workdir) and last_note(workdir) != "aside")
-    if last["split"] == "train" and last["step"] % (2 * EVERY) == 0 and copied:
+    if "evaluation" in stages(workdir) and rows[-1]["split"] == "train":
         yield "in an evaluation"
 
 
-def aimed(aims: tuple[str, ...], workdir: Path, draw: random.Random, span: float) -> Callable[[float], bool]:
-    """Whether now, so many seconds into a life, is the moment of the kill; never where no aim is left."""
-    if not aims:
-        return lambda age: False
-    aim = aims[0]
-    moment = (draw.uniform(0.2, 0.9) if aim == "early" else draw.uniform(0.5, 3)) * span
-    first, delay = newest(workdir) + EVERY * draw.randrange(1, 4), draw.uniform(0, 0.02)
-
-    def now(age: float) -> bool:
-        if aim == "any":
-            return age >= moment
-        if aim == "early":
-            return age >= moment or bool(logged(workdir))
-        steps = [step for step in saving(workdir) if step >= first]
-        if aim == "evaluation":
-            return any(step % (2 * EVERY) == 0 for step in steps) and last_note(workdir) == "copied"
-        if steps:
-            time.sleep(delay)
-        return bool(steps)
-
-    return now
+def aimed(aims: tuple[str, ...], draw: random.Random, first: float, span: float) -> tuple[tuple[str, str, int], float | None]:
+    """(accident, its stage and which time that comes; seconds until a kill from outside): one of them, or neither where no aim is left.
+    first, span: seconds from a start to the first step and to the first checkpoint."""
+    nothing = ("nothing", "-", 1)
+    match aims[:1]:
+        case ("step",):
+            return ("kill", "step", draw.randrange(1, EVERY)), None
+        case ("save",):
+            return ("kill", draw.choice(SAVING), draw.randrange(1, 3)), None
+        case ("evaluation",):
+            return ("kill", "evaluation", 1), None
+        case ("start",):
+            return nothing, draw.uniform(0.2, 0.9) * first
+        case ("any",):
+            return nothing, draw.uniform(0.5, 3) * span
+    return nothing, None
 
 
-def live(nano: Nano, workdir: Path, now: Callable[[float], bool]) -> Kill | None:
+def live(nano: Nano, workdir: Path, accident: tuple[str, str, int], seconds: float | None) -> Kill | None:
     """One process until its kill, or None where it came to its end before."""
     begun, started = newest(workdir), time.monotonic()
-    with nano.start(workdir) as process:
-        while process.poll() is None and not now(time.monotonic() - started):
-            time.sleep(0.002)
-        process.kill()
-        said = process.communicate()[1]
+    with nano.start(workdir, *accident) as process:
+        try:
+            said = process.communicate(timeout=seconds)[1]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said = process.communicate()[1]
     if process.returncode == 0:
         return None
     assert process.returncode == -9, said
@@ -155,7 +155,7 @@ def test_killed_again_and_again(
     runs, idle = 0, 0
     while len(kills) < len(AIMS[kind]) or runs == 0:
         workdir = tmp_path / f"run-{runs}"
-        while (kill := live(nano, workdir, aimed(AIMS[kind][len(kills) :][:1], workdir, draw, span))) is not None:
+        while (kill := live(nano, workdir, *aimed(AIMS[kind][len(kills) :], draw, first, span))) is not None:
             kills.append(kill)
             idle = 0 if kill.kept > kill.begun else idle + 1
             assert idle < IDLE, kills[-IDLE:]

@@ -19,24 +19,24 @@ def shell(text: str) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize("code", [0, 2, 3, 75])
 def test_what_is_no_accident_is_passed_through_and_not_tried_again(tmp_path: Path, code: int) -> None:
-    with Gang(2, 1, shell(f"echo ran $JAXENC_PROCESS of $JAXENC_PROCESSES; exit {code}"), tmp_path) as gang:
-        assert gang.end(20) == code
+    with Gang(2, 1, shell(f"echo ran $JAXENC_PROCESS of $JAXENC_PROCESSES; exit {code}")) as gang:
+        assert gang.end() == code
     # One that fails may end the other before it has said anything.
     assert sorted(gang.lines) in (["[0] ran 0 of 2", "[1] ran 1 of 2"], ["[0] ran 0 of 2"], ["[1] ran 1 of 2"])
 
 
 def test_a_crash_at_step_0_is_tried_three_times_more(tmp_path: Path, row: Table) -> None:
     run = tmp_path / "run"
-    with Gang(2, 1, (*shell("exit 7"), "--workdir", run), tmp_path) as gang:
-        assert gang.end(30) == 7
+    with Gang(2, 1, (*shell("exit 7"), "--workdir", run)) as gang:
+        assert gang.end() == 7
     assert re.search("process [01] ended with 7; 3 restarts brought no newer checkpoint than step -1: giving up", gang.lines[-1])
     assert len([line for line in gang.lines if "starting all 2 again" in line]) == 3
     row("T16 a crash at step 0, always", 1, "given up after 3 restarts without progress")
 
 
 def test_a_command_that_does_not_exist_is_not_tried_again(tmp_path: Path) -> None:
-    with Gang(2, 1, (tmp_path / "nowhere",), tmp_path) as gang:
-        assert gang.end(20) == 127
+    with Gang(2, 1, (tmp_path / "nowhere",)) as gang:
+        assert gang.end() == 127
     assert "starting all" not in gang.said
 
 
@@ -45,7 +45,7 @@ def test_progress_is_what_counts(tmp_path: Path) -> None:
     steps = tmp_path / "run" / "checkpoints"
     steps.mkdir(parents=True)
     text = f"[ $JAXENC_PROCESS = 0 ] || exec sleep 60; n=$(ls {steps} | wc -l); [ $n -lt 5 ] || exit 75; mkdir {steps}/$n; exit 7"
-    with Gang(2, 1, (*shell(text), f"--workdir={tmp_path}/run"), tmp_path) as gang:
+    with Gang(2, 1, (*shell(text), f"--workdir={tmp_path}/run")) as gang:
         gang.until(lambda: len(list(steps.iterdir())) == 5, "five checkpoints")
         gang.until(lambda: len([line for line in gang.lines if "starting all 2 again" in line]) == 5, "five restarts")
 
@@ -53,51 +53,51 @@ def test_progress_is_what_counts(tmp_path: Path) -> None:
 def test_after_progress_it_is_three_times_more_too(tmp_path: Path) -> None:
     steps = tmp_path / "run" / "checkpoints"
     steps.mkdir(parents=True)
-    with Gang(1, 1, (*shell(f"mkdir -p {steps}/1; exit 7"), f"--workdir={tmp_path}/run"), tmp_path) as gang:
-        assert gang.end(30) == 7
+    with Gang(1, 1, (*shell(f"mkdir -p {steps}/1; exit 7"), f"--workdir={tmp_path}/run")) as gang:
+        assert gang.end() == 7
     assert len([line for line in gang.lines if "starting all 1 again" in line]) == 3
 
 
 def test_one_that_ignores_term_is_killed(tmp_path: Path) -> None:
     text = "[ $JAXENC_PROCESS = 1 ] && { sleep 0.5; exit 2; }; trap 'echo told' TERM; while true; do sleep 0.1; done"
     started = time.monotonic()
-    with Gang(2, 1, shell(text), tmp_path, KILL_AFTER="2") as gang:
-        assert gang.end(20) == 2
-    assert 2 < time.monotonic() - started < 15
+    with Gang(2, 1, shell(text), KILL_AFTER="2") as gang:
+        assert gang.end() == 2
+    assert time.monotonic() - started > 2
     assert gang.lines == ["[0] told"]
 
 
 def test_a_request_to_stop_reaches_every_process(tmp_path: Path) -> None:
-    with Gang(2, 1, shell("trap 'echo told; exit 75' TERM; echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+    with Gang(2, 1, shell("trap 'echo told; exit 75' TERM; echo ready; while true; do sleep 0.1; done")) as gang:
         gang.until(lambda: len(gang.lines) == 2, "two processes")
         gang.signal(signal.SIGTERM)
-        assert gang.end(20) == 75
+        assert gang.end() == 75
     assert sorted(gang.lines[2:]) == ["[0] told", "[1] told", "local: TERM: asked every process to stop after its step"]
 
 
 def test_a_request_that_comes_before_python_listens_is_one_to_run_again(tmp_path: Path) -> None:
-    with Gang(2, 1, shell("echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+    with Gang(2, 1, shell("echo ready; while true; do sleep 0.1; done")) as gang:
         gang.until(lambda: len(gang.lines) == 2, "two processes")
         gang.signal(signal.SIGTERM)
-        assert gang.end(20) == 75
+        assert gang.end() == 75
 
 
 def test_a_second_interrupt_ends_what_does_not_stop(tmp_path: Path) -> None:
-    with Gang(2, 1, shell("trap 'echo told' TERM; echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+    with Gang(2, 1, shell("trap 'echo told' TERM; echo ready; while true; do sleep 0.1; done")) as gang:
         gang.until(lambda: len(gang.lines) == 2, "two processes")
         gang.signal(signal.SIGINT)
         gang.until(lambda: gang.said.count("told") == 2, "word of the first in both")
         assert "local: INT: asked every process to stop after its step (Ctrl-C again: end them now)" in gang.lines
         gang.signal(signal.SIGINT)
-        assert gang.end(20) == 137
+        assert gang.end() == 137
 
 
 def test_a_launcher_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
-    with Gang(2, 1, shell("trap '' TERM; echo ready; while true; do sleep 0.1; done"), tmp_path) as gang:
+    with Gang(2, 1, shell("trap '' TERM; echo ready; while true; do sleep 0.1; done")) as gang:
         gang.until(lambda: len(gang.lines) == 2, "two processes")
         pids = [gang.pid(rank) for rank in range(2)]
         gang.signal(signal.SIGKILL)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while any(alive(pid) for pid in pids) and time.monotonic() < end:
             time.sleep(0.05)
         left = [pid for pid in pids if alive(pid)]
@@ -131,5 +131,5 @@ def test_a_wrong_call_is_one_line(arguments: list[str]) -> None:
 def test_a_limit_that_is_no_number_is_one_line(name: str) -> None:
     """An unread RESTARTS would start a failing command for ever."""
     command = ["bash", str(LAUNCHER), "--procs", "1", "--", "false"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, name: "x"}, timeout=20)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, name: "x"}, timeout=120)
     assert done.returncode == 2 and re.fullmatch("local: KILL_AFTER .*: whole numbers\n", done.stderr)

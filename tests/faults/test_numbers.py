@@ -21,8 +21,6 @@ from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.training import test_loop
 
-compile_once = test_loop.compile_once
-
 
 def bad_at(steps: set[int]) -> Any:
     """A step that skips these: their learning works on a loss of NaN, as a gradient that overflowed leaves it."""

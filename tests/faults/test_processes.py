@@ -8,11 +8,11 @@ import pytest
 
 from jaxenc.cli import jobs
 from tests.faults import alone
-from tests.faults.alone import FULL
 from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, STEPS, Several
+from tests.selection import FULL
 from tests.training.conftest import make_data
 
 
@@ -31,8 +31,7 @@ def test_several_processes_are_one(several: Several, row: Table, procs: int) -> 
     row(f"T13 {len(held_out)} held-out rows in {procs} processes", STEPS // 10, f"counts identical to one process, losses to {CLOSE}")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not FULL, reason="two minutes: bash tests/faults/run.sh --full")
+@pytest.mark.full
 def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, row: Table) -> None:
     """The LSTMs' states of a biLM go from step to step in their slots, each in the process that has the slot, and into the checkpoint."""
     run = alone.recipe("bilm", make_data(tmp_path / "made", 1, "characters"))
@@ -54,7 +53,8 @@ def test_what_one_process_finds_wrong_ends_both_with_its_line(several: Several, 
     """Process 0 alone looks at the folder; both say what it found, and nothing is tried again."""
     with several.gang(2, 2, tmp_path / "run", "--init-from", str(tmp_path / "nowhere")) as gang:
         assert gang.end() == 2, gang.said
-    assert "[0] jaxenc: --init-from" in gang.said and "starting all" not in gang.said
+    assert all(f"[{rank}] jaxenc: --init-from" in gang.said for rank in range(2)), gang.said
+    assert "starting all" not in gang.said
 
 
 @pytest.mark.slow

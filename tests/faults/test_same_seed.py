@@ -10,13 +10,12 @@ from jaxenc.cli.pretrain import pretrain
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import read
 from jaxenc.training.run import Run
-from tests.faults.alone import FULL, Nano
+from tests.faults.alone import Nano
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.training import test_loop
+from tests.selection import FULL
 
 pytestmark = pytest.mark.slow
-compile_once = test_loop.compile_once
 STEPS = 20
 # How the run differs: (mesh, fields of `train`, relative bound). Eight devices as data x fsdp x tensor: 8 x 1 x 1 without a change.
 CHANGES = {
@@ -33,7 +32,7 @@ def short(nanos: Callable[[str], Nano]) -> Run:
 
 
 @pytest.fixture(scope="module")
-def once(short: Run, compile_once: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(short: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     workdir = tmp_path_factory.mktemp("once")
     pretrain(short, workdir)
     return workdir

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.alone import FULL
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
+from tests.selection import FULL
 
 RANKS = (0, 1) if FULL else (0,)
 # Seconds between two lines; how many of them a stop lasts; the heartbeat in seconds, of which a stop may last less than half.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxenc
-from jaxenc import config, rng
+from jaxenc import config
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli.fill_mask import shown
@@ -47,10 +48,11 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     where = tiny.mesh("dp", 8)
     with jax.set_mesh(where), Manager(folder / "checkpoints", CheckpointConfig()) as checkpoints:
         place = layout(recipe.build(tokenizer.vocabulary, recipe.plan[0], "cpu"), recipe.optim, 8, where, "dp")
+        empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), place.shapes)
         for step in (1, 2):
-            state = place.create(rng.init_key(step))
-            checkpoints.save(step, state, files)
-    return folder, jax.device_get(state.params)
+            state = dataclasses.replace(empty, params=tiny.drawn(recipe, seed=step))
+            checkpoints.save(step, jax.device_put(state, place.shardings), files)
+    return folder, state.params
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,23 @@ def test_the_newest_step_opens_and_any_other_by_its_number(saved: tuple[Path, di
         assert all(leaf.devices() == {jax.devices()[0]} for leaf in jax.tree.leaves(opened.params))
     first = jaxenc.load(folder, step=1).params
     assert (first["embeddings"]["token"]["table"] != params["embeddings"]["token"]["table"]).any()
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer/vocab.txt", "state/ocdbt.process_0/d/*"])
+def test_one_changed_byte_is_refused_by_number_and_passed_over_by_the_newest(
+    name: str, saved: tuple[Path, dict], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """A file of the same size. Asked for by its number or its folder the step is refused; the newest that is whole is the one before."""
+    run = shutil.copytree(saved[0], tmp_path / "run")
+    path = max((run / "checkpoints" / "2").glob(name), key=lambda path: path.stat().st_size)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    for place, step in ((run, 2), (run / "checkpoints" / "2", None)):
+        with pytest.raises(UserError, match=r"checkpoints/2: .* has changed \(sha256\): name another step"):
+            jaxenc.load(place, step=step)
+    tiny.assert_bitwise(jaxenc.load(run).params, jaxenc.load(run, step=1).params)
+    assert "has changed (sha256); left where it is, trying an older step" in capsys.readouterr().err
 
 
 def test_guesses_are_the_softmax_over_the_true_vocabulary(model: Model) -> None:
@@ -170,7 +189,7 @@ def test_an_electra_is_the_network_that_its_objective_has(objective: ObjectiveCo
     model = Model(run, jax.tree.map(jnp.asarray, tiny.drawn(run)), None)
     found = model.encode(tokens=[[5, 6, 7]]).hidden
     assert found.shape == (states, 1, 3, width) and f"{states - 1} layers of {width}" in repr(model)
-    expected = model.apply(model.params, {"tokens": np.array([[5, 6, 7]], np.int32)})["hidden"]
+    expected = jax.jit(model.apply)(model.params, {"tokens": np.array([[5, 6, 7]], np.int32)})["hidden"]
     assert np.abs(found - expected).max() <= 1e-5
     assert model.encode(tokens=np.zeros((0, 3), int)).hidden.shape == (states, 0, 3, width)
 
@@ -225,6 +244,34 @@ def test_small_and_empty_batches(bare: Model) -> None:
     assert bare.encode(tokens=np.zeros((0, 5), np.int64)).hidden.shape == (LAYERS + 1, 0, 5, 16)
     assert np.isfinite(bare.encode(tokens=[[7]]).hidden).all() and np.isfinite(bare.encode(tokens=[[7, 8]], mask=[[0, 0]]).hidden).all()
     assert bare.encode(tokens=rows(1, 40)).hidden.shape[2] == 40
+
+
+@pytest.mark.parametrize("positions", [1, 5, 8, 12, 40, 64])
+def test_rows_are_padded_to_a_power_of_two_and_never_beyond_the_positions(positions: int, bare: Model) -> None:
+    """What is compiled for every length that the model takes; one more token is refused. Nothing is computed here."""
+    shapes: list[tuple[int, int]] = []
+
+    def computed(name: str, params: dict, batch: dict) -> np.ndarray:
+        shapes.extend({array.shape for array in batch.values()})
+        return np.zeros((LAYERS + 1, *shapes[-1], 16), np.float32)
+
+    run = dataclasses.replace(bare.config, model=dataclasses.replace(bare.config.model, positions=positions))
+    model = Model(run, {}, None)
+    vars(model).update(_compiled=computed, shape=(LAYERS + 1, 16))
+    for length in range(1, positions + 1):
+        shapes.clear()
+        assert model.encode(tokens=rows(3, length)).hidden.shape == (LAYERS + 1, 3, length, 16)
+        assert shapes == [(4, min(positions, next(size for size in (8, 16, 32, 64) if size >= length)))]
+    with pytest.raises(UserError, match=f"each row has {positions + 1} tokens and the model takes {positions}: shorten it"):
+        model.encode(tokens=rows(1, positions + 1))
+
+
+@pytest.mark.parametrize("length", [39, 40])
+def test_the_longest_rows_are_the_slow_model(length: int, bare: Model) -> None:
+    """The last positions of the table, against the NumPy reference (<= 1e-5)."""
+    tokens = rows(1, length)
+    want = encode(jax.device_get(bare.params), bare.config.model, tokens, np.zeros_like(tokens), np.arange(length)[None], [length])
+    np.testing.assert_allclose(bare.encode(tokens=tokens).hidden, want, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(

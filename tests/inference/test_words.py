@@ -96,7 +96,7 @@ OTHERS = {
     "elmo by ids": (lambda: wordpiece.train([TEXT] * 6, 60), BY_IDS, FeaturesConfig()),
     "bert": (lambda: wordpiece.train([TEXT] * 6, 60), BERT, MlmConfig()),
     "roberta": (lambda: bpe.train([TEXT] * 6, 280), ROBERTA, MlmConfig()),
-    "xlnet": (lambda: sentencepiece.train([TEXT] * 18, 60, False, True), XLNET, PlmConfig(predictions=4, permutation=4, memory=0)),
+    "xlnet": (lambda: sentencepiece.train([TEXT] * 18, 60), XLNET, PlmConfig(predictions=4, permutation=4, memory=0)),
 }
 
 

@@ -65,14 +65,60 @@ def test_lengths_and_segments_of_one_text_agree_on_the_text():
     np.testing.assert_array_equal(np.asarray(one)[inside], np.asarray(two)[inside])
 
 
-@pytest.mark.parametrize("visible", [Visible.by_lengths(jnp.array([0, 0, 3])), Visible.by_keys(jnp.zeros((BATCH, LENGTH), jnp.int32))])
-def test_no_visible_key_is_finite(visible):
-    """A row of which nothing is seen averages its values and has finite gradients."""
+def hiding(value):
+    """A bias that hides all keys of row 0, and of row 1 those of query 2 in head 1 alone."""
+    bias = BIAS.copy()
+    bias[0], bias[1, 1, 2] = value, value
+    return Visible.by_bias(jnp.asarray(bias))
+
+
+def replayed(monkeypatch):
+    """Has the call of cuDNN, which only a GPU can run, computed by its xla implementation; returns the arguments it was called with."""
+    call, seen = jax.nn.dot_product_attention, {}
+
+    def replay(*args, implementation, **options):
+        seen.update(options, implementation=implementation)
+        return call(*args, implementation="xla", **options)
+
+    monkeypatch.setattr(jax.nn, "dot_product_attention", replay)
+    return seen
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+@pytest.mark.parametrize(
+    "visible, backend, blind",
+    [
+        (Visible.by_lengths(jnp.array([0, 0, 3])), EXACT, [(0,), (1,)]),
+        (Visible.by_lengths(jnp.array([0, 0, 3])), CUDNN, [(0,), (1,)]),
+        (Visible.by_keys(jnp.zeros((BATCH, LENGTH), jnp.int32)), EXACT, [(0,), (1,), (2,)]),
+        (hiding(-1e30), EXACT, [(0,), (1, 2, 1)]),
+        (hiding(-np.inf), EXACT, [(0,), (1, 2, 1)]),
+        (hiding(np.finfo(np.float32).min), EXACT, [(0,), (1, 2, 1)]),
+    ],
+    ids=["lengths", "cudnn", "keys", "bias", "infinite bias", "lowest bias"],
+)
+def test_a_query_that_sees_no_key_gets_exactly_zero(monkeypatch, visible, backend, blind, rate):
+    """blind: these queries, (row,) or (row, query, head). What they give does not depend on any query, key or value: all gradients of it
+    are exactly 0. Gradients of all queries are finite, and only the blind ones' are 0."""
     q, k, v = qkv()
-    rule = lambda q, k, v: attend(q, k, v, visible, EXACT, 0.0, None, 0)
-    np.testing.assert_allclose(rule(q, k, v)[0], np.broadcast_to(v[0].mean(axis=0), (LENGTH, HEADS, D)), rtol=0, atol=1e-6)
-    gradients = jax.jit(jax.grad(lambda *args: jnp.square(rule(*args)).sum(), argnums=(0, 1, 2)))(q, k, v)
-    assert all(np.isfinite(gradient).all() for gradient in gradients)
+    noise, seen = rng.training(0, jnp.int32(0), BATCH) if rate and backend is EXACT else None, np.ones((BATCH, LENGTH, HEADS), bool)
+    for place in blind:
+        seen[place] = False
+    if backend is CUDNN:
+        replayed(monkeypatch)
+
+    @jax.jit
+    def run(slope):
+        out, back = jax.vjp(lambda q, k, v: attend(q, k, v, visible, backend, rate, noise, 0), q, k, v)
+        return out, back(slope)
+
+    ones = np.ones(q.shape, np.float32)
+    out, of_blind = run(ones * ~seen[..., None])
+    assert not np.asarray(out)[~seen].any() and seen.any() == np.asarray(out)[seen].any()
+    assert not any(np.asarray(gradient).any() for gradient in of_blind)
+    _, of_all = run(ones)
+    assert all(np.isfinite(gradient).all() for gradient in of_all) and not np.asarray(of_all[0])[~seen].any()
+    assert all(np.asarray(gradient).any() == seen.any() for gradient in of_all)
 
 
 def test_dropout_acts_on_the_weights():
@@ -126,19 +172,12 @@ def test_cudnn_refuses_dropout_and_other_masks():
 
 
 def test_cudnn_gets_key_lengths_of_at_least_one(monkeypatch):
-    """The call that a GPU would run, replayed on the xla implementation: equal to our xla backend, and finite for an empty row."""
+    """The call that a GPU would run, replayed on the xla implementation: equal to our xla backend, an empty row included."""
     q, k, v = qkv()
-    call = jax.nn.dot_product_attention
-    seen = {}
-
-    def replay(*args, implementation, **options):
-        seen.update(options, implementation=implementation)
-        return call(*args, implementation="xla", **options)
-
-    monkeypatch.setattr(jax.nn, "dot_product_attention", replay)
-    out = attend(q, k, v, Visible.by_lengths(jnp.array([7, 4, 0])), CUDNN, 0.1, None, 0)
+    seen, visible = replayed(monkeypatch), Visible.by_lengths(jnp.array([7, 4, 0]))
+    out = attend(q, k, v, visible, CUDNN, 0.1, None, 0)
     assert seen["implementation"] == "cudnn" and seen["key_value_seq_lengths"].tolist() == [7, 4, 1]
-    np.testing.assert_allclose(out, attend(q, k, v, Visible.by_lengths(LENGTHS), EXACT, 0.0, None, 0), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(out, attend(q, k, v, visible, EXACT, 0.0, None, 0), rtol=0, atol=1e-6)
 
 
 def test_unknown_backend():

@@ -18,39 +18,49 @@ from tests import tiny
 from tests.objectives import streams
 
 PUBLISHED = dataclasses.replace(streams.CONFIG, unit="tokens", candidates="all", shuffle="shared")
-FULL = dataclasses.replace(streams.CONFIG, predictions=16)
+# Predicts all eight tokens of the first half, so nothing precedes the first one where there is no memory, and eight of the second half.
+FULL, SHORT = dataclasses.replace(streams.CONFIG, predictions=16), dataclasses.replace(streams.DATA, reuse=8)
 
 
 @functools.cache
-def scored(config: PlmConfig = streams.CONFIG, model: Any = streams.MODEL) -> Any:
+def scored(config: PlmConfig = streams.CONFIG, model: Any = streams.MODEL, data: DataConfig = streams.DATA) -> Any:
     """Compiled: (log p, logits, content) of (params, carry, example)."""
-    chosen = streams.objective(config, model)
+    chosen = streams.objective(config, model, data)
     return jax.jit(lambda params, carry, example: streams.log_likelihoods(chosen, params, carry, example))
 
 
 def remembered(chosen: Plm, rows: int, seed: int = 0) -> dict[str, jax.Array]:
     """A carry of random states, of which 24, 23, ... are real."""
     zeros = chosen.carry(rows)
+    if not zeros:
+        return {}
     states = np.random.default_rng(seed).normal(size=zeros["states"].shape).astype(np.float32)
     return {"states": jnp.asarray(states), "filled": jnp.asarray((24 - np.arange(rows)) % 25, jnp.int32)}
 
 
-@pytest.mark.parametrize("config", [FULL, PUBLISHED], ids=["clean", "published"])
-def test_a_token_that_the_order_hides_changes_nothing(config: PlmConfig) -> None:
-    """Exactly zero: 32 copies of a forward and of a backward row, with memory, of which copy j has another token at place j.
+@pytest.mark.parametrize(
+    "config, data",
+    [(FULL, SHORT), (dataclasses.replace(FULL, memory=0), SHORT), (PUBLISHED, streams.DATA)],
+    ids=["clean", "no memory", "published"],
+)
+def test_a_token_that_the_order_hides_changes_nothing(config: PlmConfig, data: DataConfig) -> None:
+    """Exactly zero: 32 copies of a backward row and of a forward, fresh one, of which copy j has another token at place j.
 
-    No logit of a prediction that does not see j and no content vector of a place that does not see j moves by a bit; the others do.
+    No logit of a prediction that does not see j, which it never does of its own place, and no content vector of a place that does not
+    see j moves by a bit; the others do.
     """
-    chosen, params = streams.objective(config), streams.drawn(config)
-    example, _ = streams.corrupted(chosen, streams.batch_at(1))
+    chosen, params = streams.objective(config, data=data), streams.drawn(config)
+    example, _ = streams.corrupted(chosen, streams.batch_at(1, reuse=data.reuse))
     carry = remembered(chosen, 32)
+    assert example["fresh"][1:3].tolist() == [0, 1]
     for row in (1, 2):
         copies = {name: jnp.repeat(leaf[row : row + 1], 32, axis=0) for name, leaf in example.items()}
         kept = jax.tree.map(lambda leaf, row=row: jnp.repeat(leaf[row : row + 1], 32, axis=0), carry)
         tokens = copies["tokens"] + jnp.eye(32, dtype=jnp.int32) * 7
-        plain = jax.device_get(scored(config)(params, kept, copies))
-        moved = jax.device_get(scored(config)(params, kept, {**copies, "tokens": tokens % 200}))
+        plain = jax.device_get(scored(config, data=data)(params, kept, copies))
+        moved = jax.device_get(scored(config, data=data)(params, kept, {**copies, "tokens": tokens % 200}))
         rank, at, n = np.asarray(example["rank"][row]), np.asarray(example["predicted_at"][row]), int(example["masked"][row].sum())
+        assert data is not SHORT or not (rank[:, None] < rank[at[:n]]).any(axis=0).all(), "nothing precedes one of them"
         for j in range(32):
             changed = (plain[1][j] != moved[1][j]).any(-1)[:n]
             assert (changed == (rank[j] < rank[at[:n]])).all(), f"row {row}, place {j}"
@@ -60,10 +70,10 @@ def test_a_token_that_the_order_hides_changes_nothing(config: PlmConfig) -> None
 def test_the_likelihood_is_that_of_one_token_at_a_time() -> None:
     """Every conditional computed alone, in a row that holds no token of that rank or after but random ones: the sum over predictions is
     the query stream's loss to 1e-5, in every row."""
-    chosen, params = streams.objective(FULL), streams.drawn(FULL)
-    example, keys = streams.corrupted(chosen, streams.batch_at(1))
-    carry = remembered(chosen, 32)
-    whole = scored(FULL)(params, carry, example)[0] * example["masked"]
+    chosen, params = streams.objective(FULL, data=SHORT), streams.drawn(FULL)
+    example, keys = streams.corrupted(chosen, streams.batch_at(1, reuse=SHORT.reuse))
+    carry, score = remembered(chosen, 32), scored(FULL, data=SHORT)
+    whole = score(params, carry, example)[0] * example["masked"]
     total = np.zeros(32)
     for p in range(16):
         at = example["predicted_at"][:, p : p + 1]
@@ -72,7 +82,7 @@ def test_the_likelihood_is_that_of_one_token_at_a_time() -> None:
         alone = jnp.where((example["rank"] >= own) & (jnp.arange(32) != at), garbage, example["tokens"])
         # The token itself is only the label; what is fed at its place is garbage too.
         fed = jnp.where(jnp.arange(32) == at, garbage, alone)
-        logits = scored(FULL)(params, carry, {**example, "tokens": fed, "predicted_at": jnp.repeat(at, 16, axis=1)})[1][:, 0]
+        logits = score(params, carry, {**example, "tokens": fed, "predicted_at": jnp.repeat(at, 16, axis=1)})[1][:, 0]
         label = jnp.take_along_axis(example["tokens"], at, axis=1)
         given = jnp.take_along_axis(jax.nn.log_softmax(logits), label, axis=1)[:, 0]
         total += np.asarray(given * example["masked"][:, p])
@@ -82,19 +92,50 @@ def test_the_likelihood_is_that_of_one_token_at_a_time() -> None:
     assert terms["plm"] == pytest.approx(-total.sum(), rel=1e-5) and metrics["plm_loss"][1] == 16 * 32
 
 
-def test_the_probabilities_of_all_texts_add_up_to_one() -> None:
-    """Over the 9³ values of three predicted tokens, the others being given: a prediction that saw itself would make the sum larger."""
-    model = dataclasses.replace(streams.MODEL, vocab_size=9)
-    chosen, params = streams.objective(dataclasses.replace(FULL, predictions=3), model), streams.drawn(FULL, model)
-    rows = {name: leaf[:1] for name, leaf in streams.batch_at(0).items()} | {"direction": np.array([1], np.int32)}
-    rows["tokens"] = np.where(rows["tokens"] >= 5, 5 + rows["tokens"] % 4, rows["tokens"])
-    example, _ = streams.corrupted(chosen, rows)
-    values = np.array(list(itertools.product(range(9), repeat=3)), np.int32)
-    many = {name: jnp.repeat(leaf, len(values), axis=0) for name, leaf in example.items()}
-    many["tokens"] = many["tokens"].at[:, many["predicted_at"][0]].set(values)
-    scores = jax.jit(lambda rows: streams.log_likelihoods(chosen, params, chosen.carry(len(values)), rows)[0])(many)
-    assert (many["masked"] == 1).all() and len(set(np.asarray(many["rank"][0][many["predicted_at"][0]]).tolist())) == 3
-    assert np.exp(np.float64(scores).sum(1)).sum() == pytest.approx(1, rel=1e-5)
+def ordered(random: np.random.Generator, budget: int, reuse: int, size: int) -> dict[str, np.ndarray]:
+    """One row of 12 places with a random order as `permute.apply` writes it: `budget` places, 8 slots, any of each half but SEP and CLS."""
+    special, rank, chosen = {9, 10, 11}, np.zeros(12, np.int32), []
+    for first, end, wanted in ((0, reuse, budget - budget // 2), (reuse, 12, budget // 2)):
+        places = np.arange(first, end)
+        some = random.choice([i for i in places if i not in special], wanted, replace=False).tolist()
+        place = np.concatenate([random.permutation(size) + block for block in range(0, end - first, size)])
+        base = first + (first > 0)
+        rank[first:end] = np.where(np.isin(places, [*some, *special]), base + 1 + place, base)
+        chosen += sorted(some)
+    at, masked = np.zeros(8, np.int32), np.zeros(8, np.int32)
+    at[:budget], masked[:budget] = chosen, 1
+    return {"rank": rank, "predicted_at": at, "masked": masked}
+
+
+@pytest.mark.parametrize("memory", [0, 5])
+def test_the_probabilities_of_all_texts_add_up_to_one(memory: int) -> None:
+    """<= 1e-6 over all values of the predicted tokens, the others being given: for every budget, from 2 places to all, reused part and
+    permutation of rows of 12 places; both directions; fresh rows, and beside memory of which no, some and all places are real.
+
+    A prediction that sees itself, or what comes after it, makes the sum another one.
+    """
+    model, data = dataclasses.replace(streams.MODEL, vocab_size=2, width=8), dataclasses.replace(streams.DATA, length=12, reuse=4)
+    config, random = dataclasses.replace(FULL, predictions=8, permutation=4, memory=memory), np.random.default_rng(0)
+    params, values = streams.drawn(config, model), np.array(list(itertools.product(range(2), repeat=8)), np.int32)
+    before = [(1, 5), (0, 0), (0, 2), (0, 5)]
+    fresh, filled = np.repeat(np.array(before, np.int32).T, len(values), axis=1)
+    states = random.normal(size=(len(before), model.layers, memory, model.width)).astype(np.float32)
+    carry = {"states": np.repeat(states, len(values), axis=0), "filled": filled} if memory else {}
+    given = {"types": np.zeros((len(fresh), 12), np.int32), "fresh": fresh}
+    blind = 0
+    for reuse, size in ((4, 4), (4, 2), (4, 1), (6, 6), (6, 3), (3, 3), (2, 2)):
+        most = min(8, 2 * reuse, 2 * (9 - reuse) + 1)
+        for budget in range(2, most + 1):
+            row = ordered(random, budget, reuse, size)
+            blind += not (row["rank"][:, None] < row["rank"][row["predicted_at"][:budget]]).any(axis=0).all()
+            tokens = np.tile(random.integers(0, 2, 12).astype(np.int32), (len(values), 1))
+            tokens[:, row["predicted_at"][:budget]] = values[:, :budget]
+            example = {name: np.tile(leaf, (len(fresh), 1)) for name, leaf in row.items()} | {"tokens": np.tile(tokens, (len(before), 1))}
+            example["direction"] = np.full(len(fresh), 1 - 2 * (budget % 2), np.int32)
+            scores = np.float64(scored(config, model, data)(params, carry, example | given)[0]) * example["masked"]
+            sums = np.exp(scores.sum(1)).reshape(len(before), -1).mean(1) * 2**budget
+            np.testing.assert_allclose(sums, 1, rtol=0, atol=1e-6, err_msg=f"{budget} of reuse {reuse}, permutation {size}")
+    assert blind >= 5, "nothing precedes one of the predictions"
 
 
 def test_two_segments_with_memory_are_one_long_segment() -> None:

@@ -18,6 +18,7 @@ from tests import tiny
 from tests.objectives import streams
 
 LAYOUTS = [("fsdp_tp", 8, 4)]
+MORE = [("dp", 8, 1), ("dp", 8, 4), ("fsdp", 8, 1)]
 
 
 @functools.cache
@@ -75,7 +76,7 @@ def unread(preset: str, devices: int, parts: int) -> tuple[dict, Any]:
     return {name: total for name, (total, _) in report["metrics"].items()}, after.carry
 
 
-@pytest.mark.parametrize("layout", [("dp", 8, 1), ("dp", 8, 2), ("dp", 8, 4), ("fsdp", 8, 1), ("fsdp_tp", 8, 4)], ids=str)
+@pytest.mark.parametrize("layout", [("dp", 8, 2), ("fsdp_tp", 8, 4), *(pytest.param(one, marks=pytest.mark.full) for one in MORE)], ids=str)
 def test_permutations_are_those_of_one_device_and_one_part(layout: tuple[str, int, int]) -> None:
     """Bitwise in every field and slot, and what a slot remembers stays with it."""
     (seen, carry), (expected, remembered) = unread(*layout), unread("dp", 1, 1)

@@ -1,15 +1,22 @@
 """Our tokenizer folders in transformers and back: the same ids for every text, nothing fetched, nothing warned of."""
 
+import json
 import logging
 import tempfile
+import unicodedata
 from pathlib import Path
 
 import pytest
+import sentencepiece as library
 import transformers
 
 from jaxenc.data.tokenizers import bpe, load, sentencepiece, wordpiece
+from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
+from tests.data.scripts import SENTENCES
 
-TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5"] * 4
+SCRIPTS = [line for script in ("tibetan", "devanagari", "persian", "khmer", "korean", "vietnamese", "latin") for line in SENTENCES[script]]
+TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5", *SCRIPTS] * 4
 TEXTS = [
     *(
         "hello world",
@@ -28,6 +35,23 @@ TEXTS = [
     *("I go to {mask} today", "a{mask}b", "{mask}", "{mask}  {mask}", "{cls}x{sep} {pad} {unk} y"),
 ]
 NEW = ["newton", "<new>", "京都町"]
+
+
+def published(rules):
+    """A vocabulary that is read by BERT's own rule."""
+    with tempfile.TemporaryDirectory() as folder:
+        wordpiece.train(TEXT, 500, Normalization("nfc", rules.lowercase, rules.strip_accents)).save(folder)
+        return wordpiece.from_vocab(Path(folder) / "vocab.txt", rules)
+
+
+def xlnet(lowercase, keep_accents):
+    """A model that the sentencepiece library made by the published flags, nmt_nfkc among them, opened by XLNet's rule."""
+    names = {"control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"], "user_defined_symbols": ["<eop>", ".", "(", ")", "-"]}
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"model_prefix": f"{folder}/spiece", "vocab_size": 400, "hard_vocab_limit": False, "minloglevel": 2}
+        library.SentencePieceTrainer.train(sentence_iterator=iter([*TEXT, "안녕하세요 세계"]), **options, **names)
+        (Path(folder) / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase, "keep_accents": keep_accents}))
+        return load(folder)
 
 
 def japanese():
@@ -52,28 +76,40 @@ def japanese():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vocab.txt"
         path.write_text("".join(f"{piece}\n" for piece in pieces))
-        return wordpiece.from_vocab(path, lowercase=False, strip_accents=False, split_chinese=False)
+        return wordpiece.from_vocab(path, PublishedRules(False, False, split_chinese=False))
 
 
 KINDS = {
     "bpe": lambda: bpe.train(TEXT, 300),
+    "bpe, published": lambda: bpe.train(TEXT, 300, Normalization("none")),
+    "bpe, nfkc": lambda: bpe.train(TEXT, 300, Normalization("nfkc", True, True)),
     "bpe, added": lambda: bpe.train(TEXT, 300).extended([*NEW, " café"]),
-    "wordpiece": lambda: wordpiece.train(TEXT, 120),
-    "wordpiece, cased": lambda: wordpiece.train(TEXT, 140, lowercase=False, strip_accents=False),
+    "wordpiece": lambda: wordpiece.train(TEXT, 500),
+    "wordpiece, lower": lambda: wordpiece.train(TEXT, 500, Normalization("nfkc", True, True)),
+    "wordpiece, as it is": lambda: wordpiece.train(TEXT, 500, Normalization("none")),
+    "wordpiece, published": lambda: published(PublishedRules(True, True)),
+    "wordpiece, published cased": lambda: published(PublishedRules(False, False)),
     "wordpiece, japanese": japanese,
-    "unigram": lambda: sentencepiece.train(TEXT, 120),
-    "unigram, added": lambda: sentencepiece.train(TEXT, 120).extended(["newton", "京都町"]),
-    "unigram, korean": lambda: sentencepiece.train([*TEXT, "안녕하세요 세계"], 120),
-    "unigram, accents kept": lambda: sentencepiece.train(TEXT, 120, lowercase=True, strip_accents=False),
+    "unigram": lambda: sentencepiece.train(TEXT, 500),
+    "unigram, added": lambda: sentencepiece.train(TEXT, 500).extended(["newton", "京都町"]),
+    "unigram, lower": lambda: sentencepiece.train(TEXT, 500, Normalization("nfkc", True, True)),
+    "unigram, as it is": lambda: sentencepiece.train(TEXT, 500, Normalization("none")),
+    "unigram, published": lambda: xlnet(lowercase=False, keep_accents=False),
+    "unigram, published, accents kept": lambda: xlnet(lowercase=True, keep_accents=True),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_of_ours_is_the_same_tokenizer_there_and_back(kind, tmp_path, caplog, monkeypatch):
+@pytest.mark.parametrize("beside", [True, False])
+def test_r01_a_folder_of_ours_is_the_same_tokenizer_there_and_back(kind, beside, tmp_path, caplog, monkeypatch):
+    """beside: alone, or beside a model's config.json, whose type has a tokenizer class with a rule of its own there."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)  # so that caplog sees its warnings
     ours = KINDS[kind]()
     ours.save(tmp_path / "ours")
+    if beside:
+        family = {"wordpiece": "bert", "bpe": "roberta", "unigram": "xlnet"}[kind.split(",")[0]]
+        (tmp_path / "ours" / "config.json").write_text(json.dumps({"model_type": family}))
     with caplog.at_level(logging.WARNING):
         theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
     assert not caplog.records and len(theirs) == ours.vocabulary.size
@@ -81,7 +117,8 @@ def test_a_folder_of_ours_is_the_same_tokenizer_there_and_back(kind, tmp_path, c
     assert [getattr(theirs, f"{name}_token_id") for name in names] == [getattr(ours.vocabulary, name) for name in names]
     theirs.save_pretrained(tmp_path / "theirs")
     back = load(tmp_path / "theirs")
-    for text in [*TEXTS, *TEXT, *NEW, "a newton<new>b x newtons  café"]:
+    forms = [unicodedata.normalize("NFD", text) for text in SCRIPTS]
+    for text in [*TEXTS, *TEXT[: len(TEXT) // 4], *forms, *NEW, "a newton<new>b x newtons  café"]:
         text = text.format(**{name: getattr(theirs, f"{name}_token") for name in names})
         ids = theirs(text)["input_ids"]
         assert ours.encode_prompt(text) == ids == back.encode_prompt(text), text

@@ -71,7 +71,7 @@ def rows(s: Setting, seed: int = 0) -> Rows:
     places = np.arange(s.length)
     real = places >= s.length - lengths if s.padded == "left" else places < lengths
     hides = random.random((s.rows, s.length, s.length)) < 0.4
-    # Two real places that all see: a query without any key is a case of its own.
+    # Two real places that all see: a query without any key reads all keys alike in transformers, and nothing here (`where_seen`).
     shown = [0, 1] if s.padded != "left" else [s.length - 1, s.length - 2]
     hides[:, :, shown] = False
     at = np.argsort(random.random((s.rows, s.length)), axis=1)[:, : s.predictions]

@@ -5,14 +5,20 @@ from unittest import mock
 import jax
 import numpy as np
 import pytest
+from jax._src import distributed
 
 from jaxenc.errors import UserError
 from jaxenc.processes import gloo
 from jaxenc.processes.barriers import barrier, from_primary, is_primary
-from jaxenc.processes.cluster import Cluster, connect, from_environment
+from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
 from jaxenc.sharding.partition import process_slots
 
 THREE = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": "3", "JAXENC_PROCESS": "2"}
+
+
+# What Slurm tells a batch script, which is task 0 of a step that is not srun's, and a task that srun started.
+SCRIPT = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+SRUN = {**SCRIPT, "SLURM_PROCID": "3", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "n[1-4]", "SLURM_STEP_NUM_TASKS": "4"}
 
 
 @pytest.mark.parametrize("batch, count", [(1, 1), (12, 1), (12, 3), (12, 12), (256, 8)])
@@ -44,6 +50,59 @@ def test_the_environment_names_the_cluster() -> None:
 
 def test_without_the_environment_there_is_one_process() -> None:
     assert from_environment({"SLURM_NTASKS": "9", "JAXENC_PROCESS": ""}) == Cluster("", 1, 0)
+
+
+@pytest.mark.parametrize(
+    "given, size, rank",
+    [
+        ({"SLURM_NTASKS": "2", "SLURM_PROCID": "0"}, "SLURM_NTASKS", "SLURM_PROCID"),
+        (SRUN, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+        ({**SRUN, "SLURM_STEP_NUM_TASKS": ""}, "SLURM_NTASKS", "SLURM_PROCID"),
+        ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1"}, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+        ({"PMI_SIZE": "2", "PMI_RANK": "1", **SCRIPT}, "PMI_SIZE", "PMI_RANK"),
+        ({"MV2_COMM_WORLD_SIZE": "2", "MV2_COMM_WORLD_RANK": "0"}, "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+        ({"JSM_NAMESPACE_SIZE": "2", "JSM_NAMESPACE_RANK": "1"}, "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),
+        ({"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}, "WORLD_SIZE", "RANK"),
+        ({"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "0"}, "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"),
+    ],
+)  # fmt: skip
+def test_r34_one_of_several_is_refused_with_the_variables_that_join_it(given: dict[str, str], size: str, rank: str) -> None:
+    """The advice works: the shell puts the launcher's numbers in, and JAXENC_PROCESSES=1 says that it is alone."""
+    with pytest.raises(UserError) as refused:
+        from_environment(given)
+    said = str(refused.value)
+    join = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": given[size], "JAXENC_PROCESS": given[rank]}
+    assert said.startswith(f"{size} is {given[size]} and {rank} is {given[rank]}: one of {given[size]} processes")
+    assert f"JAXENC_COORDINATOR=HOST:PORT of process 0, JAXENC_PROCESSES=${size} and JAXENC_PROCESS=${rank} to join" in said
+    assert from_environment({**given, **join}) == Cluster("10.0.0.1:1234", int(given[size]), int(given[rank]))
+    assert from_environment({**given, "JAXENC_PROCESSES": "1"}) == Cluster()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        SCRIPT,
+        {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4"},
+        {"SLURM_NTASKS": "4"},
+        {**SRUN, "SLURM_NTASKS": "1", "SLURM_STEP_NUM_TASKS": "1"},
+        {**SRUN, "SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_ID": "4294967290"},
+        {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"},
+        {"WORLD_SIZE": "8"},
+        {"WORLD_SIZE": "large", "RANK": "0"},
+    ],
+    ids=["batch script", "salloc", "tasks alone", "srun -n1", "interactive step", "mpirun -n 1", "a size alone", "no number"],
+)
+def test_r34_one_that_is_alone_is_not_refused(given: dict[str, str]) -> None:
+    assert from_environment(given) == Cluster()
+
+
+def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
+    must_be_alone({}, "jaxenc evaluate")
+    must_be_alone({"JAXENC_PROCESSES": "1"}, "jaxenc evaluate")
+    with pytest.raises(UserError, match="JAXENC_PROCESSES is 3: jaxenc evaluate runs in one process: start it once"):
+        must_be_alone(THREE, "jaxenc evaluate")
+    with pytest.raises(UserError, match="SLURM_STEP_NUM_TASKS is 4 and SLURM_PROCID is 3"):
+        must_be_alone(SRUN, "jaxenc evaluate")
 
 
 @pytest.mark.parametrize(
@@ -91,3 +150,33 @@ def test_one_process_waits_for_nobody() -> None:
     connect(Cluster())
     barrier("never", 0)
     assert from_primary("value", lambda: ("as", "it is")) == ("as", "it is")
+
+
+class Service:
+    """The coordination service's store, as two processes of one after the other see it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def key_value_set(self, key: str, value: str, allow_overwrite: bool = False) -> None:
+        self.values[key] = value
+
+    def blocking_key_value_get(self, key: str, milliseconds: int) -> str:
+        if key not in self.values:
+            raise jax.errors.JaxRuntimeError("DEADLINE_EXCEEDED")
+        return self.values[key]
+
+
+def test_an_error_of_process_0_is_the_error_of_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both say it, and process 1 makes nothing itself; a process 1 that never comes holds process 0 up no longer than HEARD."""
+    monkeypatch.setattr(distributed.global_state, "client", service := Service())
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+
+    def fail() -> None:
+        raise UserError("no such folder")
+
+    for index, make in ((0, fail), (1, lambda: pytest.fail("process 1 asks process 0"))):
+        monkeypatch.setattr(jax, "process_index", lambda index=index: index)
+        with pytest.raises(UserError, match="^no such folder$"):
+            from_primary("start", make)
+    assert service.values["jaxenc/value/start/heard/1"]

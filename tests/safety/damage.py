@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from jaxenc.errors import UserError
+from tests.selection import FULL
 
 SECONDS = 2.0  # of this process's own time, so that a busy machine fails nothing
 STUCK = 60.0  # seconds on the clock until the process is ended: it waits, or loops in C, where no signal is heard
@@ -30,9 +31,11 @@ ODD = (
 
 
 def fuzzed(examples: int) -> Callable:
-    """Makes a test one of `examples` inputs, the same every time; nothing is kept between runs."""
+    """Makes a test one of `examples` inputs, new ones every time, in the full suite, and of a fifth of them, always the same, in the
+    short one; nothing is kept between runs. A failure prints its input and how to run it again."""
     checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large]
-    chosen = settings(max_examples=examples, derandomize=True, database=None, deadline=None, suppress_health_check=checks)
+    count = examples if FULL else examples // 5
+    chosen = settings(max_examples=count, derandomize=not FULL, print_blob=FULL, database=None, deadline=None, suppress_health_check=checks)
     return lambda test: pytest.mark.slow(chosen(test))
 
 

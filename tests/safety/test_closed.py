@@ -8,28 +8,44 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxenc import rng
 from jaxenc.checkpoint import arrays, restore, verify
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli import recipe as cli
 from jaxenc.config import flatten, to_dict
 from jaxenc.convert import hf
+from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.inference import load
 from jaxenc.training.run import Run, from_dict
-from tests.checkpoint.conftest import save_all
+from jaxenc.training.state import layout
+from tests import tiny
 from tests.convert import folders
 from tests.safety.damage import Edits, bounded, byte_edits, damaged, dumped, fuzzed
 
 
 @pytest.fixture(scope="module")
 def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The only step of a run."""
-    directory = tmp_path_factory.mktemp("closed") / "checkpoints"
-    save_all(directory, [7])
-    return directory / "7"
+    """The only step of a run, which everything in STARTS takes as it is."""
+    root = tmp_path_factory.mktemp("closed")
+    tokenizer = wordpiece.train(["the quick brown fox jumps over the lazy dog"] * 3, 60)
+    tokenizer.save(root / "tokenizer")
+    run = Run(model=BertConfig(width=8, layers=1, heads=1, feed_forward=8, positions=12)).with_vocabulary(tokenizer.vocabulary)
+    files = {"config.json": dumped(to_dict(run)), "tokenizer": root / "tokenizer"}
+    where = tiny.mesh("dp", 1)
+    with jax.set_mesh(where), Manager(root / "checkpoints", CheckpointConfig()) as manager:
+        place = layout(load.objective_of(run, tokenizer), run.optim, 8, where, "dp")
+        manager.save(7, place.create(rng.init_key(0)), files)
+    for start in STARTS:
+        start(root / "none", str(root / "checkpoints" / "7"))
+    return root / "checkpoints" / "7"
 
 
 @pytest.fixture
@@ -41,9 +57,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-# The commands with --model, --continue-from and --init-from: (an empty run directory, the step) -> what they take of it.
+# `jaxenc.load` and the commands with --model, --continue-from and --init-from: (an empty run directory, the step) -> what they take.
 STARTS: tuple[Callable[[Path, str], object], ...] = (
     lambda empty, step: load.load(step),
+    lambda empty, step: load.load(Path(step).parent.parent),
+    lambda empty, step: load.load(Path(step).parent.parent, step=int(Path(step).name)),
     lambda empty, step: restore.choose(empty, step, "", True),
     lambda empty, step: restore.choose(empty, "", step, True),
 )
@@ -51,8 +69,8 @@ STARTS: tuple[Callable[[Path, str], object], ...] = (
 
 def assert_refused(step: Path, opened: list[Path]) -> None:
     for start in STARTS:
-        with bounded(), pytest.raises(UserError):
-            start(step / "none", str(step))
+        with bounded(), pytest.raises(UserError, match="name another step|holds no valid checkpoint"):
+            start(step.parent / "none", str(step))
     with bounded(), pytest.raises(UserError, match=f"no checkpoint of this run is whole .set aside: {step.name}.bad-1."):
         restore.choose(step.parent, "", "", True)
     (step.parent / f"{step.name}.bad-1").rename(step)

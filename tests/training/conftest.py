@@ -18,15 +18,15 @@ TRAINERS = {
 }
 
 
-def make_data(folder: Path, seed: int, kind: str = "wordpiece") -> Path:
-    """A data folder of 80 documents of made-up words, a fifth of them held out, with one vocabulary of this kind whatever the seed."""
+def make_data(folder: Path, seed: int, kind: str = "wordpiece", held_out: float = 0.2) -> Path:
+    """A data folder of 80 documents of made-up words, with one vocabulary of this kind whatever the seed. held_out: share of documents."""
     random = np.random.default_rng(seed)
     all_words = [a + b for a in SYLLABLES for b in SYLLABLES]
     line = lambda: " ".join(random.choice(all_words, random.integers(3, 12))) + "."
     folder.mkdir()
     (folder / "text.txt").write_text("\n\n".join("\n".join(line() for _ in range(random.integers(2, 8))) for _ in range(80)))
     TRAINERS[kind](all_words).save(folder / "tokenizer")
-    build([str(folder / "text.txt")], folder / "tokenizer", folder / "data", held_out=0.2)
+    build([str(folder / "text.txt")], folder / "tokenizer", folder / "data", held_out)
     return folder / "data"
 
 

@@ -1,6 +1,7 @@
 """Microbatches and the carry, on an objective small enough to know every number of."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,6 +70,13 @@ class Toy(Objective):
 OPTIM = OptimConfig(lr=0.1, warmup=0, clip=0.0, decay_exclude=())
 
 
+@functools.cache
+def held_still(clip: float) -> tiny.Compiled:
+    """The toy's step in two parts at a rate of 0: parameters stay, moments and carry move."""
+    config, optim = TrainConfig(batch=16, microbatches=2), dataclasses.replace(OPTIM, clip=clip)
+    return tiny.compile_for(Toy(), optim, config, tiny.phase(16, 12, lr=0.0), tiny.mesh("dp", 1))
+
+
 def run_toy(steps: int, parts: int, devices: int = 1) -> tuple[Any, list[float]]:
     """The state after `steps` steps on batches of 16 rows, another one each, and their losses."""
     ready = tiny.compile_for(Toy(), OPTIM, TrainConfig(batch=16, microbatches=parts), tiny.phase(16, 12), tiny.mesh("dp", devices))
@@ -103,6 +111,23 @@ def by_hand(steps: int) -> tuple[list[float], np.ndarray]:
     return losses, memory
 
 
+@pytest.mark.parametrize("parts", [1, 4])
+def test_a_step_that_is_not_finite_leaves_the_memory(parts: int) -> None:
+    """Bitwise, as parameters and moments: what the rows of a skipped step left is not what the next step goes on from."""
+    ready = tiny.compile_for(Toy(), OPTIM, TrainConfig(batch=16, microbatches=parts), tiny.phase(16, 12), tiny.mesh("dp", 1))
+    with jax.set_mesh(ready.mesh):
+        before, _ = ready.run(rows_of(0))
+        params = jax.tree.map(jnp.array, before.params)
+        params["dense"]["bias"] = params["dense"]["bias"] * np.nan
+        broken = dataclasses.replace(jax.tree.map(jnp.array, before), params=params)
+        held = jax.device_get(broken)
+        after, report = ready.run(rows_of(1), broken)
+        good, _ = ready.run(rows_of(1), jax.tree.map(jnp.array, before))
+    assert report["bad"] == 1 and after.step == held.step + 1
+    tiny.assert_bitwise((after.params, after.moments, after.carry), (held.params, held.moments, held.carry))
+    assert held.carry["memory"].any() and (good.carry["memory"] != held.carry["memory"]).any()
+
+
 @pytest.mark.parametrize("parts", [1, 2, 4, 8])
 def test_split_deals_the_rows_out_and_join_collects_them(parts: int) -> None:
     """Part m holds the rows i ≡ m mod parts, in order; `join` is the inverse."""
@@ -124,7 +149,7 @@ def test_the_loss_is_the_sum_of_the_terms_means() -> None:
 
 def test_the_carry_flows_from_step_to_step_as_by_hand() -> None:
     """At a rate of 0 three losses and the memory equal the loop (<= 1e-6 relative): the second step reads what the first wrote."""
-    ready = tiny.compile_for(Toy(), OPTIM, TrainConfig(batch=16, microbatches=2), tiny.phase(16, 12, lr=0.0), tiny.mesh("dp", 1))
+    ready = held_still(0.0)
     with jax.set_mesh(ready.mesh):
         state, losses = ready.layout.create(rng.init_key(0)), []
         for step in range(3):
@@ -133,6 +158,54 @@ def test_the_carry_flows_from_step_to_step_as_by_hand() -> None:
     want, memory = by_hand(3)
     np.testing.assert_allclose(losses, want, rtol=1e-6)
     np.testing.assert_allclose(state.carry["memory"], memory, rtol=1e-6)
+
+
+def gradient_by_hand(memory: np.ndarray, step: int) -> dict[str, np.ndarray]:
+    """The gradient of the toy's loss at its first parameters, w = (1, 2), bias = scale = 1, in float64 NumPy."""
+    batch, w, near, far, tokens, many = rows_of(step), np.array([1.0, 2.0]), np.zeros(2), np.zeros(2), 0, 0
+    for i in range(16):
+        n = int(batch["segments"][i].sum())
+        x = batch["tokens"][i][:n] / 100
+        near, tokens = near + (2 * (x * w.sum() - memory[i].sum()) * x).sum(), tokens + n
+        if n > 4:
+            far, many = far + memory[i], many + 1
+    return {"w": near / tokens + 3.0 * far / many, "bias": np.array([3.0]), "scale": np.array([3.0])}
+
+
+@pytest.mark.parametrize("clip", [0.5, 0.0])
+def test_the_gradient_norm_is_that_before_clipping_and_the_moments_are_of_the_clipped_gradient(clip: float) -> None:
+    """Two steps at a rate of 0 against NumPy, <= 1e-5 relative: norms above 5, with a limit of 0.5 and without one."""
+    ready = held_still(clip)
+    mu, norms = {name: np.zeros(1) for name in ("w", "bias", "scale")}, []
+    with jax.set_mesh(ready.mesh):
+        state = ready.layout.create(rng.init_key(0))
+        for step in range(2):
+            state, report = ready.run(rows_of(step), state)
+            gradient = gradient_by_hand(by_hand(step)[1], step)
+            norms.append(np.sqrt(sum(np.sum(np.square(leaf)) for leaf in gradient.values())))
+            factor = min(1.0, clip / norms[-1]) if clip else 1.0
+            mu = {name: OPTIM.beta1 * mu[name] + (1 - OPTIM.beta1) * factor * leaf for name, leaf in gradient.items()}
+            np.testing.assert_allclose(report["gradient_norm"], norms[-1], rtol=1e-5)
+    assert min(norms) > 5
+    found = state.moments[0].mu
+    for name, leaf in {**found["dense"], **found["norm"]}.items():
+        np.testing.assert_allclose(leaf, mu[name], rtol=1e-5, err_msg=name)
+
+
+def test_a_step_that_is_not_finite_keeps_the_carry_too() -> None:
+    """The memory, moments and parameters bitwise; the step after it, from the same rows and parameters, is the one that was left out."""
+    ready = held_still(0.0)
+    copied = lambda state: jax.tree.map(jnp.array, state)
+    with jax.set_mesh(ready.mesh):
+        before, _ = ready.run(rows_of(0))
+        params = {**before.params, "dense": {**before.params["dense"], "w": np.array([np.nan, 1], np.float32)}}
+        after, report = ready.run(rows_of(1), copied(dataclasses.replace(before, params=params)))
+        assert report["bad"] == 1 and before.carry["memory"].any()
+        tiny.assert_bitwise((after.carry, after.moments), (before.carry, before.moments))
+        again, one = ready.run(rows_of(1), copied(dataclasses.replace(after, params=before.params)))
+        wanted, two = ready.run(rows_of(1), copied(before))
+    assert one["loss"] == two["loss"] and one["bad"] == 0
+    tiny.assert_bitwise((again.carry, again.moments), (wanted.carry, wanted.moments))
 
 
 @pytest.mark.parametrize("devices", [1, 8])

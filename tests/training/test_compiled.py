@@ -1,11 +1,16 @@
-"""What the compiled step sends between devices: no row of the batch, and no parameter that the preset does not split."""
+"""The compiled step on eight devices: the numbers of one device; no row of the batch and no parameter but split ones is sent."""
 
+import functools
 import math
 import re
 
 import jax
+import jax.numpy as jnp
 import pytest
 
+from jaxenc import rng
+from jaxenc.sharding import partition
+from jaxenc.training.step import corrupt
 from tests import tiny
 
 # `%name = SHAPE all-gather(`, the shape an array or a tuple of arrays.
@@ -36,12 +41,19 @@ def test_the_reader_of_the_compiled_text() -> None:
     assert moved(text) == [*gathers, ("all-to-all", "f32", (1, 2)), ("all-to-all", "f32", (1, 2)), *permuted]
 
 
+@functools.cache
+def on_eight(preset: str, parts: int) -> tiny.Compiled:
+    """The step on eight devices, compiled here: both tests below look at the same program."""
+    with tiny.compiling():
+        return tiny.compiled(preset, 8, parts, probe=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("preset, parts", tiny.MESHES)
 def test_only_split_parameters_move(preset: str, parts: int) -> None:
     """Under dp nothing does. Elsewhere every array that moves is a float32 parameter which `fsdp` splits, gathered over `fsdp` alone,
     each once; no integer moves at all, so no token, mask, segment or label. The compiler has no resharding to complain of."""
-    ready = tiny.compiled(preset, 8, parts, probe=False)
+    ready = on_eight(preset, parts)
     found = moved(ready.step.as_text())
     assert "rematerialization" not in ready.stderr and ready.stderr == ""
     assert [item for item in found if item[1] != "f32"] == []
@@ -55,3 +67,19 @@ def test_only_split_parameters_move(preset: str, parts: int) -> None:
     sizes = [math.prod(shape) for _, _, shape in found]
     assert {size: sizes.count(size) for size in sorted(set(sizes))} == dict(sorted(expected.items()))
     assert bool(expected) == (preset != "dp")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset, parts", tiny.MESHES)
+def test_eight_devices_equal_one(preset: str, parts: int) -> None:
+    """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on."""
+    batch, where = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective()), tiny.mesh(preset, 8)
+    one, expected = tiny.compiled("dp", 1).run(batch)
+    with jax.set_mesh(where):
+        masked = jax.jit(lambda rows: corrupt(tiny.objective(), rng.training(0, jnp.int32(0), tiny.ROWS), rows, where))
+        example = jax.device_get(masked(partition.place(batch, where)))
+    seen = {name: total for name, (total, _) in expected["metrics"].items() if name.startswith("seen_")}
+    tiny.assert_bitwise({f"seen_{name}": array for name, array in example.items()}, seen)
+    state, report = on_eight(preset, parts).run(batch)
+    assert abs(report["loss"] - expected["loss"]) <= 1e-5 * expected["loss"]
+    tiny.assert_close(tiny.gradient(state), tiny.gradient(one), 1e-5)

@@ -21,7 +21,6 @@ from jaxenc.training.run import Run
 from tests.training import test_loop
 from tests.training.conftest import make_data
 
-compile_once = test_loop.compile_once
 OBJECTIVE = PlmConfig(predictions=6, permutation=8, memory=12)
 
 

@@ -22,7 +22,6 @@ from jaxenc.training.run import Run
 from tests.training import test_loop
 from tests.training.conftest import make_data
 
-compile_once = test_loop.compile_once
 MODEL = ElmoConfig(width=8, cells=12, character_width=4, filter_widths=(1, 2), filters=(4, 8), highways=1)
 
 

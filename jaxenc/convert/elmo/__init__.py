@@ -9,10 +9,11 @@ from pathlib import Path
 from jaxenc.convert import build
 from jaxenc.convert.elmo import names, options
 from jaxenc.convert.family import Import, check_layers
+from jaxenc.data.folders import must_be_new
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.elmo.model import ElmoConfig
-from jaxenc.files import made, must_be_new, read_json
+from jaxenc.files import made, read_json
 from jaxenc.formats import hdf5, key_map
 from jaxenc.inference.load import Model
 from jaxenc.objectives.features import FeaturesConfig

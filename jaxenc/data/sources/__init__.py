@@ -1,16 +1,20 @@
 """Rows of a data folder. A new kind of row is a file beside this one and a line in KINDS or STREAMS."""
 
+from collections.abc import Callable
+
 from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs
 from jaxenc.data.sources.segments import check_segments, open_segments
 from jaxenc.data.sources.sentences import check_sentences, open_sentences
-from jaxenc.data.sources.source import DataConfig, Source
+from jaxenc.data.sources.source import SHAPED_BY, DataConfig, Source
 from jaxenc.data.sources.streams import Streams, StreamsPass
 from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
 
-__all__ = ["STREAMS", "DataConfig", "Source", "Streams", "check", "open_source", "open_streams"]
+__all__ = ["SHAPED_BY", "STREAMS", "DataConfig", "Opener", "Source", "Streams", "check", "open_source", "open_streams"]
+
+Opener = Callable[[str, str], Shards]
 
 # data.rows -> (smallest data.length, the source of (shards, config, seed, evaluation))
 KINDS = {
@@ -35,29 +39,32 @@ def check(config: DataConfig, batch: int) -> None:
         raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
 
 
-def open_source(config: DataConfig, split: str, seed: int, evaluation: bool) -> Source:
+def open_source(config: DataConfig, split: str, seed: int, evaluation: bool, opener: Opener = open_split) -> Source:
     """The rows of `split` (train, held_out) as `config` asks.
 
-    seed: of the run; the choices of pairs depend on it. evaluation: the choices do not change from epoch to epoch.
+    seed: of the run; the choices of pairs depend on it. evaluation: the choices do not change from epoch to epoch. opener: opens a split of
+    a data folder, or gives it again.
     Raises UserError as `check`, and when no data is named, it cannot be opened, or the split has no rows.
     """
     check(config, 0)
     _, source = KINDS[config.rows]
-    return source(_opened(config, split), config, seed, evaluation)
+    return source(_opened(config, split, opener), config, seed, evaluation)
 
 
-def open_streams(config: DataConfig, split: str, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
-    """The streams of `split` as `config` asks, one a slot of `batch`. limit: rows of an evaluation, 0 for all.
+def open_streams(
+    config: DataConfig, split: str, batch: int, seed: int, evaluation: bool, limit: int, opener: Opener = open_split
+) -> Streams | StreamsPass:
+    """The streams of `split` as `config` asks, one a slot of `batch`. limit: rows of an evaluation, 0 for all. opener: as in `open_source`.
 
     Raises UserError as `open_source` does, and for a batch that the text has not enough streams for.
     """
-    return STREAMS[config.rows][1](_opened(config, split), config, batch, seed, evaluation, limit)
+    return STREAMS[config.rows][1](_opened(config, split, opener), config, batch, seed, evaluation, limit)
 
 
-def _opened(config: DataConfig, split: str) -> Shards:
+def _opened(config: DataConfig, split: str, opener: Opener) -> Shards:
     if not config.path:
         raise UserError("data.path is not set: name a folder made by `jaxenc data`")
-    shards = open_split(config.path, split)
+    shards = opener(config.path, split)
     if not len(shards.tokens):
         raise UserError(f"{config.path}: the split {split} has no documents, so no rows; add text or raise --held-out")
     return shards

@@ -10,6 +10,9 @@ from jaxenc.data.batch import Batch
 from jaxenc.data.store import Shards
 from jaxenc.errors import UserError
 
+# data.rows -> the fields of DataConfig, beside path and length, that decide what its rows hold; no other kind of row reads them.
+SHAPED_BY = {"pairs": ("short_probability",), "streams": ("reuse",)}
+
 
 @dataclasses.dataclass(frozen=True)
 class DataConfig:
@@ -33,6 +36,12 @@ class DataConfig:
         if not 0 <= self.short_probability <= 1:
             raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
         at_least(0, "data", self, "reuse")
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        others = {name for names in SHAPED_BY.values() for name in names} - set(SHAPED_BY.get(self.rows, ()))
+        return dict.fromkeys([f"data.{name}" for name in sorted(others)], f"data.rows={self.rows} does not read it")
 
 
 class Source(Protocol):

@@ -1,32 +1,37 @@
 """Text to ids and back. One file per kind of vocabulary; all of them build the same `Tokenizer`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from jaxenc.data.tokenizers import bpe, sentencepiece, word_list, wordpiece
+from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, word_list, wordpiece, wordpiece_rules
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
 __all__ = ["Tokenizer", "load"]
+
+# {type of a model in a tokenizer.json: what opens it}; wordpiece refuses all others
+KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram": sentencepiece, "WordLevel": word_list}
 
 
 def load(directory: str | Path) -> Tokenizer:
     """The tokenizer of a folder: its `tokenizer.json`, or else BERT's or bilm-tf's `vocab.txt`, `vocab.json` with `merges.txt`, or
     `spiece.model`.
 
-    A `tokenizer_config.json` beside a lone vocab.txt of BERT says do_lower_case and strip_accents; without one they take BERT's defaults.
-    Raises UserError when the folder holds none of these files, or a vocabulary that is not sound; Unsupported for other kinds.
+    A `tokenizer_config.json` beside a lone vocab.txt of BERT says how texts are read: normalize, do_lower_case, strip_accents; without one
+    BERT's defaults hold.
+    Raises UserError when the folder holds none of these files, a vocabulary that is not sound, or two files that disagree about a piece;
+    Unsupported for other kinds.
     """
     folder = Path(directory)
     if (path := folder / "tokenizer.json").is_file():
-        data = read_json(path, AGAIN)
-        return _kind(data.get("model")).from_json(path, data)
+        return _opened(path)
     if (path := folder / "vocab.txt").is_file():
         if word_list.is_list(path):
             return word_list.from_vocab(path)
-        return wordpiece.from_vocab(path, *wordpiece.settings_of(folder / "tokenizer_config.json"))
+        return wordpiece.from_vocab(path, wordpiece_rules.of_settings(folder / SETTINGS))
     if (folder / "vocab.json").is_file():
         return bpe.from_files(folder)
     if (path := folder / sentencepiece.NAME).is_file():
@@ -39,9 +44,18 @@ def load(directory: str | Path) -> Tokenizer:
     raise UserError(f"{folder}: no {names} here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
 
 
-def _kind(model: object) -> ModuleType:
-    """The file of a model's kind. Old files do not say it: only BPE has merges, and only Unigram a list for its vocabulary."""
+def _opened(path: Path) -> Tokenizer:
+    """The tokenizer of a tokenizer.json, with which the authors' own files beside it agree."""
+    data = read_json(path, AGAIN)
+    kind = _kind(data.get("model"))
+    tool = KINDS.get(kind, wordpiece).from_json(path, data)
+    agreement.check(path, data, kind, tool)
+    return tool
+
+
+def _kind(model: object) -> str:
+    """The kind of a model. Old files do not say it: only BPE has merges, and only Unigram a list for its vocabulary."""
     if not isinstance(model, dict):
-        return wordpiece
+        return "WordPiece"
     guess = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
-    return {"BPE": bpe, "Unigram": sentencepiece, "WordLevel": word_list}.get(model.get("type", guess), wordpiece)
+    return str(model.get("type", guess))

@@ -1,29 +1,29 @@
 """SentencePiece's unigram vocabularies as XLNet and ALBERT use them: the most probable cut of a word, whose first piece has the mark ▁.
 
-Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). A text is
-read by the rules of transformers' XLNetTokenizer, that is of preprocess_text in prepro_utils.py: `` and '' become ", compatibility
-characters are taken apart and accents dropped (NFKD), the model's own table of characters (nmt_nfkc) is applied, and white space only
-separates words. Three things differ from the original, as they do in transformers: a comma behind a digit is not cut off when a piece
-holds both; what counts as an accent is every Unicode mark (M), not a character with a combining class, so that the scripts of India lose
-vowels (keep their accents); and of two cuts that are equally probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of
-English, measured). One thing differs from transformers, whose XLNet knows no Korean: letters are put together again before the table,
-as the sentencepiece library does. A literal `<eop>` in a text is letters, like all specials.
+Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). White space
+only separates words. A published vocabulary reads texts by the rule in xlnet_rules.py, a new one by a `Normalization`. Two things differ
+from the sentencepiece library, as they do in transformers: a comma after a digit is not cut off when a piece holds both; and of two cuts
+that are equally probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of English, measured). A literal `<eop>` in a text
+is letters, like all specials.
 """
 
-import base64
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, spm_train
+from jaxenc.data.tokenizers import checks, coverage, normalization, spm_train, xlnet_rules
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.xlnet_rules import XlnetRules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, user_errors
@@ -58,27 +58,50 @@ LAYOUTS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
-    """What is done with a text before the model's own table of characters."""
+class Rules:
+    """How a new vocabulary reads a text: no letter, mark or joiner is lost but by what `normalization` says."""
 
-    lowercase: bool
-    strip_accents: bool
+    normalization: Normalization
+
+    @property
+    def normalizer(self) -> normalizers.Normalizer:
+        """The rule as the library has it."""
+        return self.normalization.library(clean=True) or normalizers.Sequence([])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a fingerprint is made of."""
+        return self.normalization.facts
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a tokenizer_config.json says of it."""
+        return {**self.normalization.settings, "keep_accents": not self.normalization.strip_accents}
 
 
-def train(texts: Iterable[str], vocab_size: int, lowercase: bool = False, strip_accents: bool = True) -> Tokenizer:
+def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normalization()) -> Tokenizer:
     """A vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids; the same for the same texts.
 
-    texts: read once, by the rules that `encode` reads by. Raises UserError as `spm_train.trained` does.
+    texts: read once, by `rule`, by which `encode` reads too. A line on stderr says which characters are too rare to have a piece. Raises
+    UserError as `spm_train.trained` does.
     """
-    reading = Reading(lowercase, strip_accents)
-    rules = _rules(reading, b"")
-    content = spm_train.trained((rules.normalize_str(text) for text in texts), vocab_size)
-    return _build("the trained model", parsed("the trained model", content), reading)
+    rules, counts = Rules(rule), Counter()
+
+    def read() -> Iterator[str]:
+        for text in texts:
+            # The trainer does not know other white space than the blank, and reads its own mark for one as that.
+            line = " ".join(rules.normalizer.normalize_str(text).replace(MARK, " ").split())
+            counts.update(line)
+            yield line
+
+    facts = parsed("the trained model", spm_train.trained(read(), vocab_size))
+    coverage.report(counts, {piece for piece, _ in facts.pieces}, "<unk>")
+    return _build("the trained model", facts, rules)
 
 
 def from_model(path: str | Path) -> Tokenizer:
-    """The tokenizer of a spiece.model. A tokenizer_config.json beside it says do_lower_case and keep_accents; without one the family's
-    own choice holds: accents go, and ALBERT lower-cases.
+    """The tokenizer of a spiece.model. A tokenizer_config.json beside it names the rule of a new vocabulary, or says do_lower_case and
+    keep_accents; without one the family's own choice holds: accents go, and ALBERT lower-cases.
 
     Raises UserError for a file that is damaged, Unsupported for a model of another kind or without the specials of a family.
     """
@@ -89,10 +112,12 @@ def from_model(path: str | Path) -> Tokenizer:
     settings = path.with_name(SETTINGS)
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     layout = _layout(path, [piece for piece, _ in facts.pieces])
+    if (rule := normalization.of_settings(settings, config)) is not None:
+        return _build(path, dataclasses.replace(facts, charsmap=b""), Rules(rule))
     lowercase, keep_accents = config.get("do_lower_case", layout.name == "ALBERT"), config.get("keep_accents", False)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
         raise UserError(f"{settings}: do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}; write true or false")
-    return _build(path, facts, Reading(lowercase, not keep_accents))
+    return _build(path, facts, XlnetRules(lowercase, not keep_accents, facts.charsmap))
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
@@ -104,25 +129,24 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         model, splitter = data["model"], data.get("pre_tokenizer") or {}
         pieces = tuple((piece, float(score)) for piece, score in model.get("vocab", []))
         _layout(path, [piece for piece, _ in pieces])
-        rules = data.get("normalizer") or {}
-        rules = {_name(rule): rule for rule in rules.get("normalizers", [rules] if rules else [])}
-        rules.pop("Replace  {2,}", None)  # joins white space, which only separates words
-        reading = Reading("Lowercase" in rules, "StripAccents" in rules)
-        charsmap = base64.b64decode(rules.get("Precompiled", {}).get("precompiled_charsmap", ""))
+        section = data.get("normalizer") or {}
+        rules = _rules(section)
+        if rules is None:
+            raise Unsupported(f"{path}: reads texts by {xlnet_rules.named(section)}; {OTHERS}")
         added = data.get("added_tokens") or []
+        charsmap = rules.charsmap if isinstance(rules, XlnetRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
-        ours = [_name(rule) for rule in json.loads(_rules(reading, charsmap).__getstate__())["normalizers"]]
-        if list(rules) not in (list(dict.fromkeys(ours)), [name for name in ours if name != "NFC"]):
-            raise Unsupported(f"{path}: reads texts by {', '.join(rules) or 'no rules'}; {OTHERS}")
         if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
             raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
         if other := [entry["content"] for entry in added if not entry["special"] or entry["id"] >= len(pieces)]:
-            raise Unsupported(f"{path}: {other[0]!r} was added behind the vocabulary; {OTHERS}")
-        return _build(path, facts, reading)
+            raise Unsupported(f"{path}: {other[0]!r} was added after the vocabulary; {OTHERS}")
+        return _build(path, facts, rules)
 
 
-def _name(rule: Mapping) -> str:
-    return " ".join([rule["type"], *rule.get("pattern", {}).values()])
+def _rules(section: Mapping[str, Any]) -> Rules | XlnetRules | None:
+    """The rule in the section `normalizer` of a tokenizer.json."""
+    found = next((rules for rules in map(Rules, normalization.choices()) if normalization.section(rules.normalizer) == section), None)
+    return found or xlnet_rules.of_section(section)
 
 
 def _layout(path: str | Path, pieces: Sequence[str]) -> Layout:
@@ -133,21 +157,11 @@ def _layout(path: str | Path, pieces: Sequence[str]) -> Layout:
     return layout
 
 
-def _rules(reading: Reading, charsmap: bytes) -> normalizers.Normalizer:
-    """How a text is written before it is cut into words."""
-    accents = [normalizers.NFKD(), normalizers.StripAccents()] if reading.strip_accents else []
-    letters = [normalizers.Lowercase()] if reading.lowercase else []
-    # `Precompiled` looks up a character at a time, or a cluster of less than six bytes, of which it keeps the first match; the
-    # sentencepiece library takes the longest match. So what can be one character is made one before, and again behind (half-wide kana).
-    table = [normalizers.NFC(), normalizers.Precompiled(charsmap), normalizers.NFC()] if charsmap else []
-    return normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), *accents, *letters, *table])
-
-
 def _splitter() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
 
 
-def _build(path: str | Path, facts: Facts, reading: Reading) -> Tokenizer:
+def _build(path: str | Path, facts: Facts, rules: Rules | XlnetRules) -> Tokenizer:
     """The tokenizer of checked facts. path: what messages call their source."""
     pieces = [piece for piece, _ in facts.pieces]
     layout, ids = _layout(path, pieces), {piece: index for index, piece in enumerate(pieces)}
@@ -156,40 +170,38 @@ def _build(path: str | Path, facts: Facts, reading: Reading) -> Tokenizer:
     hidden = facts.hidden | {*layout.specials, *({"<eop>", "<eod>"} & ids.keys())}
     facts = dataclasses.replace(facts, hidden=frozenset(hidden))
     # No word holds a blank, so a piece that starts with one is never found in a text.
-    literal = _library(facts, reading, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[layout.unk])
-    framed = _library(facts, reading, facts.pieces, ids[layout.unk])
+    literal = _library(rules, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[layout.unk])
+    framed = _library(rules, facts.pieces, ids[layout.unk])
     mask = {layout.mask: {"lstrip": True}}
     framed.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(hidden, key=ids.__getitem__)])
     frame = [(piece, ids[piece]) for piece in (layout.cls, layout.sep)]
     framed.post_processor = processors.TemplateProcessing(layout.single, layout.pair, frame)
     unk, pad, cls, sep, mask_id = (ids[piece] for piece in layout.specials)
-    rest = {"charsmap": base64.b64encode(facts.charsmap).decode(), **dataclasses.asdict(reading)}
-    mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(hidden), **rest})
+    mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(hidden), **rules.facts})
     reserved = tuple(sorted(ids[piece] for piece in hidden))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, ids.get("<eod>", -1))
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
         NAME: written(facts, ids[layout.unk]),
-        SETTINGS: json.dumps(_config(facts, reading, layout), indent=2) + "\n",
+        SETTINGS: json.dumps(_config(facts, rules, layout), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, reading, more), _spelled)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled)
 
 
-def _library(facts: Facts, reading: Reading, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
+def _library(rules: Rules | XlnetRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
     out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
-    out.normalizer, out.pre_tokenizer, out.decoder = _rules(reading, facts.charsmap), _splitter(), decoders.Metaspace(MARK, "always")
+    out.normalizer, out.pre_tokenizer, out.decoder = rules.normalizer, _splitter(), decoders.Metaspace(MARK, "always")
     return out
 
 
-def _config(facts: Facts, reading: Reading, layout: Layout) -> dict[str, object]:
+def _config(facts: Facts, rules: Rules | XlnetRules, layout: Layout) -> dict[str, object]:
     """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
     tokenizer.json: they are not named. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
     asked for."""
     ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "do_lower_case": reading.lowercase,
-        "keep_accents": not reading.strip_accents,
+        **rules.settings,
         "remove_space": True,
         "padding_side": "left" if layout.name == "XLNet" else "right",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
@@ -203,8 +215,8 @@ def _spelled(piece: str) -> str:
     return MARK + piece.lstrip(f" {MARK}")
 
 
-def _extended(facts: Facts, reading: Reading, more: Sequence[str]) -> Tokenizer:
-    """The vocabulary with `more` behind it: the start of a word, or a word, that is one of them is always that piece, the longest.
+def _extended(facts: Facts, rules: Rules | XlnetRules, more: Sequence[str]) -> Tokenizer:
+    """The vocabulary with `more` after it: the start of a word, or a word, that is one of them is always that piece, the longest.
 
     Its logarithm of the probability is its length: all others have none above 0. Raises UserError for what no word starts with.
     """
@@ -213,9 +225,9 @@ def _extended(facts: Facts, reading: Reading, more: Sequence[str]) -> Tokenizer:
             raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
         if len(_spelled(piece)) > LONGEST:
             raise UserError(f"{piece[:20]!r}... has {len(piece)} characters: a piece has {LONGEST - 1} at most")
-        words = [word for word, _ in _splitter().pre_tokenize_str(_rules(reading, facts.charsmap).normalize_str(piece))]
+        words = [word for word, _ in _splitter().pre_tokenize_str(rules.normalizer.normalize_str(piece))]
         if words != [_spelled(piece)]:
             held = " ".join(words).replace(MARK, "")
             raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}; give words, one each, as they are read")
     added = tuple((_spelled(piece), float(len(_spelled(piece)))) for piece in more)
-    return _build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)), reading)
+    return _build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)), rules)

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 import sentencepiece
 
 from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers.coverage import SHARE
 from jaxenc.data.tokenizers.lines import cut
 from jaxenc.errors import UserError
 
-CONTROLS = ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>")  # ids 3 to 7, behind <unk>, <s> and </s>
+CONTROLS = ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>")  # ids 3 to 7, after <unk>, <s> and </s>
 SYMBOLS = ("<eop>", ".", "(", ")", '"', "-", "–", "£", "€")  # ids 8 to 16; but for <eop> they are text, and always pieces of their own
 SENTENCES = 10_000_000  # trained on, drawn from all when there are more
 LONGEST = 4096  # characters trained on in one piece
@@ -23,8 +24,8 @@ def trained(texts: Iterable[str], vocab_size: int) -> bytes:
     """The model file of a vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids.
 
     texts: read once; the library keeps them, up to SENTENCES, in memory. One longer than LONGEST characters is cut before a blank, or
-    inside a word that is longer. A character that makes up less than a 20,000th of the text together with rarer ones is <unk>, and so is
-    RESERVED, where words are cut.
+    inside a word that is longer. The library changes no character of them. A character that makes up less than a 20,000th of the text
+    together with rarer ones is <unk>, and so is RESERVED, where words are cut.
     Raises UserError when no text holds a visible character, and for a vocab_size that is too small or too large; what `texts` raises
     comes through as it is.
     """
@@ -47,7 +48,8 @@ def trained(texts: Iterable[str], vocab_size: int) -> bytes:
             model_type="unigram",
             vocab_size=vocab_size,
             hard_vocab_limit=False,
-            character_coverage=0.99995,
+            normalization_rule_name="identity",
+            character_coverage=SHARE,
             control_symbols=list(CONTROLS),
             user_defined_symbols=list(SYMBOLS),
             input_sentence_size=SENTENCES,

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import tokenizers as library
-from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers import checks, normalization
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import published_elmo
 from jaxenc.errors import Unsupported, UserError
@@ -20,31 +21,45 @@ from jaxenc.files import read_json, read_lines
 SPECIALS = ("<S>", "</S>", "<UNK>")
 MOST_WORDS = 1 << 21  # of a list, the specials beside them: at 100 bytes each their characters take 210 MB
 SIZE = "predicted_words"  # in SETTINGS
+UNCHANGED = Normalization("none")  # the rule of bilm-tf
 
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """How a text becomes words. pretokenized: blanks alone separate them and a line is one sentence; else punctuation stands apart."""
 
-    lowercase: bool
+    normalization: Normalization
     pretokenized: bool
 
     def apply(self, tool: library.Tokenizer) -> None:
         """Gives `tool` the rules as the library has them."""
-        if self.lowercase:
-            tool.normalizer = normalizers.Lowercase()
+        if (written := self.normalization.library(clean=False)) is not None:
+            tool.normalizer = written
         tool.pre_tokenizer = pre_tokenizers.WhitespaceSplit() if self.pretokenized else pre_tokenizers.BertPreTokenizer()
 
+    @property
+    def facts(self) -> dict[str, str | bool]:
+        """What a fingerprint is made of; without the form where it is none and accents stay, as fingerprints were before there was one."""
+        rule = self.normalization
+        own = rule.facts if self.recorded else {"lowercase": rule.lowercase}
+        return {**own, "pretokenized": self.pretokenized}
 
-def train(texts: Iterable[str], vocab_size: int, lowercase: bool = False, pretokenized: bool = False) -> Tokenizer:
+    @property
+    def recorded(self) -> bool:
+        """Whether SETTINGS names the rule: those that there always were are in tokenizer.json alone."""
+        return self.normalization not in (UNCHANGED, dataclasses.replace(UNCHANGED, lowercase=True))
+
+
+def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normalization(), pretokenized: bool = False) -> Tokenizer:
     """<S>, </S>, <UNK> and the words of `texts` by falling frequency, equal ones by the word; MOST_WORDS at most.
 
     The first vocab_size of them are predicted; the others are read by their characters and predicted as <UNK>. texts: read once and not
-    kept; memory is that of the different words. A marker that stands in a text is no word.
+    kept; memory is that of the different words. A marker that stands in a text is no word. rule: how texts are written before they are cut
+    into words; no character is left out, since words are read by their bytes.
     Raises UserError when no text holds a word, and for a vocab_size that is too small or too large.
     """
     checks.size(vocab_size, len(SPECIALS), "the specials")
-    reading = Reading(lowercase, pretokenized)
+    reading = Reading(rule, pretokenized)
     tool = library.Tokenizer(models.WordLevel({}, unk_token=SPECIALS[2]))
     reading.apply(tool)
     tool.train_from_iterator(texts, trainers.WordLevelTrainer(vocab_size=MOST_WORDS, min_frequency=1, show_progress=False))
@@ -67,7 +82,7 @@ def from_vocab(path: Path) -> Tokenizer:
     """
     words = [line.strip() for line in read_lines(path, "name a vocab.txt in UTF-8")]
     _check(words, path)
-    return _build(words, len(words), Reading(lowercase=False, pretokenized=True))
+    return _build(words, len(words), Reading(UNCHANGED, pretokenized=True))
 
 
 def _check(words: Sequence[str], path: str | Path) -> None:
@@ -97,10 +112,11 @@ def from_json(path: Path, data: Mapping) -> Tokenizer:
 
 def _reading(path: Path, data: Mapping) -> Reading:
     kinds = tuple((data.get(part) or {}).get("type", "") for part in ("normalizer", "pre_tokenizer"))
-    if kinds[0] not in ("", "Lowercase") or kinds[1] not in ("WhitespaceSplit", "BertPreTokenizer"):
+    rule = normalization.of_section(data.get("normalizer"), clean=False)
+    if rule is None or kinds[1] not in ("WhitespaceSplit", "BertPreTokenizer"):
         held = " and ".join(filter(None, kinds))
         raise Unsupported(f"{path}: reads words by {held}; only lists made by jaxenc can be opened, other kinds come later")
-    return Reading(kinds[0] == "Lowercase", kinds[1] == "WhitespaceSplit")
+    return Reading(rule, kinds[1] == "WhitespaceSplit")
 
 
 def _build(words: Sequence[str], size: int, reading: Reading) -> Tokenizer:
@@ -112,10 +128,11 @@ def _build(words: Sequence[str], size: int, reading: Reading) -> Tokenizer:
     framed.post_processor = processors.TemplateProcessing(
         single="<S> $A </S>", pair="<S> $A </S> <S> $B:1 </S>:1", special_tokens=[("<S>", 0), ("</S>", 1)]
     )
-    facts = {"type": "words", "words": list(words), "size": size, **dataclasses.asdict(reading)}
+    facts = {"type": "words", "words": list(words), "size": size, **reading.facts}
     vocabulary = dataclasses.replace(published_elmo(size), fingerprint=fingerprint(facts), words=len(words))
     names = {"bos": "<S>", "eos": "</S>", "cls": "<S>", "sep": "</S>", "unk": "<UNK>"}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", SIZE: size, "clean_up_tokenization_spaces": False}
+    config |= reading.normalization.settings if reading.recorded else {}
     config |= {f"{name}_token": word for name, word in names.items()}
     files = {"tokenizer.json": framed.to_str(pretty=True), SETTINGS: json.dumps(config, indent=2) + "\n"}
     return Tokenizer(literal, framed, vocabulary, files, _extended, words=words, by_line=reading.pretokenized)

@@ -80,6 +80,15 @@ class ElmoConfig(ModelConfig):
             raise UserError(f"model.words is {self.words} and model.vocab_size {self.vocab_size}: all that is predicted is read, use more")
 
     @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        out = dict.fromkeys(("train.attention", "train.remat", "train.scan"), "model.kind=elmo has no layers of attention")
+        if not self.reads_characters:
+            of_words = [f"model.{name}" for name in ("character_width", "filter_widths", "filters", "activation", "highways")]
+            out |= dict.fromkeys(of_words, "model.input=tokens reads no characters")
+        return out
+
+    @property
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named: ELMo's layout."""
         return dataclasses.replace(published_elmo(self.vocab_size), words=self.words)

@@ -14,6 +14,7 @@ from jaxenc.cli.main import main
 from jaxenc.convert import hf, onward, tf
 from jaxenc.convert.electra import config
 from jaxenc.data.tokenizers import wordpiece
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
@@ -262,7 +263,7 @@ def test_what_a_network_alone_can_do_next(tmp_path: Path) -> None:
     write(tmp_path, tensors(True))
     pieces = [*tf1.SPECIALS, *(f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS)))]
     (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    tokenizer = wordpiece.from_vocab(tmp_path / "vocab.txt", lowercase=True, strip_accents=True)
+    tokenizer = wordpiece.from_vocab(tmp_path / "vocab.txt", PublishedRules(True, True))
     next_of = lambda folder: onward.commands(Path("run"), dataclasses.replace(hf.load(folder), tokenizer=tokenizer))
     for folder in (tmp_path, tmp_path / "generator"):
         assert "jaxenc pretrain" in next_of(folder) and "objective.kind" not in next_of(folder)

@@ -52,12 +52,16 @@ def reference(masking: Masking, selection: np.ndarray, action: np.ndarray, row: 
 
 @pytest.mark.parametrize("length", [20, 64, 128])
 def test_equals_a_loop_over_the_same_draws(length: int) -> None:
-    """Bitwise, in every field; [MASK] in the text is no candidate, a row of specials or of padding has none."""
+    """Bitwise, in every field; [MASK] in the text is no candidate, a row of specials or of padding has none, and a row of fewer candidates
+    than predictions draws some of them again."""
     batch = tiny.batch([length, length, 3, 1, 0, length // 2] * 4, length)
     rows, segments = batch["tokens"], batch["segments"]
     rows[0, 1:length:3] = V.mask
     rows[1, :] = V.cls
+    rows[6, :], rows[7, :] = V.cls, V.sep
+    rows[6, [3, 9]], rows[7, 5] = rows[0, 2], rows[0, 3]
     draws, got = corrupt(published(length), rows, segments)
+    assert (got["masked"][[6, 7]].sum(1) > 2).all()
     for i in range(len(rows)):
         want = reference(published(length), draws[0][i], draws[1][i], rows[i], segments[i])
         assert {name: array[i].tolist() for name, array in got.items()} == want, f"row {i}"

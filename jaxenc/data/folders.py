@@ -1,0 +1,136 @@
+"""Which folders a command may write to: what is there already is named, and never overwritten."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from jaxenc.errors import UserError
+from jaxenc.files import read_json, user_errors
+
+# What file systems, desktops and launchers leave in a folder, and a run that was killed in a write. A run touches none of it.
+IGNORED = (
+    ".DS_Store", "._*", ".nfs*", ".fuse_hidden*", ".snapshot", "lost+found", "Thumbs.db", "desktop.ini", ".gitignore", ".gitkeep",
+    ".ipynb_checkpoints", "*.log", "*.out", "*.err", ".processes", ".config.json.*", ".manifest.json.*",
+)  # fmt: skip
+# Names in a run's checkpoints/: a step, one that was set aside, one that is being written or deleted.
+STEP = re.compile(r"\d+|\d+\.bad-\d+|\.\d+\.tmp-(save|delete)")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "tf_model.h5")
+SHOWN = 3  # names of files that a message shows
+
+
+def must_be_new(out: Path, option: str) -> None:
+    """Raises UserError, before any work is done, where `out` is not free: nothing or an empty folder, with no file above it.
+
+    option: what messages call it, such as the option of the command line that names it.
+    """
+    with user_errors(out, f"choose another {option}"):
+        if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
+            raise UserError(f"{out}: exists already, {described(out)}; choose another {option}")
+        _check_above(out, option)
+
+
+def must_hold_a_run(workdir: Path, option: str) -> None:
+    """Raises UserError, before anything is written, where `workdir` is neither new, nor empty, nor a run directory of ours.
+
+    A run that was killed at any moment is still one; IGNORED names count as nothing. option: as in `must_be_new`.
+    """
+    with user_errors(workdir, f"choose another {option}"):
+        if os.path.lexists(workdir) and not (workdir.is_dir() and (is_run(workdir) or _is_begun(workdir))):
+            raise UserError(f"{workdir}: exists already, {described(workdir)}, and is no run directory; choose another {option}")
+        _check_above(workdir, option)
+
+
+def must_hold_only(workdir: Path, names: Iterable[str], option: str) -> None:
+    """Raises UserError, before anything is written, where `workdir` is there and holds anything but `names` and IGNORED ones."""
+    with user_errors(workdir, f"choose another {option}"):
+        if os.path.lexists(workdir) and not (workdir.is_dir() and not _names(workdir) - set(names)):
+            raise UserError(f"{workdir}: exists already, {described(workdir)}; choose another {option}")
+        _check_above(workdir, option)
+
+
+def named(path: str | Path, what: str) -> Path:
+    """`path`. Raises UserError for the empty name, which would be the current folder; `what` calls it in the message."""
+    if not str(path):
+        raise UserError(f"{what} is empty: name a folder")
+    return Path(path)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether `folder` is a run directory of ours: its checkpoints/ holds a step, or its config.json is a run's."""
+    return not is_checkpoint(folder) and (_is_steps(folder / "checkpoints") or _is_run_config(folder / "config.json"))
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether `folder` is one step's checkpoint."""
+    return (folder / "CHECKSUMS.json").is_file()
+
+
+def is_data(folder: Path) -> bool:
+    """Whether `folder` is one that `jaxenc data` made; its manifest is not read."""
+    return _has(folder, "manifest.json") and _has(folder, "*.tokens")
+
+
+def described(path: Path) -> str:
+    """What is at `path`, for a message: `a data folder`, `a file`, `a folder with a.txt, b.txt and 7 more`, ..."""
+    if path.is_symlink() and not path.exists():
+        return "a link to nothing"
+    if not path.is_dir():
+        return "a file"
+    kinds: tuple[tuple[Callable[[Path], bool], str], ...] = (
+        (is_checkpoint, "one checkpoint of a run"),
+        (is_run, "the directory of a run"),
+        (_is_steps, "the checkpoints of a run"),
+        (is_data, "a data folder"),
+        (lambda folder: _has(folder, "config.json") and _has(folder, *WEIGHTS), "a model of transformers"),
+        (lambda folder: _has(folder, "*options.json") and _has(folder, "*weights.hdf5"), "an ELMo of AllenNLP"),
+        (lambda folder: _has(folder, *TOKENIZERS), "a tokenizer folder"),
+    )
+    return next((words for holds, words in kinds if holds(path)), _listed(path))
+
+
+def _listed(folder: Path) -> str:
+    names = sorted(path.name for path in folder.iterdir())
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"a folder with {', '.join(names[:SHOWN])}{more}"
+
+
+def _check_above(path: Path, option: str) -> None:
+    """Raises UserError where a file, or the checkpoints of a run, are above `path`."""
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise UserError(f"{above}: a file and not a folder; choose another {option}")
+    for parent in Path(os.path.realpath(path)).parents:
+        if is_checkpoint(parent) or _is_steps(parent):
+            raise UserError(f"{path}: inside {parent}, the checkpoints of a run; choose another {option}")
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if not any(fnmatch.fnmatchcase(path.name, pattern) for pattern in IGNORED)}
+
+
+def _has(folder: Path, *patterns: str) -> bool:
+    return any(path.is_file() for pattern in patterns for path in folder.glob(pattern))
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether `folder` is empty, or holds nothing but empty folders of a run and TensorBoard files, to which a run only adds."""
+    steps = _names(folder / "checkpoints") if (folder / "checkpoints").is_dir() else ()
+    return not _names(folder) - {"checkpoints", "tensorboard"} and all(STEP.fullmatch(name) for name in steps)
+
+
+def _is_steps(folder: Path) -> bool:
+    """Whether `folder` holds checkpoints and nothing else; folders that are only numbered, such as runs, are none."""
+    names = _names(folder) if folder.is_dir() else set()
+    return all(STEP.fullmatch(name) for name in names) and any(not name.isdigit() or is_checkpoint(folder / name) for name in names)
+
+
+def _is_run_config(path: Path) -> bool:
+    """Whether a config.json has the parts of a run's, `objective` and `model`; one of transformers names no part."""
+    try:
+        data = read_json(path, "")
+    except UserError:
+        return False
+    return all(isinstance(data.get(part), dict) for part in ("objective", "model"))

@@ -1,0 +1,71 @@
+"""Whether the files of one folder are one vocabulary: tokenizer.json, which is read, and the authors' own files beside it."""
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.spiece import parsed
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.errors import UserError
+from jaxenc.files import read_json, read_lines, user_errors
+
+NOTHING = "nothing"
+
+
+def check(path: Path, data: Mapping[str, Any], kind: str, tool: Tokenizer) -> None:
+    """Raises UserError where a file beside the tokenizer.json at `path` gives an id another piece, or has another merge, naming both files
+    and the first difference.
+
+    data: the content of the tokenizer.json; kind: the type of model it names; tool: what it opened as. The other file may lack pieces that
+    were added.
+    """
+    name, read = PIECES.get(kind, ("", _lines))
+    if name and (other := path.with_name(name)).is_file():
+        with checks.damaged(path):
+            added = {int(entry["id"]) for entry in data.get("added_tokens") or []}
+        _compare(path, other, "id", {index: tool.token(index) for index in range(tool.vocabulary.ids)}, read(other), added)
+    if kind == "BPE" and (other := path.with_name("merges.txt")).is_file():
+        ours = [merge if isinstance(merge, str) else " ".join(merge) for merge in data["model"]["merges"]]
+        theirs = [line for line in read_lines(other, AGAIN) if line and not line.startswith("#version")]
+        _compare(path, other, "merge", dict(enumerate(ours)), dict(enumerate(theirs)))
+
+
+def _compare(
+    path: Path, other: Path, what: str, ours: Mapping[int, str], theirs: Mapping[int, str], optional: Collection[int] = ()
+) -> None:
+    for index in sorted({*ours, *theirs}):
+        one, two = ours.get(index, NOTHING), theirs.get(index, NOTHING)
+        if one != two and not (index not in theirs and index in optional):
+            raise UserError(
+                f"{path} and {other} disagree: {what} {index} is {one!r} in the first and {two!r} in the second; "
+                "delete the file that is wrong, or copy both again"
+            )
+
+
+def _lines(path: Path) -> Mapping[int, str]:
+    return dict(enumerate(read_lines(path, AGAIN)))
+
+
+def _words(path: Path) -> Mapping[int, str]:
+    return {index: line.strip() for index, line in _lines(path).items()}
+
+
+def _ids(path: Path) -> Mapping[int, str]:
+    return {index: piece for piece, index in read_json(path, AGAIN).items() if isinstance(index, int)}
+
+
+def _pieces(path: Path) -> Mapping[int, str]:
+    with user_errors(path, AGAIN):
+        content = path.read_bytes()
+    return dict(enumerate(piece for piece, _ in parsed(path, content).pieces))
+
+
+# {type of a model: (the authors' file of its pieces, what reads {id: piece} from it)}
+PIECES: Mapping[str, tuple[str, Callable[[Path], Mapping[int, str]]]] = {
+    "WordPiece": ("vocab.txt", _lines),
+    "BPE": ("vocab.json", _ids),
+    "Unigram": ("spiece.model", _pieces),
+    "WordLevel": ("vocab.txt", _words),
+}

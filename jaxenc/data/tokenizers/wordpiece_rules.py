@@ -1,0 +1,135 @@
+"""How WordPiece reads a text: BERT's own rule for published vocabularies, and the rule of new ones."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Regex, normalizers, pre_tokenizers
+
+from jaxenc.data.tokenizers import normalization
+from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json
+
+LONGEST_WORD = 100  # the library's max_input_chars_per_word, above which a word is [UNK]; google-research/bert has 200
+# Where a text is cut before its words are found: around a zero width space, which ends a word in Khmer, Thai or Burmese; and after at most
+# LONGEST_WORD letters of a longer row, not before a mark or a joiner unless there are more than 20 together.
+LETTER = r"[^\s\p{P}$+<=>^`|~\x{200b}]"
+NEAR = LONGEST_WORD - 20
+PARTS = (
+    rf"\x{{200b}}|(?={LETTER}{{{LONGEST_WORD + 1}}})"
+    rf"(?:{LETTER}{{{NEAR},{LONGEST_WORD}}}(?![\p{{M}}\x{{200c}}\x{{200d}}])|{LETTER}{{{LONGEST_WORD}}})"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedRules:
+    """The text normaliser and word splitter of google-research/bert:tokenization.py, as the library has them.
+
+    Control and format characters go (zero width joiners too), and a word of more than LONGEST_WORD characters is [UNK]. split_chinese: a
+    blank around every Chinese character, which Japanese models leave out.
+    """
+
+    lowercase: bool
+    strip_accents: bool
+    split_chinese: bool = True
+
+    @property
+    def normalizer(self) -> normalizers.Normalizer:
+        """The rule of writing, as the library has it."""
+        return normalizers.BertNormalizer(True, self.split_chinese, self.strip_accents, self.lowercase)
+
+    @property
+    def splitter(self) -> pre_tokenizers.PreTokenizer:
+        """White space ends a word, and every punctuation mark is one."""
+        return pre_tokenizers.BertPreTokenizer()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a fingerprint is made of; without `split_chinese` where it is as usual, as fingerprints always were."""
+        return {"lowercase": self.lowercase, "strip_accents": self.strip_accents} | ({} if self.split_chinese else {"split_chinese": False})
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a tokenizer_config.json says of it."""
+        return {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.split_chinese,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Rules:
+    """The rule of a new vocabulary: no letter, mark or joiner is lost but by what `normalization` says.
+
+    Words end at white space; punctuation, Chinese characters and zero width spaces are words of their own. A longer word than LONGEST_WORD
+    is several, so that a line without a blank is not [UNK].
+    """
+
+    normalization: Normalization
+
+    @property
+    def normalizer(self) -> normalizers.Normalizer:
+        """The rule of writing, as the library has it."""
+        apart = normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=True, strip_accents=False, lowercase=False)
+        written = self.normalization.library(clean=True)
+        return normalizers.Sequence([apart] if written is None else [written, apart])
+
+    @property
+    def splitter(self) -> pre_tokenizers.PreTokenizer:
+        """Where words end, as the library has it."""
+        return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(PARTS), "isolated"), pre_tokenizers.BertPreTokenizer()])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a fingerprint is made of."""
+        return self.normalization.facts
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a tokenizer_config.json says of it. The class BertTokenizer of transformers would put BERT's rule in its place."""
+        inputs = ["input_ids", "token_type_ids", "attention_mask"]
+        return {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": inputs, **self.normalization.settings}
+
+
+def of_settings(path: Path) -> PublishedRules | Rules:
+    """The rule that a tokenizer_config.json beside a vocab.txt names; BERT's defaults, all of them on, when there is none.
+
+    Raises UserError for one that is damaged, Unsupported for words that are split in another way than BERT's.
+    """
+    data = read_json(path, AGAIN) if path.is_file() else {}
+    if (found := normalization.of_settings(path, data)) is not None:
+        return Rules(found)
+    lowercase, strip_accents = data.get("do_lower_case", True), data.get("strip_accents")
+    split_chinese = data.get("tokenize_chinese_chars", True)
+    if not isinstance(lowercase, bool) or not isinstance(strip_accents, bool | None) or not isinstance(split_chinese, bool):
+        given = f"{lowercase!r}, {strip_accents!r} and {split_chinese!r}"
+        raise UserError(f"{path}: do_lower_case, strip_accents and tokenize_chinese_chars are {given}; write true or false")
+    kinds = (data.get("word_tokenizer_type", "basic"), data.get("subword_tokenizer_type", "wordpiece"))
+    if kinds != ("basic", "wordpiece"):
+        raise Unsupported(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")
+    return PublishedRules(lowercase, _accents(strip_accents, lowercase), split_chinese)
+
+
+def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[str, Any]) -> PublishedRules | Rules:
+    """The rule in these two sections of a tokenizer.json. Raises Unsupported for another rule."""
+    for rules in map(Rules, normalization.choices()):
+        if normalization.section(rules.normalizer) == normalizer and json.loads(rules.splitter.__getstate__()) == splitter:
+            return rules
+    kinds = (normalizer.get("type"), splitter.get("type"))
+    if kinds != ("BertNormalizer", "BertPreTokenizer"):
+        raise Unsupported(f"{path}: reads texts by {kinds}; only BERT's WordPiece and ours can be opened, other kinds come later")
+    if not normalizer.get("clean_text"):
+        raise Unsupported(f"{path}: clean_text must be on; other settings come later")
+    lowercase = normalizer["lowercase"]
+    return PublishedRules(lowercase, _accents(normalizer.get("strip_accents"), lowercase), normalizer["handle_chinese_chars"])
+
+
+def _accents(strip_accents: bool | None, lowercase: bool) -> bool:
+    """BERT's rule: what is not said follows lower-casing."""
+    return lowercase if strip_accents is None else strip_accents

@@ -1,0 +1,131 @@
+"""R01, R36: a new vocabulary of any type loses no letter and no mark of any script."""
+
+import re
+import unicodedata
+
+import pytest
+
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_list, wordpiece
+from jaxenc.data.tokenizers.normalization import Normalization
+from tests.data.scripts import SENTENCES
+
+ALL = [line for lines in SENTENCES.values() for line in lines]
+TRAIN = {
+    "wordpiece": lambda texts, *how: wordpiece.train(texts, 3000, *how),
+    "bpe": lambda texts, *how: bpe.train(texts, 600, *how),
+    "unigram": lambda texts, *how: sentencepiece.train(texts, 1500, *how),
+    "characters": lambda texts, *how: word_list.train(texts, 100, *how),
+}
+# What decoding cannot restore of the white space: byte-level BPE restores all, unigram one blank for any, the others know words alone.
+SPACES = {
+    "wordpiece": lambda text: re.sub(r"\s+", "", text),
+    "bpe": lambda text: text,
+    "unigram": lambda text: " ".join(text.split()),
+    "characters": lambda text: re.sub(r"\s+", "", text),
+}
+
+
+@pytest.fixture(scope="module", params=list(TRAIN))
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def tool(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    """Trained on all scripts and opened from its folder."""
+    folder = tmp_path_factory.mktemp(kind)
+    TRAIN[kind](ALL * 2).save(folder)
+    return load(folder)
+
+
+def test_there_are_sentences_of_forty_scripts() -> None:
+    assert len(SENTENCES) >= 40 and all(len(lines) >= 3 for lines in SENTENCES.values())
+
+
+@pytest.mark.parametrize("script", SENTENCES)
+def test_r01_decoding_gives_back_every_letter_and_mark(kind: str, tool: Tokenizer, script: str) -> None:
+    """In either form, composed or taken apart; none is unknown."""
+    for line in SENTENCES[script]:
+        expected = unicodedata.normalize("NFC", line)
+        for form in ("NFC", "NFD"):
+            (ids,) = tool.encode([unicodedata.normalize(form, line)])
+            assert tool.vocabulary.unk not in ids, line
+            assert SPACES[kind](tool.decode(ids)) == SPACES[kind](expected), line
+
+
+def test_r36_composed_and_decomposed_letters_are_the_same_pieces(tool: Tokenizer) -> None:
+    apart, together = ([unicodedata.normalize(form, line) for line in ALL] for form in ("NFD", "NFC"))
+    assert apart != together and tool.encode(apart) == tool.encode(together)
+    assert tool.encode_words(apart) == tool.encode_words(together)
+    assert [tool.encode_prompt(text) for text in apart] == [tool.encode_prompt(text) for text in together]
+
+
+@pytest.mark.parametrize("lowercase, strip_accents", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("form", ["nfc", "nfkc", "none"])
+def test_r36_every_rule_is_recorded_and_loads(kind: str, form: str, lowercase: bool, strip_accents: bool, tmp_path) -> None:
+    """And does what it says, by Python's own tables; of a rule that composes, both forms of a letter meet."""
+    rule = Normalization(form, lowercase, strip_accents)
+    texts = ["Cafe\u0301 Café", "ﬁne Ｆull", "दुःख", "안녕"]
+    made = TRAIN[kind](texts * 3, rule)
+    made.save(tmp_path)
+    back = load(tmp_path)
+    assert back.vocabulary == made.vocabulary and back.encode(texts) == made.encode(texts)
+    for text in texts:
+        expected = unicodedata.normalize(form.upper(), text) if form != "none" else text
+        if strip_accents:
+            apart = unicodedata.normalize("NFD", expected)
+            expected = "".join(c for c in apart if unicodedata.category(c) != "Mn")
+            expected = unicodedata.normalize("NFKC" if form == "nfkc" else "NFC", expected)
+        expected = expected.lower() if lowercase else expected
+        (ids,) = back.encode([text])
+        assert SPACES[kind](back.decode(ids)) == SPACES[kind](expected) and back.vocabulary.unk not in ids
+    meet = back.encode(["Cafe\u0301"]) == back.encode(["Café"])
+    assert meet == (form != "none" or strip_accents)
+
+
+def test_r36_other_rules_are_other_vocabularies(kind: str) -> None:
+    texts = ["abc abd"] * 3
+    switches = ((False, False), (True, False), (False, True))
+    rules = [Normalization(form, *pair) for form in ("nfc", "nfkc", "none") for pair in switches]
+    assert len({TRAIN[kind](texts, rule).vocabulary.fingerprint for rule in rules}) == len(rules)
+
+
+@pytest.mark.parametrize("text", ["ก" * 250, "ที่นี่มีน้ำใสมาก" * 30, "acgt" * 100, "\u0e48" * 250])
+def test_a_line_without_blanks_is_no_unknown_word(text: str) -> None:
+    """WordPiece cuts what is longer than the library's longest word, never before a mark where it can help it."""
+    tool = wordpiece.train([text] * 2, 100)
+    ((ids, numbers),) = tool.encode_words([text])
+    assert tool.vocabulary.unk not in ids and "".join(tool.decode(ids).split()) == text
+    starts = [tool.token(i) for n, i in enumerate(ids) if n and numbers[n] != numbers[n - 1]]
+    assert len(starts) >= len(text) // 100 - 1
+    if unicodedata.category(text[0]) != "Mn":
+        assert not any(unicodedata.category(start[0]) == "Mn" for start in starts)
+
+
+def test_words_end_at_a_zero_width_space() -> None:
+    tool = wordpiece.train(["តើ\u200bអ្នក\u200bទេ"] * 3, 60)
+    assert tool.split("តើ\u200bអ្នក") == ["តើ", "\u200b", "អ្នក"]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_characters_of_layout_cost_no_word(kind: str) -> None:
+    """A vocabulary of characters would not know them."""
+    tool = TRAIN[kind](["soft hyphen"] * 3)
+    assert tool.encode(["\ufeffso\u00adft\u200f hy\x97phen\u200e\ufffd"]) == tool.encode(["soft hyphen"])
+
+
+@pytest.mark.parametrize("kind, unknown", [("wordpiece", "in words that are [UNK]"), ("unigram", "<unk>")])
+def test_characters_below_the_coverage_are_named(kind: str, unknown: str, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("jaxenc.data.tokenizers.wordpiece_train.ALPHABET", 2)
+    tool = TRAIN[kind](["ab" * 50 + " "] * 400 + ["ड"])
+    said = [line for line in capsys.readouterr().err.splitlines() if "characters are" in line]
+    assert said == [f"tokenizer: 0.0025% of the characters are {unknown}: a rare one, 'ड' (U+0921) the most frequent"]
+    assert tool.encode(["ड"])[0][-1] == tool.vocabulary.unk
+    TRAIN[kind](["ab ड"] * 3)
+    assert "characters are" not in capsys.readouterr().err
+
+
+def test_many_characters_are_covered() -> None:
+    """More than the thousand that a vocabulary always has: no Chinese character of the text is unknown."""
+    text = "".join(chr(0x4E00 + n) for n in range(1500))
+    assert wordpiece.train([text], 2000).vocabulary.unk not in wordpiece.train([text], 2000).encode([text])[0]

@@ -1,0 +1,91 @@
+"""What the fixtures of one seed show of each kind of rows, on twenty made-up corpora: shards of any size, long and short sentences."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from jaxenc.data import random
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.sources.chunks import chunk_starts
+from jaxenc.data.sources.pairs import Pairs
+from jaxenc.data.sources.segments import open_segments
+from jaxenc.data.sources.sentences import open_sentences
+from jaxenc.data.sources.text import Text
+from jaxenc.data.store import Shards
+from tests.data import test_sentence_rows as sentence_rows
+from tests.data import test_streams as stream_rows
+from tests.data.made import CLS, PAD, SEP, VOCABULARY, corpus, store
+from tests.data.test_sources import each, slow_pair
+
+SEEDS = range(20)
+
+
+def made(seed: int, folder, eod: int = -1) -> Shards:
+    """One large shard, several, many of a document or two, or long documents of short sentences."""
+    shape = ((1, 40, 12, 20), (5, 8, 6, 12), (9, 2, 3, 9), (4, 6, 20, 5))[seed % 4]
+    parts = corpus(np.random.default_rng(seed), *shape)
+    while sum(len(part) for part in parts) < 4:
+        parts += corpus(np.random.default_rng(seed + 100), 1, *shape[1:])
+    return store(parts, folder / "nowhere", dataclasses.replace(VOCABULARY, eod=eod))
+
+
+def flat(table) -> list[int]:
+    return table.take(np.arange(len(table))).tolist()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_text_holds_every_token_once(tmp_path, seed):
+    shards = made(seed, tmp_path)
+    for length in (3, 8, 64):
+        source = Text(shards, length)
+        batch = source.rows(0, np.arange(len(source)))
+        inside = (np.arange(length) > 0) & (np.arange(length) < batch["segments"].sum(1, keepdims=True) - 1)
+        assert batch["tokens"][inside].tolist() == flat(shards.tokens)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pairs_equal_an_independent_loop(tmp_path, seed):
+    """B is what the target leaves also where A alone exceeds it and the random place is near the start of the split."""
+    shards = made(seed, tmp_path)
+    tables = [flat(table) for table in (shards.tokens, shards.sentences, shards.documents)]
+    for length in (5, 8, 20, 64):
+        source = Pairs(shards, length, 0.1, seed, False)
+        chunks, indices = chunk_starts(shards, length - 3).tolist(), np.arange(len(source))
+        for epoch in (0, 1, 2):
+            words, coins = (random.draws(seed, epoch, indices, count, name) for count, name in ((6, "pairs"), (40, "trim")))
+            for i, row in enumerate(each(source.rows(epoch, indices))):
+                a, b, is_random = slow_pair(tables, chunks, length, i, words[i], coins[i])
+                padding = [PAD] * (length - len(a) - len(b) - 3)
+                assert row["tokens"].tolist() == [CLS, *a, SEP, *b, SEP, *padding], (length, epoch, i)
+                assert row["is_random"] == is_random and len(a) and len(b)
+
+
+@pytest.mark.parametrize("eod", [stream_rows.EOD, -1])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_streams_equal_a_loop_over_the_text(tmp_path, seed, eod):
+    """Steps at both ends of an epoch, where parts, and the text itself, begin and end."""
+    shards = made(seed, tmp_path, eod)
+    text = stream_rows.written(shards, eod)
+    backward, size = tuple(part[::-1] for part in text), len(text[0])
+    streams = open_segments(shards, stream_rows.CONFIG, 4, seed, False, 0)
+    for step in (0, 1, len(streams) - 1, len(streams)):
+        batch, (epoch, walked) = streams.batch_at(step), divmod(step, len(streams))
+        for slot in range(4):
+            k, index, forward = slot // 2, walked * 4 + slot, slot % 2 == 0
+            begin = (size * k // 2 if forward else size - size * (k + 1) // 2) + walked * stream_rows.REUSE
+            words = random.draws(seed, epoch, np.array([index]), 3, "streams")[0]
+            row, types, is_random, _ = stream_rows.expected_row(text if forward else backward, begin, words)
+            assert batch["tokens"][slot].tolist() == row and batch["types"][slot].tolist() == types, (step, slot)
+            assert batch["is_random"][slot] == is_random
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_of_sentences_equal_a_loop_over_the_sentences(tmp_path, seed):
+    shards = made(seed, tmp_path)
+    for length in (1, 7, 20):
+        streams = open_sentences(shards, DataConfig("", length, "sentences"), 3, 0, False, 0)
+        for step in (0, len(streams) - 1, len(streams)):
+            batch = streams.batch_at(step)
+            for name, rows in sentence_rows.expected(shards, length, 3, step % len(streams)).items():
+                assert batch[name].tolist() == rows, (length, step, name)
