@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jaxenc.optim.optimizer import OptimConfig
 
 from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
@@ -13,6 +12,7 @@ from jaxenc.config import flatten, to_dict
 from jaxenc.families import MODELS
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.rtd import RtdConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 from tests.cli.test_pretrain import command
 from tests.training.conftest import make_data

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jaxenc.optim.optimizer import OptimConfig
 
 from jaxenc.cli import jobs
 from jaxenc.errors import UserError
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.phases import Phases
 from jaxenc.training.run import Run
 from tests.training.test_loop import recipe
