@@ -5,13 +5,15 @@ import os
 import pathlib
 import sys
 
-from jaxenc.cli import effect, fill_mask, pretrain
+from jaxenc.cli import effect, fill_mask
+from jaxenc.cli import pretrain as command
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.cli.report import report
 from jaxenc.data.folders import must_hold_only
 from jaxenc.inference.load import load
 from jaxenc.processes import cluster
+from jaxenc.training.pretrain import pretrain
 
 PARTS = ("tokenizer", "data", "run")
 SENTENCES = (
@@ -44,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
     recipe = cli_config.resolve(args.config, overrides)
     effect.check_data(recipe, args.overrides)
-    if stopped := pretrain.code(pretrain.pretrain(recipe, workdir), workdir):
+    if stopped := command.code(pretrain(recipe, workdir), workdir):
         return stopped
     say(f"$ jaxenc report --workdir {workdir}")
     report(workdir, with_baselines=True)

@@ -14,7 +14,6 @@ from jax import Array
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
-from jaxenc.config import flatten, to_dict
 from jaxenc.data import characters, tokenizers
 from jaxenc.data.batch import Batch
 from jaxenc.data.folders import must_be_new, named
@@ -28,14 +27,12 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference import inputs
 from jaxenc.objectives.base import Objective
 from jaxenc.precision import policy
-from jaxenc.training.run import Run, from_dict, to_json
+from jaxenc.training.run import Run, of_checkpoint, to_json
 from jaxenc.training.state import parameters
 from jaxenc.tree import Tree
 
 # Rows that are computed at once: activations take the memory of these, however many are asked for.
 ROWS = 32
-# A size that no array has to hold: the words of a published ELMo, 793,471, of which it keeps no softmax.
-UNSEEN = 1 << 20
 # How a loaded model computes.
 EXACT = Execution(policy("float32"), "xla", "none", False)
 SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
@@ -207,25 +204,13 @@ def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, 
     """
     folder = named(path, "the model")
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
-    config = config_of(where)
+    config = of_checkpoint(where)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
         raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
     shapes, _ = parameters(objective_of(config, tokenizer, heads))
     return Model(config, restore.restore_params(where, shapes), tokenizer, heads)
-
-
-def config_of(step_dir: pathlib.Path) -> Run:
-    """The Run that a checkpoint was saved by. Raises UserError, before anything is made of its sizes, for a model with more layers than the
-    checkpoint has arrays, or with another size above the count of its numbers and above UNSEEN."""
-    run = from_dict(restore.read_json(step_dir, "config.json"))
-    arrays, numbers = restore.size(step_dir)
-    for name, value in flatten(to_dict(run.model)):
-        if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)):
-            held = f"{numbers:,} numbers in {arrays:,} arrays"
-            raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {held}: use the one it was saved with")
-    return run
 
 
 def save(out: str | pathlib.Path, model: Model) -> None:

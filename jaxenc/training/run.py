@@ -2,11 +2,12 @@
 
 import dataclasses
 import json
+import pathlib
 from collections.abc import Mapping
 from typing import Any
 
 from jaxenc import config, families, objectives, precision
-from jaxenc.checkpoint import migrate
+from jaxenc.checkpoint import migrate, restore
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data import sources
 from jaxenc.data.sources import DataConfig
@@ -22,6 +23,9 @@ from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
+
+# A size that no array has to hold: the words of a published ELMo, 793,471, of which it keeps no softmax.
+UNSEEN = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +91,18 @@ class Run:
 def from_dict(data: Mapping[str, Any], where: str = "config") -> Run:
     """The Run of a plain dict, such as a config.json of any format holds. Raises UserError as `config.from_dict` and `migrate.fields`."""
     return config.from_dict(Run, migrate.fields(data, where), where)
+
+
+def of_checkpoint(step_dir: pathlib.Path) -> Run:
+    """The Run that a checkpoint was saved by. Raises UserError, before anything is made of its sizes, for a model with more layers than the
+    checkpoint has arrays, or with another size above the count of its numbers and above UNSEEN."""
+    run = from_dict(restore.read_json(step_dir, "config.json"))
+    arrays, numbers = restore.size(step_dir)
+    for name, value in config.flatten(config.to_dict(run.model)):
+        if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)):
+            held = f"{numbers:,} numbers in {arrays:,} arrays"
+            raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {held}: use the one it was saved with")
+    return run
 
 
 def to_json(run: Run) -> bytes:

@@ -17,9 +17,9 @@ import pytest
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify
-from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers
+from jaxenc.training import pretrain as command
 from tests.faults.alone import EVERY, STEPS, Nano, logged, newest
 from tests.faults.conftest import Table
 from tests.faults.disk import disk, needs_root

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.errors import UserError
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from tests.faults.alone import EVERY, Nano, newest
 from tests.faults.conftest import Table

@@ -14,9 +14,9 @@ from jaxenc.checkpoint import arrays
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify
-from jaxenc.cli import pretrain as command
 from jaxenc.errors import Diverged, UserError
 from jaxenc.training import loop
+from jaxenc.training import pretrain as command
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.training import test_loop

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.build import build
 from jaxenc.errors import UserError
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from tests.faults import alone
 from tests.faults.alone import Nano

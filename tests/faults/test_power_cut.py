@@ -11,14 +11,13 @@ import pytest
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
-from jaxenc.cli import jobs
 from jaxenc.cli.main import main
 from jaxenc.convert import hf
 from jaxenc.data.build import build
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.files import flush, made, write_bytes
 from jaxenc.inference import load, vectors
-from jaxenc.training import record
+from jaxenc.training import prepare, record
 from tests import power
 from tests.checkpoint.conftest import make_state
 from tests.convert import folders
@@ -34,7 +33,7 @@ def names(folder: Path) -> set[str]:
 
 def test_a_step_is_on_the_disk_before_it_has_its_name(tmp_path: Path) -> None:
     """Every file that a run's checkpoint holds, Orbax's too, the folders, and after the rename the folder of the steps."""
-    job = jobs.prepare(recipe(make_data(tmp_path / "made", 1)), tmp_path)
+    job = prepare.prepare(recipe(make_data(tmp_path / "made", 1)), tmp_path)
     directory = tmp_path / "checkpoints"
     with power.recorded() as disk, Manager(directory, CheckpointConfig(keep=1)) as manager:
         for step in (1, 2):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import read
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from tests.faults.alone import Nano
 from tests.faults.conftest import Table

@@ -10,12 +10,12 @@ from unittest import mock
 
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.batch import Batch
 from jaxenc.data.manifest import SPLITS
 from jaxenc.errors import UserError
 from jaxenc.training import loop, read
 from jaxenc.training.phases import Phases
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from tests.training import test_loop
 from tests.training.stepping import stepping

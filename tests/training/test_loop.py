@@ -18,18 +18,17 @@ import pytest
 
 from jaxenc import config
 from jaxenc.checkpoint.retention import CheckpointConfig
-from jaxenc.cli import jobs
 from jaxenc.cli.main import main
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.training import begin, evaluate, loop
+from jaxenc.training import begin, evaluate, loop, prepare
 from jaxenc.training.log import Log
 from jaxenc.training.phases import Phases
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 from jaxenc.training.state import zero_carry
@@ -80,7 +79,7 @@ def write_recipe(run: Run, path: Path) -> Path:
 
 def saved(run: Run, workdir: Path, step: int) -> Any:
     """The state of a checkpoint, on the host."""
-    job = jobs.prepare(run, workdir)
+    job = prepare.prepare(run, workdir)
     with jax.set_mesh(job.mesh):
         start = begin.Start("resume", workdir / "checkpoints" / str(step), step)
         return jax.device_get(begin.begin(start, job.run.plan, job.run.train.seed, job.layout))

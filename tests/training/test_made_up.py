@@ -12,9 +12,8 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.cli import jobs
 from jaxenc.processes.watch import Watch
-from jaxenc.training import loop
+from jaxenc.training import loop, prepare
 from jaxenc.training.phases import Phases
 from jaxenc.training.record import Silent
 from jaxenc.training.settings import EvalConfig
@@ -30,7 +29,7 @@ def test_an_evaluation_is_made_up_in_the_phase_that_wrote_the_checkpoint(step: i
     evaluation takes them in."""
     run = test_states.recipe(make_data(tmp_path / "made", 1, "characters"))
     run = dataclasses.replace(run, phases=Phases(steps=(2, 2), batch=(8, 16)), eval=EvalConfig(every=1, batch=8))
-    job = jobs.prepare(run, tmp_path / "run")
+    job = prepare.prepare(run, tmp_path / "run")
     found = []
 
     def evaluate(job: Any, phase: Any, objective: Any, place: Any) -> Mapping[str, float]:

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.cli import jobs
 from jaxenc.cli.main import main
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.inference.load import load
 from jaxenc.objectives.plm import PlmConfig
+from jaxenc.training import prepare
 from jaxenc.training.phases import Phases
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from tests.training import test_loop
 from tests.training.conftest import make_data
@@ -77,9 +77,9 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_memory_that_no_device_holds_is_one_line(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """8 slots, one a device, of 12 places of 16 float32 and an i32: 772 bytes fit where there are so many, and not where one is missing."""
-    monkeypatch.setattr(jobs, "_room", lambda mesh: 772)
-    jobs.check(jobs.prepare(recipe(data), tmp_path / "run"))
-    monkeypatch.setattr(jobs, "_room", lambda mesh: 771)
+    monkeypatch.setattr(prepare, "_room", lambda mesh: 772)
+    prepare.check(prepare.prepare(recipe(data), tmp_path / "run"))
+    monkeypatch.setattr(prepare, "_room", lambda mesh: 771)
     told = "^objective.memory and train.batch: the slots carry [0-9.]+ MB .* on each device, which has [0-9.]+ MB: lower one of them"
     with pytest.raises(UserError, match=told):
         pretrain(recipe(data), tmp_path / "run")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from jaxenc.cli import recipe as cli_config
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data import pipeline
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.training.position import position, refuse_other_rows
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from tests.training import test_loop

@@ -9,15 +9,15 @@ import jax
 import numpy as np
 import pytest
 
-from jaxenc.cli import jobs
 from jaxenc.cli.main import main
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training import prepare
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from tests.training import test_loop
 from tests.training.conftest import make_data
@@ -110,9 +110,9 @@ def test_a_masked_model_does_not_read_both_ways(tmp_path: Path) -> None:
     pieces = make_data(tmp_path / "pieces", 1)
     both = DataConfig(path=str(pieces), rows="sentences", length=12)
     with pytest.raises(UserError, match="data.rows=sentences lacks: set data.rows$"):
-        jobs.check(jobs.prepare(dataclasses.replace(test_loop.recipe(pieces), data=both), tmp_path / "run"))
+        prepare.check(prepare.prepare(dataclasses.replace(test_loop.recipe(pieces), data=both), tmp_path / "run"))
     run = dataclasses.replace(recipe(pieces), data=both)
     with pytest.raises(UserError, match="its tokenizer has no characters .*, or set model.input to tokens"):
-        jobs.check(jobs.prepare(run, tmp_path / "run"))
+        prepare.check(prepare.prepare(run, tmp_path / "run"))
     by_token = dataclasses.replace(run, model=dataclasses.replace(run.model, input="tokens"))
-    jobs.check(jobs.prepare(by_token, tmp_path / "run"))
+    prepare.check(prepare.prepare(by_token, tmp_path / "run"))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.errors import Diverged
+from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.signals import Stop

@@ -2,8 +2,8 @@
 
 import pytest
 
-from jaxenc.checkpoint.refusals import MAY_CHANGE, changed_fields, refuse
 from jaxenc.errors import UserError
+from jaxenc.training.refusals import MAY_CHANGE, changed_fields, refuse
 
 SAVED = {
     "optim": {"lr": 1e-4, "betas": (0.9, 0.999)},
