@@ -61,10 +61,10 @@ def rows() -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def trained() -> tuple[dict, dict, list[dict]]:
-    """(parameters before, after, the report of each step), in two microbatches on two devices that share the parameters."""
+    """(parameters before, after, the report of each step), in two microbatches."""
     objective = tiny.objective(RUN.objective, RUN.model, 12, heads=OWN)
     train, phase = TrainConfig(batch=8, microbatches=2), tiny.phase(8, 12, STEPS, lr=1e-2)
-    ready = tiny.compile_for(objective, OptimConfig(warmup=0), train, phase, tiny.mesh("fsdp", 2), "fsdp")
+    ready = tiny.compile_for(objective, OptimConfig(warmup=0), train, phase, tiny.mesh("dp", 1))
     with jax.set_mesh(ready.mesh):
         state = ready.layout.create(rng.init_key(0))
     before, reports = jax.device_get(state.all_params), []

@@ -12,6 +12,8 @@ from jaxenc import rng, tree
 from jaxenc.data.batch import check_ranges
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.heads.tags import TAGS
+from jaxenc.layers.dropout import dropout
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.heads import Heads, HeadsConfig
 from jaxenc.objectives.pair import PairConfig
@@ -111,13 +113,15 @@ def test_gradients_reach_the_encoder_and_every_trained_head() -> None:
 
 
 def test_dropout_is_on_what_classifier_and_tags_read() -> None:
-    """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise."""
+    """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise. Each draws from its site."""
     objective, params = built()
     hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
     inputs = (dataclasses.replace(QUIET, dropout=0.5), objective.heads, params, hidden, rows()["segments"])
     still, moved = (encoders.logits(*inputs, noise) for noise in (None, keys))
     same = {name: bool((still[name] == moved[name]).all()) for name in still}
     assert same == {"pooled": True, "mlm": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
+    read = dropout(hidden, 0.5, keys, TAGS.site)
+    np.testing.assert_allclose(moved["tags"], dense(np.float64(read), jax.device_get(params)["tags"]["dense"]), rtol=0, atol=1e-5)
     noisy = tiny.objective(ALL, dataclasses.replace(QUIET, dropout=0.5))
     terms = jax.jit(lambda params, train: noisy.terms(params, {}, rows(), keys, train)[0], static_argnums=1)
     one, other = (terms(params, train) for train in (True, False))
