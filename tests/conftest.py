@@ -79,7 +79,11 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Says what did not run and how to run it."""
+    """Says what did not run and how to run it, and what each test that says how far it compared (the property `compared`) has said."""
+    for report in (report for reports in terminalreporter.stats.values() for report in reports):
+        for name, said in getattr(report, "user_properties", ()):
+            if name == "compared" and report.when == "call":
+                terminalreporter.write_line(f"{report.nodeid}: {said}")
     if MISSING:
         terminalreporter.write_line(f"not run: tests/parity/test_live*.py, which need {', '.join(MISSING)}: bash tests/run.sh --live")
     for reason, count in config.stash.get(LEFT_OUT, {}).items():

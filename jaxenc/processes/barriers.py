@@ -12,9 +12,12 @@ from jax._src import distributed  # The one way to the coordination service's ke
 
 from jaxenc.errors import Absent, UserError
 
-# Seconds: between two lines that name the processes that are missing; for all to reach a barrier, the largest save included; for the
-# others to hear why process 0 ends.
-TELL, LIMIT, HEARD = 15, 1200, 5
+# Seconds: between two lines that name the processes that are missing; for all to reach a barrier, the largest save included.
+TELL, LIMIT = 15, 1200
+
+
+class ErrorOfAll(UserError):
+    """What process 0 found wrong for all of them: every process raises and reports it."""
 
 
 def is_primary() -> bool:
@@ -51,8 +54,8 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
     """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised in every process; process 0
-    waits up to HEARD seconds until the others have it, for with it they lose the service. Waits, tells and raises as `barrier` does.
+    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is an ErrorOfAll in every process.
+    Waits, tells and raises as `barrier` does.
     """
     client, key = distributed.global_state.client, f"jaxenc/value/{name}"
     if jax.process_count() == 1:
@@ -61,19 +64,13 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
         with service(name):
             answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
         if "error" in answer:
-            with service(name):
-                client.key_value_set(f"{key}/heard/{jax.process_index()}", "heard", allow_overwrite=True)
-            raise UserError(answer["error"])
+            raise ErrorOfAll(answer["error"])
         return answer["value"]
     try:
         value = make()
     except UserError as error:
         client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
-        end = time.monotonic() + HEARD
-        with contextlib.suppress(jax.errors.JaxRuntimeError):
-            for rank in range(1, jax.process_count()):
-                client.blocking_key_value_get(f"{key}/heard/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
-        raise
+        raise ErrorOfAll(str(error)) from error
     client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
     return value
 

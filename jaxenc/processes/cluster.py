@@ -5,17 +5,21 @@ import dataclasses
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 import jax
+from jax._src import distributed  # The one way to the coordination service's key-value store: jax has no public one.
 
 from jaxenc.errors import UserError
 from jaxenc.processes import gloo, launchers
+from jaxenc.processes.barriers import ErrorOfAll
 
 COORDINATOR, PROCESSES, PROCESS, HEARTBEAT = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS", "JAXENC_HEARTBEAT"
-# Seconds: for all processes to meet at the start; for all to leave at the end, after which jax aborts those that still wait.
-MEET, LEAVE = 300, 30
+# Seconds: for all processes to meet at the start; for all to leave at the end, after which jax aborts those that still wait; for others to
+# report an error of process 0.
+MEET, LEAVE, REPORT = 300, 30, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,8 +148,22 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     except BaseException as error:
         if cluster.count == 1:
             raise
-        leave(report(error))
+        code = report(error)
+        if isinstance(error, ErrorOfAll):
+            _await_reports(cluster)
+        leave(code)
     close()
+
+
+def _await_reports(cluster: Cluster) -> None:
+    """Tells process 0 that this process has reported; process 0 waits up to REPORT seconds for the others, which its end would abort."""
+    client, end = distributed.global_state.client, time.monotonic() + REPORT
+    with contextlib.suppress(jax.errors.JaxRuntimeError):
+        if cluster.index:
+            client.key_value_set(f"jaxenc/reported/{cluster.index}", "reported", allow_overwrite=True)
+            return
+        for rank in range(1, cluster.count):
+            client.blocking_key_value_get(f"jaxenc/reported/{rank}", round(1000 * max(end - time.monotonic(), 0.001)))
 
 
 def leave(code: int) -> NoReturn:

@@ -65,7 +65,8 @@ SMALL = ("train.batch=8", "train.steps=1", "optim.warmup=0", "log.tensorboard=fa
 
 
 @pytest.mark.parametrize(
-    "architecture, afresh", [("BertModel", ["mlm"]), ("BertForPreTraining", []), ("BertForTokenClassification", ["mlm"])]
+    "architecture, afresh",
+    [("BertModel", ["mlm"]), ("BertForPreTraining", []), pytest.param("BertForTokenClassification", ["mlm"], marks=pytest.mark.full)],
 )
 def test_the_next_commands_run_as_they_are_printed(architecture: str, afresh: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
     """With files and folders for the words in capitals: a head that the folder has none of starts fresh, all else is taken over."""

@@ -12,7 +12,7 @@ from jaxenc.inference.load import Model
 from tests import tiny
 from tests.convert import folders
 
-ARCHITECTURES = ("BertModel", "BertForMaskedLM", "RobertaForMaskedLM", "ElectraModel", "ElectraForMaskedLM", "ElectraForPreTraining")
+ARCHITECTURES = ("BertForMaskedLM", "RobertaForMaskedLM", "ElectraModel", "ElectraForMaskedLM", "ElectraForPreTraining")
 
 
 def with_types(architecture: str, types: int, folder: Path) -> Model:

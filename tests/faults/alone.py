@@ -72,17 +72,22 @@ def logged(workdir: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")] if path.exists() else []
 
 
-def nano(kind: str, folder: Path, steps: int) -> Nano:
+def prepare(kind: str, steps: int, folder: Path) -> None:
+    """Puts into `folder` what `nano` needs there."""
+    make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
+    test_loop.write_recipe(nano(kind, steps, folder).run, folder / "recipe.json")
+
+
+def nano(kind: str, steps: int, folder: Path) -> Nano:
     """A run of `steps` steps with a checkpoint every EVERY and an evaluation every 2 EVERY; three checkpoints stay."""
-    data = make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
-    run = recipe(kind, data)
+    run = recipe(kind, folder / "made" / "data")
     run = dataclasses.replace(
         run,
         train=dataclasses.replace(run.train, steps=steps),
         checkpoint=dataclasses.replace(run.checkpoint, every=EVERY, keep=3),
         eval=dataclasses.replace(run.eval, every=2 * EVERY),
     )
-    return Nano(run, test_loop.write_recipe(run, folder / "recipe.json"))
+    return Nano(run, folder / "recipe.json")
 
 
 def recipe(kind: str, data: Path) -> Run:

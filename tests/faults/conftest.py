@@ -1,8 +1,10 @@
 """The nano runs and what nobody disturbed of them, each made once."""
 
 import dataclasses
+import fcntl
 import functools
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,27 +14,53 @@ import pytest
 
 from tests.faults import alone
 from tests.faults.alone import Nano
-from tests.faults.several import STEPS, Several
+from tests.faults.several import STEPS, MadeOnce, Several
 from tests.training import test_loop
 from tests.training.conftest import make_data
 
 
 @pytest.fixture(scope="session")
-def nanos(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Nano]:
-    """A run by the name of its objective and its number of steps."""
-    return functools.cache(lambda kind, steps=alone.STEPS: alone.nano(kind, tmp_path_factory.mktemp(kind), steps))
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Makes a folder by its name, once for all workers of xdist: the first that asks makes it, the others wait for it."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        folder = base / name
+        with open(base / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                folder.mkdir()
+                try:
+                    fill(folder)
+                except BaseException:
+                    shutil.rmtree(folder)
+                    raise
+        return folder
+
+    return make
 
 
 @pytest.fixture(scope="session")
-def undisturbed_alone(nanos: Callable[..., Nano], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def nanos(made_once: MadeOnce) -> Callable[..., Nano]:
+    """A run by the name of its objective and its number of steps."""
+
+    def make(kind: str, steps: int = alone.STEPS) -> Nano:
+        return alone.nano(kind, steps, made_once(f"{kind}-{steps}", functools.partial(alone.prepare, kind, steps)))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def undisturbed_alone(nanos: Callable[..., Nano], made_once: MadeOnce) -> Callable[..., Path]:
     """The finished work directory of a run that nothing stopped, from a process of its own."""
 
-    @functools.cache
     def make(kind: str, steps: int = alone.STEPS) -> Path:
-        workdir = tmp_path_factory.mktemp("undisturbed") / kind
-        code, said = nanos(kind, steps).finish(workdir)
-        assert code == 0, said
-        return workdir
+        def fill(folder: Path) -> None:
+            code, said = nanos(kind, steps).finish(folder / "run")
+            assert code == 0, said
+
+        return made_once(f"{kind}-{steps}-undisturbed", fill) / "run"
 
     return make
 
@@ -67,8 +95,8 @@ def table() -> Table:
 
 
 @pytest.fixture(scope="session")
-def several(tmp_path_factory: pytest.TempPathFactory) -> Several:
+def several(made_once: MadeOnce) -> Several:
     """The nano BERT of 30 steps, in as many processes as one likes."""
-    folder = tmp_path_factory.mktemp("several")
-    run = test_loop.recipe(make_data(folder / "made", 1))
-    return Several(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=STEPS)), folder)
+    folder = made_once("several", lambda folder: make_data(folder / "made", 1))
+    run = test_loop.recipe(folder / "made" / "data")
+    return Several(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=STEPS)), folder, made_once)

@@ -1,7 +1,6 @@
 """A nano run that real processes share, and what nobody disturbed of it."""
 
 import dataclasses
-import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,25 +11,24 @@ from tests.training.test_loop import write_recipe
 
 # Relative: the order of reductions alone differs; measured 3e-7.
 CLOSE = 1e-5
-# A checkpoint and an evaluation every 10 steps: 20 steps are left behind the first.
+# A checkpoint and an evaluation every 10 steps: 20 steps are left after the first.
 STEPS = 30
+# (name, a function that fills a folder) -> the folder, as the fixture `made_once` makes it.
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
 @dataclasses.dataclass(frozen=True)
 class Several:
-    """The run of one recipe in any number of processes and devices. folder: where it keeps its recipe and runs."""
+    """The run of one recipe in any number of processes and devices. folder: where its data is; its name is that of its runs."""
 
     run: Run
     folder: Path
-    undisturbed: Callable[[int, int], Path] = dataclasses.field(init=False)
-
-    def __post_init__(self) -> None:
-        write_recipe(self.run, self.folder / "recipe.json")
-        object.__setattr__(self, "undisturbed", functools.cache(self._undisturbed))
+    made_once: MadeOnce
 
     def gang(self, procs: int, devices: int, workdir: Path, *overrides: str, command: tuple = PRETRAIN, **environment: str) -> Gang:
         """Processes of `devices` devices each."""
-        arguments = (*command, "--config", self.folder / "recipe.json", "--workdir", workdir, *overrides)
+        recipe = write_recipe(self.run, workdir.with_name(f"{workdir.name}.json"))
+        arguments = (*command, "--config", recipe, "--workdir", workdir, *overrides)
         return Gang(procs, devices, arguments, **environment)
 
     def finish(self, procs: int, devices: int, workdir: Path) -> str:
@@ -39,11 +37,10 @@ class Several:
             assert gang.end() == 0, gang.said
         return gang.said
 
-    def _undisturbed(self, procs: int, devices: int) -> Path:
+    def undisturbed(self, procs: int, devices: int) -> Path:
         """The finished work directory of a run that nobody disturbs; each is made once."""
-        workdir = self.folder / f"{procs}x{devices}"
-        self.finish(procs, devices, workdir)
-        return workdir
+        name = f"{self.folder.name}-{procs}x{devices}"
+        return self.made_once(name, lambda folder: self.finish(procs, devices, folder / "run")) / "run"
 
     def stopped(self, procs: int, devices: int, step: int, workdir: Path) -> Path:
         """`workdir`, as a run leaves it that dies after its checkpoint of `step`."""

@@ -17,8 +17,8 @@ STAGES = {"files": -1, "checksums": -1, "renamed": 0, "aside": 3}
 TIMES = 10 if FULL else 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("stage", [pytest.param(stage, marks=[] if stage == "renamed" else pytest.mark.full) for stage in STAGES])
+@pytest.mark.full
+@pytest.mark.parametrize("stage", STAGES)
 def test_killed_inside_the_commit(
     stage: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:

@@ -68,7 +68,7 @@ def test_a_shard_that_goes_missing_before_a_restart(
 ) -> None:
     run = copied(nanos("mlm").run, tmp_path / "data")
     (tmp_path / "data" / SHARD).unlink()
-    workdir = undisturbed_alone("mlm")
+    workdir = shutil.copytree(undisturbed_alone("mlm"), tmp_path / "run")
     before, started = newest(workdir), time.monotonic()
     assert stopped(run, workdir, "missing") - started < LIMIT
     assert newest(workdir) == before

@@ -22,7 +22,7 @@ def test_every_process_has_what_process_0_says(tmp_path: Path) -> None:
 
 def test_every_process_has_the_error_of_process_0(tmp_path: Path) -> None:
     lines = meet("error", 2, tmp_path, 2)
-    assert [line for line in lines if "UserError" in line] == [f"[{rank}] UserError: no such folder" for rank in range(2)], lines
+    assert [line for line in lines if "ErrorOfAll" in line] == [f"[{rank}] ErrorOfAll: no such folder" for rank in range(2)], lines
 
 
 def test_a_barrier_names_who_is_awaited(tmp_path: Path) -> None:

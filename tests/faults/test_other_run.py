@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Callable[[Run, Path], Run], str]] = {
 def test_each_is_refused_by_its_name(
     nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:
-    workdir = undisturbed_alone("mlm")
+    workdir = shutil.copytree(undisturbed_alone("mlm"), tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in workdir.rglob("*")}
     for number, (name, (change, named)) in enumerate(CASES.items()):
         folder = tmp_path / str(number)

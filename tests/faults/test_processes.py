@@ -11,7 +11,7 @@ from tests.faults import alone
 from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
-from tests.faults.several import CLOSE, STEPS, Several
+from tests.faults.several import CLOSE, STEPS, MadeOnce, Several
 from tests.selection import FULL
 from tests.training.conftest import make_data
 
@@ -32,12 +32,12 @@ def test_several_processes_are_one(several: Several, row: Table, procs: int) -> 
 
 
 @pytest.mark.full
-def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, row: Table) -> None:
+def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path, made_once: MadeOnce, row: Table) -> None:
     """The LSTMs' states of a biLM go from step to step in their slots, each in the process that has the slot, and into the checkpoint."""
     run = alone.recipe("bilm", make_data(tmp_path / "made", 1, "characters"))
     shorter = {"train": {"steps": 20}, "checkpoint": {"every": 10}, "eval": {"every": 10}}
     parts = {name: dataclasses.replace(getattr(run, name), **changes) for name, changes in shorter.items()}
-    several = Several(dataclasses.replace(run, **parts), tmp_path)
+    several = Several(dataclasses.replace(run, **parts), tmp_path, made_once)
     workdir = tmp_path / "killed"
     with several.gang(2, 2, workdir) as gang:
         gang.wait_for("step 13/20")

@@ -7,7 +7,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxenc.errors import UserError
 from jaxenc.sharding.mesh import MeshConfig, make
-from jaxenc.sharding.partition import batch_sharding, place, replicated, shardings
+from jaxenc.sharding.partition import batch_sharding, check_rows, place, replicated, shardings
 
 MESHES = [MeshConfig(), MeshConfig(preset="fsdp"), MeshConfig(preset="fsdp_tp", tensor=2, fsdp=2), MeshConfig(preset="fsdp_tp", tensor=4)]
 NAMES = {"table": ("vocab", "table_embed"), "layer_00": {"kernel": ("embed", "mlp"), "bias": ("mlp",), "scale": ("norm",)}, "count": ()}
@@ -68,3 +68,15 @@ def test_a_batch_that_the_devices_cannot_share_names_the_field() -> None:
 def test_replicated_is_whole_on_every_device(mesh: Mesh) -> None:
     array = jax.device_put(np.arange(5), replicated(mesh))
     assert len(array.addressable_shards) == 8 and all(s.data.shape == (5,) for s in array.addressable_shards)
+
+
+@pytest.mark.parametrize("rows, parts", [(8, 1), (16, 2), (12, 1), (8, 2), (24, 2), (48, 3)])
+def test_the_devices_share_every_microbatch_evenly(rows: int, parts: int, mesh: Mesh) -> None:
+    """By counting: the rows of each part, dealt out one by one, are as many for every device that holds rows of its own."""
+    devices = mesh.shape["data"] * mesh.shape["fsdp"]
+    dealt = [[len(range(part, rows, parts)[device::devices]) for device in range(devices)] for part in range(parts)]
+    if len({count for part in dealt for count in part}) == 1:
+        check_rows(rows, parts, mesh)
+    else:
+        with pytest.raises(UserError, match=rf"train.batch: {rows} rows.* over {devices} devices .* a multiple of {parts * devices}"):
+            check_rows(rows, parts, mesh)

@@ -68,7 +68,7 @@ def test_a_disk_that_is_full_in_the_middle_of_the_cut_loses_nothing(room: int, w
 
 KILLED = """
 import os, pathlib, signal, sys
-from jaxenc.train import record
+from jaxenc.training import record
 
 left = int(sys.argv[2])
 def hook(event, arguments):
