@@ -79,9 +79,11 @@ def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float
 def attend(
     q: Array, k: Array, v: Array, visible: Visible, execution: Execution, rate: float, noise: Keys | None, layer: int | Array
 ) -> Array:
-    """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017); exactly 0 for a query that sees no key.
+    """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017).
 
-    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32.
+    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32. A query from which a bias
+    hides every key gets exactly 0. By lengths, keys and segments only the queries of a row of padding see no key: they get some average
+    of its values, and nothing reads it.
     Raises ValueError for an unknown backend, and for what cudnn does not do: attention dropout and any mask but lengths.
     """
     if execution.attention == "xla":
@@ -105,13 +107,17 @@ def where_seen(mixed: Array, sees: Array) -> Array:
 
 def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
     scores = wide_product("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5
-    if visible.bias is None:
-        sees = visible.pairs(k.shape[1])[:, None]
-    else:
-        scores, sees = scores + visible.bias.astype(scores.dtype), visible.bias > HIDDEN
-    weights = jax.nn.softmax(jnp.where(sees, scores, HIDDEN), axis=-1)
+    weights = jax.nn.softmax(_hide(scores, visible), axis=-1)
     weights = dropout(weights, rate, noise, "attention_weights", layer).astype(v.dtype)
-    return where_seen(jnp.einsum("bhqk,bkhd->bqhd", weights, v), sees)
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+    return mixed if visible.bias is None else where_seen(mixed, visible.bias > HIDDEN)
+
+
+def _hide(scores: Array, visible: Visible) -> Array:
+    """Scores f32 [batch, heads, query, key] with the hidden keys at HIDDEN."""
+    if visible.bias is not None:
+        return jnp.where(visible.bias > HIDDEN, scores + visible.bias.astype(scores.dtype), HIDDEN)
+    return jnp.where(visible.pairs(scores.shape[-1])[:, None], scores, HIDDEN)
 
 
 def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array:
@@ -119,11 +125,10 @@ def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array
         raise ValueError(f"attention backend cudnn has no dropout: set attention_dropout to 0 (it is {rate}) or the backend to xla")
     if visible.lengths is None:
         raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for keys, segments or a bias")
-    # A softmax over no key at all is undefined in the kernel: an empty row is given its first key, and its result is replaced below.
+    # A softmax over no key at all is undefined in the kernel: a row of padding sees its first key instead, and weighs nothing.
     lengths = jnp.maximum(visible.lengths, 1)
     # The kernel's backward pass takes even lengths only: one more place at the end, which no query sees.
     odd = q.shape[1] % 2
     q, k, v = (jnp.pad(x, ((0, 0), (0, odd), (0, 0), (0, 0))) for x in (q, k, v))
     out = jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, implementation="cudnn")
-    out = out[:, : out.shape[1] - odd]
-    return where_seen(out, visible.pairs(out.shape[1])[:, None])
+    return out[:, : out.shape[1] - odd]

@@ -1,6 +1,7 @@
 """Records the baseline: what jaxenc computes now, for the tests of this folder to compare with.
 
     .venv/bin/python -m tests.baseline.make               everything: data, run directories, the steps that follow, first steps, counts
+    .venv/bin/python -m tests.baseline.make next          from the committed run directories: the steps that follow
     .venv/bin/python -m tests.baseline.make steps         from the committed configs and data: trees, corrupted rows, first steps
     .venv/bin/python -m tests.baseline.make counts        from the same: counts of operations, of this jax version line
     .venv-3.12/bin/python -m tests.baseline.make counts   the same for the other version line
@@ -72,12 +73,18 @@ def make_run(name: str, recipe: Recipe) -> None:
     assert run.plan[-1].end == recipe.stop + STEPS
     stop(run, recipe, Path(name) / "run")
     shutil.copytree(Path(name) / "run", target / "run")
+    make_next(name)
+
+
+def make_next(name: str) -> None:
+    """What the last steps of a committed run directory write."""
+    target, end = runs.RUNS / name, runs.stopped_at(name) + STEPS
     workdir = runs.resume(name, Path("resumed"))
-    (target / "next").mkdir()
+    (target / "next").mkdir(exist_ok=True)
     lines = [f"{json.dumps({'step': key[0], 'split': key[1], **row})}\n" for key, row in same.rows(workdir).items()]
     (target / "next" / "metrics.jsonl").write_text("".join(lines))
     shutil.copy(workdir / "examples.log", target / "next" / "examples.log")
-    runs.write(target / "next" / "state.json", states.summary(same.state(workdir / "checkpoints" / str(run.plan[-1].end))))
+    runs.write(target / "next" / "state.json", states.summary(same.state(workdir / "checkpoints" / str(end))))
 
 
 def make_step(name: str, folder: Path) -> None:
@@ -104,7 +111,7 @@ def make_counts(folder: Path) -> None:
 def main(parts: list[str]) -> None:
     """Makes the named parts of the named runs, or all, in a temporary folder that then goes away."""
     names = [name for name in RECIPES if name in parts] or list(RECIPES)
-    asked = lambda part: part in parts or not set(parts) & {"runs", "steps", "counts"}
+    asked = lambda part: part in parts or not set(parts) & {"runs", "next", "steps", "counts"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         if asked("runs"):
             for name in names:
@@ -114,6 +121,9 @@ def main(parts: list[str]) -> None:
                     runs.STEPS.mkdir(exist_ok=True)
                     test_loop.write_recipe(resolved(name, RECIPES[name]), runs.config_of(name))
             runs.write(runs.FACTS, {"date": str(datetime.date.today()), "python": platform.python_version(), **states.identity()})
+        if "next" in parts:
+            for name in (name for name in names if name in runs.RESUMED):
+                make_next(name)
         if asked("steps"):
             for name in names:
                 make_step(name, Path(folder) / "steps")
