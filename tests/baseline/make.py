@@ -96,16 +96,17 @@ def make_step(name: str, folder: Path) -> None:
     runs.write(runs.STEPS / f"{name}.json", {"step": step, **first, "corrupted": rows, "tree": subject.tree()})
 
 
-def make_counts(folder: Path) -> None:
-    """counts/<version line>.json of the four runs."""
-    found = {}
-    for name in runs.RESUMED:
+def make_counts(names: list[str], folder: Path) -> None:
+    """counts/<version line>.json of those of the four runs that are named; the others keep theirs."""
+    path = runs.HERE / "counts" / f"{counts.line_of(jax.__version__)}.json"
+    found = runs.read(path) if path.exists() else {}
+    for name in (name for name in names if name in runs.RESUMED):
         data = runs.data_of(name, folder)
         for preset in counts.PRESETS:
             subject = inside.subject(runs.config_of(name), data, runs.stopped_at(name), preset)
             text, compiled = subject.compiled()
             found[f"{name} {preset}"] = {"stablehlo": counts.lowered(text), "hlo": counts.compiled(compiled.step.as_text())}
-    runs.write(runs.HERE / "counts" / f"{counts.line_of(jax.__version__)}.json", found)
+    runs.write(path, found)
 
 
 def main(parts: list[str]) -> None:
@@ -128,7 +129,7 @@ def main(parts: list[str]) -> None:
             for name in names:
                 make_step(name, Path(folder) / "steps")
         if asked("counts"):
-            make_counts(Path(folder) / "counts")
+            make_counts(names, Path(folder) / "counts")
 
 
 if __name__ == "__main__":
