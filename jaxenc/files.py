@@ -1,4 +1,4 @@
-"""Reading and writing files so that a failure is one line and leaves nothing half-written, and a power cut loses nothing."""
+"""Reading and writing files: a failure is one line and leaves nothing half-written, and a power cut loses nothing."""
 
 import contextlib
 import errno
@@ -30,7 +30,7 @@ def user_errors(where: str | Path, advice: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to. It replaces `path` in one move when the block ends well, and is removed when it does not.
+    """A temporary name next to `path` to write to. The file replaces `path` in one move when the block succeeds; otherwise it is removed.
 
     The content is on the disk before the move and the name after it: a power cut leaves the old file or the new one, whole.
     """
@@ -53,7 +53,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 def flush(path: Path) -> None:
     """Returns once the bytes of a file, or the names in a folder, are on the disk and survive a power cut. Raises OSError.
 
-    A folder is left alone where it may not be listed, and on a file system that has no such call for folders.
+    Does nothing for a folder that may not be listed, and on a file system that cannot flush folders.
     """
     try:
         number = os.open(path, os.O_RDONLY)
@@ -151,9 +151,9 @@ def held(folder: Path, advice: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def made(out: Path) -> Iterator[Path]:
-    """A new folder to fill. It becomes `out`, with everything in it on the disk, when the block ends well, and is removed when it does not.
+    """A new folder to fill. When the block succeeds it is flushed to the disk and becomes `out`; otherwise it is removed.
 
-    What a killed process left beside `out` is removed too. Raises UserError for a disk that refuses, and while another process makes `out`.
+    Removes what a killed process left next to `out`. Raises UserError for a disk that refuses, and while another process makes `out`.
     """
     out = out.resolve()
     place = out.with_name(f".{out.name}.partial")

@@ -19,7 +19,7 @@ READERS = 4
 
 
 def write_checksums(folder: Path, step: int) -> None:
-    """Lists every file under `folder` in its CHECKSUMS.json. The files, the list and the folders are on the disk afterwards."""
+    """Lists every file under `folder` in its CHECKSUMS.json. All of them are flushed to the disk."""
     names = _files(folder)
     with ThreadPoolExecutor(READERS) as pool:
         entries = dict(zip(names, pool.map(lambda name: _flushed(folder / name), names), strict=True))
@@ -85,7 +85,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def _flushed(path: Path) -> dict[str, Any]:
-    """The entry of a file, whose bytes are on the disk by then."""
+    """Flushes a file to the disk; returns its entry."""
     flush(path)
     return {"size": path.stat().st_size, "sha256": sha256(path)}
 

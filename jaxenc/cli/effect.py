@@ -1,4 +1,4 @@
-"""Settings of the command line that change nothing: what decides in their place is named, and nothing is overruled in silence."""
+"""Settings of the command line that have no effect: the user is told of each and of what decides instead."""
 
 import importlib.util
 import sys
@@ -12,9 +12,9 @@ from jaxenc.training.run import Run
 
 
 def check(run: Run, overrides: Sequence[str]) -> None:
-    """A line on stderr for each field that `overrides` set and that changes nothing in `run`.
+    """Warns on stderr of each field that `overrides` sets without an effect on `run`.
 
-    Raises UserError for one in whose place the phases of the recipe have values of their own.
+    Raises UserError for a field whose value the phases of the recipe replace by their own.
     """
     given = _names(overrides)
     for name, field in {"steps": "train.steps", **OVERRULES}.items():
@@ -24,12 +24,13 @@ def check(run: Run, overrides: Sequence[str]) -> None:
     unused = dict(run.unused)
     if run.log.tensorboard and importlib.util.find_spec("tensorboardX") is None:
         unused["log.tensorboard"] = "tensorboardX is not installed: pip install tensorboardX"
-    _say(unused, given)
+    _warn(unused, given)
 
 
 def check_data(run: Run, overrides: Sequence[str]) -> None:
-    """As `check`, for what the data that the run names decides. Raises UserError, which names each field, where `overrides` set a number of
-    the model and the data's tokenizer has another. Does nothing where no data is named, or no field is set."""
+    """As `check`, for the fields that the run's data decides; reads its manifest. Does nothing where no data is named or no field is set.
+
+    Raises UserError, naming each field, where `overrides` sets a number of the model and the data's tokenizer has another."""
     if not (run.data.path and overrides):
         return
     given, manifest = _names(overrides), manifests.read(run.data.path)
@@ -40,15 +41,15 @@ def check_data(run: Run, overrides: Sequence[str]) -> None:
     if parts:
         raise UserError(f"data {run.data.path}: {'; '.join(parts)}: leave it out, or build the data with another tokenizer")
     if not manifest.splits["held_out"].tokens:
-        _say(dict.fromkeys(("eval.every", "eval.batch", "eval.rows"), "the data holds no held-out documents"), given)
+        _warn(dict.fromkeys(("eval.every", "eval.batch", "eval.rows"), "the data holds no held-out documents"), given)
 
 
 def _names(overrides: Sequence[str]) -> list[str]:
-    """The dotted paths that are set, each once: the last value of a field counts, as everywhere on a command line."""
+    """The dotted paths that are set, each once."""
     return list(dict.fromkeys(item.removeprefix("--config.").partition("=")[0] for item in overrides))
 
 
-def _say(unused: dict[str, str], given: Sequence[str]) -> None:
+def _warn(unused: dict[str, str], given: Sequence[str]) -> None:
     for name in given:
         if name in unused:
-            print(f"warning: --config.{name} changes nothing: {unused[name]}", file=sys.stderr)
+            print(f"warning: --config.{name} has no effect: {unused[name]}", file=sys.stderr)

@@ -77,14 +77,14 @@ def _run(argv: list[str]) -> int:
 
 
 def _refuse_empty(argv: Sequence[str]) -> None:
-    """Raises UserError for an option that is given nothing, as by an unset variable of a shell: as a path it would be the current folder,
-    and as a choice none at all. A field of the config may be empty."""
+    """Raises UserError for an empty value, such as that of an unset shell variable: as a path it would mean the current folder. A field of
+    the config may be empty."""
     option = ""
     for item in argv:
         name, equals, value = item.partition("=")
         option = name if item.startswith("--") else option
         if not item or (item.startswith("--") and not item.startswith("--config.") and equals and not value):
-            raise UserError(f"{option or 'an argument'} is empty: is a variable of the shell not set? Give a value or leave it out")
+            raise UserError(f"{option or 'an argument'} is empty: is a shell variable unset? Give a value or leave it out")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -31,7 +31,7 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
 
     name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user's own with `get_config`, which runs
     because they named it, or a config.json of a run, which is only read. Raises UserError for whatever does not fit, with near names.
-    A field that is set and changes nothing is a line on stderr.
+    Warns on stderr of each field that is set and has no effect.
     """
     run = from_dict(_override(_of_kind(_load(name), overrides), overrides))
     effect.check(run, overrides)

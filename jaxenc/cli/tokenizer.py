@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"tokenizer: the text gave {less} than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)
     lost = marks.count(sample, tool.written)
     if lost.many:
-        print(f"tokenizer: warning: {lost.said} are lost by --strip-accents; leave it out to keep them", file=sys.stderr)
+        print(f"tokenizer: warning: --strip-accents drops {lost.summary}; leave it out to keep them", file=sys.stderr)
     return 0
 
 

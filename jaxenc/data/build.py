@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
-from jaxenc.data.folders import is_data, must_be_new, named
+from jaxenc.data.folders import is_data, must_be_named, must_be_new
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
 from jaxenc.data.tokenizers import marks
@@ -27,7 +27,7 @@ from jaxenc.files import made, sha256, user_errors
 GROUP_CHARACTERS = 1 << 19
 SHARD_TOKENS = 1 << 26
 UNKNOWN_LIMIT = 0.05
-MARKS_SAMPLE = 1 << 14  # characters of a group whose marks are counted
+MARKS_SAMPLE = 1 << 14  # characters of each group in which marks are counted
 SUFFIXES = ("tokens", "words", "sentences", "documents")
 
 
@@ -36,7 +36,7 @@ class Piece:
     """What one group of documents gives to one split.
 
     tokens: ids, flat; words: bool, whether each is the first piece of its word; sentences: tokens of each sentence; documents:
-    sentences of each document; the counts as in `Split`; marks: of a sample of the text, all zero where the tokenizer loses none.
+    sentences of each document; the counts as in `Split`; marks: counted in a sample of the text, all zero where the tokenizer loses none.
     """
 
     tokens: np.ndarray
@@ -63,7 +63,7 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
-    tool, out = tokenizers.load(named(tokenizer, "--tokenizer")), named(out, "--out")
+    out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
     holds_data = is_data(out)
     if not holds_data:
         must_be_new(out, "--out")
@@ -126,12 +126,12 @@ def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: st
             "check the text and the tokenizer"
         )
     if unknown > UNKNOWN_LIMIT * total:
-        mend = "check that the tokenizer fits the text (lower case, accents, script)"
-        what = f"predicted as unknown; {mend} and has words enough" if request.tokenizer.words else f"[UNK]; {mend}"
+        advice = "check that the tokenizer fits the text (lower case, accents, script)"
+        what = f"predicted as unknown; {advice} and has enough words" if request.tokenizer.words else f"[UNK]; {advice}"
         print(f"data: warning: {unknown / total:.1%} of the tokens are {what}", file=sys.stderr)
     if lost.many:
-        advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps them"
-        print(f"data: warning: the tokenizer takes away {lost.said}: {advice}", file=sys.stderr)
+        advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps marks"
+        print(f"data: warning: the tokenizer drops {lost.summary}: {advice}", file=sys.stderr)
     files = {
         path.relative_to(folder).as_posix(): File(path.stat().st_size, sha256(path)) for path in sorted(folder.rglob("*")) if path.is_file()
     }

@@ -1,4 +1,4 @@
-"""Which folders a command may write to: what is there already is named, and never overwritten."""
+"""Which folders a command may write to. What is already there is named in the message and never overwritten."""
 
 import fnmatch
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, user_errors
 
-# What file systems, desktops and launchers leave in a folder, and a run that was killed in a write. A run touches none of it.
+# Left in a folder by file systems, desktops, launchers, and runs that were killed during a write. A run never reads or changes them.
 IGNORED = (
     ".DS_Store", "._*", ".nfs*", ".fuse_hidden*", ".snapshot", "lost+found", "Thumbs.db", "desktop.ini", ".gitignore", ".gitkeep",
     ".ipynb_checkpoints", "*.log", "*.out", "*.err", ".processes", ".config.json.*", ".manifest.json.*",
 )  # fmt: skip
-# Names in a run's checkpoints/: a step, one that was set aside, one that is being written or deleted.
+# Names in a run's checkpoints/: a step, a step that was set aside, a step that is being written or deleted.
 STEP = re.compile(r"\d+|\d+\.bad-\d+|\.\d+\.tmp-(save|delete)")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "tf_model.h5")
@@ -24,7 +24,7 @@ SHOWN = 3  # names of files that a message shows
 def must_be_new(out: Path, option: str) -> None:
     """Raises UserError, before any work is done, where `out` is not free: nothing or an empty folder, with no file above it.
 
-    option: what messages call it, such as the option of the command line that names it.
+    option: the name of `out` in messages, such as the command-line option that gives it.
     """
     with user_errors(out, f"choose another {option}"):
         if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
@@ -35,7 +35,7 @@ def must_be_new(out: Path, option: str) -> None:
 def must_hold_a_run(workdir: Path, option: str) -> None:
     """Raises UserError, before anything is written, where `workdir` is neither new, nor empty, nor a run directory of ours.
 
-    A run that was killed at any moment is still one; IGNORED names count as nothing. option: as in `must_be_new`.
+    A run that was killed at any moment is still a run. IGNORED names do not count. option: as in `must_be_new`.
     """
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and (is_run(workdir) or _is_begun(workdir))):
@@ -44,17 +44,17 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
 
 
 def must_hold_only(workdir: Path, names: Iterable[str], option: str) -> None:
-    """Raises UserError, before anything is written, where `workdir` is there and holds anything but `names` and IGNORED ones."""
+    """Raises UserError, before anything is written, where `workdir` exists and holds anything but `names` and IGNORED ones."""
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and not _names(workdir) - set(names)):
             raise UserError(f"{workdir}: exists already, {described(workdir)}; choose another {option}")
         _check_above(workdir, option)
 
 
-def named(path: str | Path, what: str) -> Path:
-    """`path`. Raises UserError for the empty name, which would be the current folder; `what` calls it in the message."""
+def must_be_named(path: str | Path, option: str) -> Path:
+    """`path`. Raises UserError for the empty name, which would mean the current folder. option: as in `must_be_new`."""
     if not str(path):
-        raise UserError(f"{what} is empty: name a folder")
+        raise UserError(f"{option} is empty: name a folder")
     return Path(path)
 
 
@@ -116,19 +116,19 @@ def _has(folder: Path, *patterns: str) -> bool:
 
 
 def _is_begun(folder: Path) -> bool:
-    """Whether `folder` is empty, or holds nothing but empty folders of a run and TensorBoard files, to which a run only adds."""
+    """Whether `folder` is empty or holds only a run's folders: checkpoints/ with names of STEP, and tensorboard/, which a run adds to."""
     steps = _names(folder / "checkpoints") if (folder / "checkpoints").is_dir() else ()
     return not _names(folder) - {"checkpoints", "tensorboard"} and all(STEP.fullmatch(name) for name in steps)
 
 
 def _is_steps(folder: Path) -> bool:
-    """Whether `folder` holds checkpoints and nothing else; folders that are only numbered, such as runs, are none."""
+    """Whether `folder` holds checkpoints and nothing else. Numbered folders of another kind, such as runs, do not count."""
     names = _names(folder) if folder.is_dir() else set()
     return all(STEP.fullmatch(name) for name in names) and any(not name.isdigit() or is_checkpoint(folder / name) for name in names)
 
 
 def _is_run_config(path: Path) -> bool:
-    """Whether a config.json has the parts of a run's, `objective` and `model`; one of transformers names no part."""
+    """Whether a config.json is a run's: it has the parts `objective` and `model`, which one of transformers has not."""
     try:
         data = read_json(path, "")
     except UserError:

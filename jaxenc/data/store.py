@@ -145,10 +145,10 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
     return Shards(folder, split, facts, flat, words, sentences, Concatenation([*documents, zero], sentences.starts[:-1]), table)
 
 
-def carried(path: str | Path) -> dict[str, bytes]:
-    """{name: content} of what every checkpoint holds of a data folder: its manifest and its tokenizer's files.
+def checkpoint_files(path: str | Path) -> dict[str, bytes]:
+    """{name: content} of the files of a data folder that every checkpoint holds: its manifest and its tokenizer's files.
 
-    A run reads them once, at its start, and saves without the folder. Raises UserError for what cannot be read.
+    A run reads them once, at its start, and needs no folder to save. Raises UserError for a file that cannot be read.
     """
     folder = Path(path)
     with user_errors(folder, "name a folder made by `jaxenc data`"):

@@ -16,7 +16,7 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data import characters, tokenizers
 from jaxenc.data.batch import Batch
-from jaxenc.data.folders import must_be_new, named
+from jaxenc.data.folders import must_be_named, must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
@@ -202,7 +202,7 @@ def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, 
     heads: those that its config may name, `jaxenc.heads.with_built_in(HEAD)` for a model with a head of your own. It works for checkpoints
     of any mesh. Raises UserError when there is none, or it is damaged, or has a head that is not among `heads`.
     """
-    folder = named(path, "the model")
+    folder = must_be_named(path, "the model")
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = of_checkpoint(where)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None

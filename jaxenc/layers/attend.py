@@ -12,7 +12,7 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.layers.product import wide_product
 from jaxenc.rng import Keys
 
-# Stands in place of the score of a hidden key: finite, so that a softmax over hidden keys alone is not NaN.
+# The score of a hidden key: finite, so that a softmax over hidden keys alone is not NaN.
 HIDDEN = -1e30
 
 
@@ -94,13 +94,13 @@ def attend(
 
 
 def where_seen(mixed: Array, sees: Array) -> Array:
-    """mixed [batch, queries, heads, d], the weighted sum of values, but exactly 0 for a query that sees no key; so are its gradients.
+    """mixed [batch, queries, heads, d], the weighted sum of values, with exactly 0 for a query that sees no key, and gradients of 0 there.
 
     sees: bool [batch, 1 or heads, 1 or queries, keys]. The softmax of a query whose keys are all hidden is uniform: it would read every
-    key, those that it must not see included. google-research/bert, zihangdai/xlnet and transformers do that, so that the first prediction
-    of an XLNet row without memory reads its own answer. Ours differs on purpose.
+    key, including those that it must not see. google-research/bert, zihangdai/xlnet and transformers do that, so the first prediction of an
+    XLNet row without memory reads its own answer there. Ours differs on purpose.
     """
-    # On the sum, not on the weights: these are length times larger, and another operation on them changes how XLA rounds the others.
+    # On the sum, not on the weights: they are length times larger, and another operation on them changes how XLA rounds the rest.
     some = jnp.any(sees, axis=-1, keepdims=True)
     return jnp.where(jnp.swapaxes(some, 1, 2), mixed, 0)
 

@@ -112,7 +112,7 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
 
     @property
     def unused(self) -> dict[str, str]:
-        """See `Run.unused`; here for any model that the objective takes."""
+        """See `Run.unused`; the same for every model that the objective takes."""
         return {}
 
     @abc.abstractmethod

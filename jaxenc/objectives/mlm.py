@@ -100,6 +100,8 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     def unused(self) -> dict[str, str]:
         """See `Run.unused`."""
         out = {} if self.unit == "spans" else {"objective.geometric": f"objective.unit={self.unit} has no spans"}
+        if self.unit == "tokens":
+            out["objective.action"] = "objective.unit=tokens chooses single tokens"
         return out if self.random_share else {**out, "objective.replacements": "objective.random_share is 0"}
 
     def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:

@@ -17,7 +17,7 @@ TELL, LIMIT = 15, 1200
 
 
 class ErrorOfAll(UserError):
-    """What process 0 found wrong for all of them: every process raises and reports it."""
+    """An error that process 0 found on behalf of all: every process raises and reports it."""
 
 
 def is_primary() -> bool:
@@ -54,8 +54,8 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
     """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is an ErrorOfAll in every process.
-    Waits, tells and raises as `barrier` does.
+    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised as ErrorOfAll in every
+    process. Waits, reports and raises as `barrier` does.
     """
     client, key = distributed.global_state.client, f"jaxenc/value/{name}"
     if jax.process_count() == 1:

@@ -48,12 +48,12 @@ class Cluster:
 
 
 def from_environment(environment: Mapping[str, str]) -> Cluster:
-    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set, and where
-    JAXENC_PROCESSES=1 alone says so.
+    """The cluster of JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS; one process where none is set, or only
+    JAXENC_PROCESSES=1.
 
-    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. No launcher's variables say where process 0 can listen, so nothing is
-    joined by them. Raises UserError, with the variables to set, where a launcher started this process as one of several
-    (`launchers.place`): each would train alone. Also where some of the three are set and not all, for what is no number, and as `Cluster`.
+    JAXENC_HEARTBEAT=SECONDS goes with them and may be left out. A launcher's own variables are not enough to join by: they do not say where
+    process 0 can listen. Raises UserError, with the variables to set, where a launcher started this process as one of several
+    (`launchers.place`), which would each train alone; where only some of the three are set; for what is no number; and as `Cluster`.
     """
     given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
     if given == [PROCESSES] and environment[PROCESSES] == "1":
@@ -80,7 +80,7 @@ def _refuse_lone(found: launchers.Place | None) -> None:
 
 
 def must_be_alone(environment: Mapping[str, str], command: str) -> None:
-    """Raises UserError where this process is one of several: `command` runs in one. Raises as `from_environment` too."""
+    """Raises UserError where this process is one of several, for a `command` that runs in one. Also raises as `from_environment`."""
     if (count := from_environment(environment).count) > 1:
         raise UserError(f"{PROCESSES} is {count}: {command} runs in one process: start it once, with {PROCESSES}=1")
 
@@ -156,7 +156,7 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
 
 
 def _await_reports(cluster: Cluster) -> None:
-    """Tells process 0 that this process has reported; process 0 waits up to REPORT seconds for the others, which its end would abort."""
+    """Process 0 waits up to REPORT seconds until the others say here that they have reported: its end would abort them before."""
     client, end = distributed.global_state.client, time.monotonic() + REPORT
     with contextlib.suppress(jax.errors.JaxRuntimeError):
         if cluster.index:

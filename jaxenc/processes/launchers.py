@@ -3,13 +3,15 @@
 import dataclasses
 from collections.abc import Mapping
 
-# (what counts the processes, what numbers this one)
+# (variable with the number of processes, variable with the rank of this one)
 VARIABLES = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),  # Open MPI
     ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),  # MVAPICH2
     ("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),  # IBM's jsrun
     ("PMI_SIZE", "PMI_RANK"),  # MPICH's Hydra, Intel MPI, Cray PALS, srun --mpi=pmi2
-    ("WORLD_SIZE", "RANK"),  # torchrun and what imitates it
+    ("WORLD_SIZE", "RANK"),  # torchrun and others that follow it
+    ("FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+    ("HOROVOD_SIZE", "HOROVOD_RANK"),
     ("JAX_NUM_PROCESSES", "JAX_PROCESS_ID"),
 )
 
@@ -27,8 +29,8 @@ class Place:
 def place(environment: Mapping[str, str]) -> Place | None:
     """Which of several processes this is, None where no launcher says that it is one of several.
 
-    A batch script and the shell of salloc are no such process, though Slurm tells them the number of tasks and the script that it is
-    task 0: only `srun` makes a step, whose own number of tasks counts (slurm.schedmd.com/srun.html, "output environment variables").
+    A batch script and the shell of salloc run alone, although Slurm sets the number of tasks for them and rank 0 for the script: only
+    `srun` starts a step, whose own number of tasks counts (slurm.schedmd.com/srun.html, "output environment variables").
     """
     for size, rank in (*VARIABLES, *_of_slurm(environment)):
         count, index = environment.get(size, ""), environment.get(rank, "")
@@ -38,7 +40,7 @@ def place(environment: Mapping[str, str]) -> Place | None:
 
 
 def _of_slurm(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The variables of Slurm that count here: none in a job outside of a step."""
+    """The variables of Slurm to read here: none inside a job but outside a step."""
     if environment.get("SLURM_JOB_ID") and not environment.get("SLURM_STEP_ID"):
         return ()
     size = "SLURM_STEP_NUM_TASKS" if environment.get("SLURM_STEP_NUM_TASKS") else "SLURM_NTASKS"

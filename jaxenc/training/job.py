@@ -21,7 +21,7 @@ class Job:
     """What training and evaluation take.
 
     batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
-    evaluates: whether any document is held out. files: what every checkpoint carries beside the state, by name. heads: those that the
+    evaluates: whether any document is held out. files: {name: content} that every checkpoint holds next to the state. heads: those that the
     objective may name.
     """
 

@@ -53,7 +53,7 @@ class Log:
         self._clock = None
 
     def say(self, line: str) -> None:
-        """A line on the terminal."""
+        """Prints a line on the terminal."""
         self._recorder.say(line)
 
     def _read(self, step: int, report: Any, batch: Batch) -> None:

@@ -43,25 +43,26 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """Trains from `state` to the end of the last phase, or until `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, and a run that was stopped before or in one makes it up. Where the data cannot be read on, or an evaluation fails, what was
-    trained is saved first. Of several processes each calls it, with a `stop` of its own: one that is asked stops all after the same step.
-    Raises UserError then and when a save failed, Absent when another process does not come to one, Diverged after too many bad steps.
+    evaluation, and a run that was stopped before or in an evaluation does it first. Where the data can no longer be read, or an evaluation
+    fails, the state is saved before UserError is raised. Of several processes each calls this, with a `stop` of its own: a request to one
+    stops all after the same step. Raises UserError also when a save failed, Absent when another process does not reach one, Diverged after
+    too many bad steps in a row and where the state to save is not finite.
     """
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan = run.plan
     log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), Agreement(job.mesh)
     held_out: Mapping[str, float] = {}
-    kept, asked = step, lambda: vote.agreed(stop.requested)
+    saved, asked = step, lambda: vote.agreed(stop.requested)
 
     def save() -> None:
-        nonlocal kept
-        if step > kept:
-            kept = step
+        nonlocal saved
+        if step > saved:
+            saved = step
             _save(job, step, state, log, watch, checkpoints)
 
     if lacks_evaluation(job, step):
         watch.at(f"evaluation of step {step:,}")
-        held_out = _made_up(job, step, state, asked)
+        held_out = _missed_evaluation(job, step, state, asked)
         if not held_out:
             return Outcome(step, True, held_out)
         log.evaluated(step, held_out)
@@ -73,7 +74,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         log.begin(phase, objective, job.mesh)
         with contextlib.closing(_batches(job, phase, objective, step, save)) as batches:
             for batch in batches:
-                # Not before: until here the state is that of the phase before, as a checkpoint of this step holds it.
+                # Only now: where no batch can be read, the checkpoint of this step has the layout of the phase before.
                 if step == phase.start:
                     state = adopt(state, objective, phase.batch, place)
                 state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
@@ -101,24 +102,24 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     return Outcome(step, False, held_out)
 
 
-def _made_up(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
-    """The evaluation that the run before left out at `step`, {} where it is asked to stop: in the phase that took the step, whose rows and
-    layout the state has."""
+def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
+    """The evaluation of `step` that an earlier start did not finish; {} where it is asked to stop. It is that of the phase that took the
+    step, whose layout the state has."""
     phase = phases.saved_by(job.run.plan, step)
     return evaluation(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
 
 
 def _batches(job: Job, phase: Phase, objective: Objective, step: int, save: Callable[[], None]) -> Generator[Batch]:
-    """What `read_ahead` gives; where it fails `save` is called first."""
+    """The batches of `read_ahead`; calls `save` before its UserError is raised."""
     with _saved_on_failure(save), contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
         yield from batches
 
 
 @contextlib.contextmanager
 def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
-    """Calls `save` where the block raises UserError, which is raised all the same.
+    """Calls `save` where the block raises UserError, and raises the error again.
 
-    Not for one of several processes: a save takes all of them, and the others may not have failed.
+    Does not save as one of several processes: a save needs all of them, and the others may not have failed.
     """
     try:
         yield
@@ -130,11 +131,11 @@ def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
 
 
 def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
-    """The checkpoint of a step, behind all that is to be logged of it. Raises as `train` does."""
+    """Writes the checkpoint of a step, after the rows that are to be logged of it. Raises as `train` does."""
     log.flush()
     watch.at(f"checkpoint {step:,}")
     if not os.path.exists(job.run.data.path):
-        log.say(f"warning: {job.run.data.path}: the data folder is gone: this run goes on with what it has opened; a later start needs it")
+        log.say(f"warning: {job.run.data.path}: the data folder is gone: this run goes on with its open files; put it back to start again")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
     checkpoints.save(step, state, job.files)

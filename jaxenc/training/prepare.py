@@ -15,7 +15,7 @@ from jaxenc.data import manifest as manifests
 from jaxenc.data import pipeline
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
-from jaxenc.data.store import carried, open_split
+from jaxenc.data.store import checkpoint_files, open_split
 from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.files import user_errors, write_bytes
@@ -38,14 +38,14 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     path = pathlib.Path(run.data.path)
     manifest = manifests.read(path)
     run = run.with_vocabulary(manifest.tokenizer)
-    # Opened once: what is mapped into memory stays readable when the folder is renamed or unmounted under the run.
+    # Opened once: mapped files stay readable when the folder is renamed or deleted during the run.
     opener = functools.cache(open_split)
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
         wanted = dataclasses.replace(run.data, length=phase.length)
         return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
 
-    files = {CONFIG: to_json(run), **carried(path)}
+    files = {CONFIG: to_json(run), **checkpoint_files(path)}
     evaluates = manifest.splits["held_out"].tokens > 0
     return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads)
 

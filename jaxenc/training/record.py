@@ -23,7 +23,7 @@ ADVICE = "free some space and run the same command again"
 def cut(workdir: pathlib.Path, step: int) -> None:
     """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too.
 
-    Each file is replaced in one move: a failure or a kill at any point leaves it as it was or cut, never shorter than that.
+    Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
     Raises UserError for a line that is no row, with its number, and for a disk that refuses; the file then stays as it is.
     """
     for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
@@ -32,7 +32,7 @@ def cut(workdir: pathlib.Path, step: int) -> None:
             continue
         kept = [line for number, line in _whole_lines(path) if _read(path, number, line, number_of) <= step]
         with user_errors(path, ADVICE):
-            for left in workdir.glob(f".{name}.*"):  # by a process that was killed here
+            for left in workdir.glob(f".{name}.*"):  # of a process that was killed here
                 left.unlink()
             write_bytes(path, b"".join(kept))
 

@@ -96,7 +96,7 @@ def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
     if (workdir / CONFIG).exists():
         saved = read_json(workdir / CONFIG, "start in a new work directory")
-        # The two are written one after the other, so a run that was killed in between has the first alone.
+        # config.json is written first, so a run that was killed before the second file has it alone.
         manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
         _refuse(saved, manifest, job)
 
@@ -128,7 +128,7 @@ def refuse_other_carry(job: Job, start: Start) -> None:
 
 
 def refuse_other_rows(job: Job, start: Start) -> None:
-    """Raises UserError where a run that goes on from the whole state at `start` would not read on from the row where that one stood."""
+    """Raises UserError where a run that continues from the state at `start` would skip or repeat rows of its data."""
     saved, data = from_dict(restore.read_json(start.path, CONFIG)), restore.read_json(start.path, MANIFEST)
     ours = json.loads(job.files[MANIFEST])
     position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)

@@ -45,7 +45,7 @@ class Run:
 
     @property
     def uses_steps(self) -> bool:
-        """Whether any step depends on `train.steps`: a constant rate and phases of their own do without it."""
+        """Whether any step depends on `train.steps`: not with a constant rate, and not where `phases.steps` is set."""
         return self.optim.schedule != "constant" and not self.phases.steps
 
     @property
@@ -67,8 +67,8 @@ class Run:
 
     @property
     def unused(self) -> dict[str, str]:
-        """{dotted path: why} of the fields that change nothing, whatever their value, as the others are set. Each part says so of its own
-        fields, and an objective or a model of those of other parts."""
+        """{dotted path: reason} of the fields that have no effect, given the values of the others. Each part lists its own fields; an
+        objective or a model may list fields of other parts."""
         parts = (self.objective, self.model, self.data, self.phases, self.optim)
         return {path: why for part in parts for path, why in part.unused.items()}
 

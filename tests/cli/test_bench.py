@@ -19,9 +19,7 @@ from tests import tiny
 SMALL = ["--config.model.width=16", "--config.model.layers=1", "--config.model.heads=1", "--config.model.vocab_size=1100"]
 
 
-def test_one_line_of_json_with_the_median_of_the_timed_steps(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_line_of_json_with_the_median_of_the_timed_steps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A clock of ours: 7 s of compilation, three steps of 100 s to warm up, then 6, 1 and 2 s."""
     ticks = itertools.accumulate([0, 7, *(second for lasts in (100, 100, 100, 6, 1, 2) for second in (0.5, lasts))])
     monkeypatch.setattr(step, "time", types.SimpleNamespace(monotonic=lambda: next(ticks)))

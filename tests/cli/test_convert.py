@@ -65,10 +65,10 @@ SMALL = ("train.batch=8", "train.steps=1", "optim.warmup=0", "log.tensorboard=fa
 
 
 @pytest.mark.parametrize(
-    "architecture, afresh",
+    "architecture, fresh",
     [("BertModel", ["mlm"]), ("BertForPreTraining", []), pytest.param("BertForTokenClassification", ["mlm"], marks=pytest.mark.full)],
 )
-def test_the_next_commands_run_as_they_are_printed(architecture: str, afresh: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
+def test_the_next_commands_run_as_they_are_printed(architecture: str, fresh: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
     """With files and folders for the words in capitals: a head that the folder has none of starts fresh, all else is taken over."""
     monkeypatch.chdir(tmp_path)
     text = "the quick brown fox\njumps over the lazy dog\n\na dog\nand a fox\n" * 4
@@ -85,7 +85,7 @@ def test_the_next_commands_run_as_they_are_printed(architecture: str, afresh: li
         more = [f"--config.{item}" for item in SMALL] if argv[1] == "pretrain" else []
         assert argv[0] == "jaxenc" and main([*(replaced.get(item, item) for item in argv[1:]), *more]) == 0
     said = capsys.readouterr().err
-    assert [line.split()[0] for line in said.splitlines() if "starts fresh: " in line] == afresh
+    assert [line.split()[0] for line in said.splitlines() if "starts fresh: " in line] == fresh
     before, after = jaxenc.load("our model").params, jaxenc.load("RUN").params
     kept = lambda params: np.asarray(params["encoder"]["layer_00"]["attention"]["query"]["kernel"])
     assert 0 < np.abs(kept(after) - kept(before)).max() < 1e-2 and "mlm" in after

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,13 @@ def test_the_state_of_a_slot_goes_on(model: Path, text: Path, tmp_path: Path) ->
     wanted = list(words.vectors(jaxenc.load(model), [line.split() for line in LINES], 2, stateful=True))
     assert all(found[str(i)].tobytes() == array.tobytes() for i, array in enumerate(wanted))
     assert np.abs(found["3"] - found["0"]).max() > 1e-4
+
+
+def test_r36_a_word_has_one_vector_in_either_form(model: Path) -> None:
+    """Of a model that reads characters: a word that its list lacks too. NFC and NFD give the same bits."""
+    loaded = jaxenc.load(model)
+    apart, together = (list(words.vectors(loaded, [["the", unicodedata.normalize(form, "Fóx")]])) for form in ("NFD", "NFC"))
+    np.testing.assert_array_equal(apart[0], together[0])
 
 
 def test_running_text(model: Path, text: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, wordpiece
+from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_list, wordpiece
 from jaxenc.errors import UserError
 
 TEXT = ["the quick brown fox jumps over the lazy dog"] * 4
@@ -32,6 +32,35 @@ def test_r39_a_file_of_another_vocabulary_is_refused_by_its_first_piece(name: st
     (tmp_path / "tok" / "tokenizer.json").unlink()
     if name != "vocab.json":  # merges.txt belongs to the first
         assert load(tmp_path / "tok").encode(TEXT) == theirs.encode(TEXT)
+
+
+def test_r39_a_word_list_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
+    """bilm-tf's vocab.txt next to our tokenizer.json; a list of the same words is accepted, with blanks around them too."""
+    made = word_list.train(TEXT, 9)
+    made.save(tmp_path)
+    ours = [made.token(index) for index in range(made.vocabulary.ids)]
+    (tmp_path / "vocab.txt").write_text("".join(f" {word}\n" for word in ours))
+    assert load(tmp_path).vocabulary == made.vocabulary
+    (tmp_path / "vocab.txt").write_text("".join(f"{word}\n" for word in [*ours[:3], "other", *ours[4:]]))
+    with pytest.raises(UserError, match=f"disagree: id 3 is {ours[3]!r} in the first and 'other' in the second"):
+        load(tmp_path)
+
+
+DAMAGED = {
+    "list": ("vocab.json", b"[]"),
+    "cut": ("vocab.json", b"{"),
+    "bytes": ("vocab.txt", b"a\n\xff\n"),
+    "model": ("spiece.model", b"\xff\xff"),
+}
+
+
+@pytest.mark.parametrize("name, content", DAMAGED.values(), ids=DAMAGED)
+def test_r39_a_damaged_file_next_to_a_sound_one_is_one_line(name: str, content: bytes, tmp_path: Path) -> None:
+    KINDS[name](TEXT).save(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=name) as raised:
+        load(tmp_path)
+    assert "\n" not in str(raised.value)
 
 
 def test_r39_merges_in_another_order_are_refused(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def test_each_word_has_its_own_pieces(tokenizer: Tokenizer) -> None:
     assert not {4, 5} & set(words) and {*range(len(WORDS))} - {4, 5, 10} <= set(words)
 
 
-def test_a_piece_that_is_the_blank_alone_belongs_to_the_word_after_it() -> None:
-    """In byte-level BPE without merges the blank before a word is a piece of its own."""
+def test_a_piece_that_is_only_the_space_belongs_to_the_word_after_it() -> None:
+    """In byte-level BPE without merges the space before a word is a piece of its own."""
     made = bpe.train(["x"], 261 + 1)
     ids, _, words = made.encode_split(["ab", "", "c"])
     assert [made.token(index) for index in ids] == ["<s>", "a", "b", "Ġ", "c", "</s>"]

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import jaxenc
 from jaxenc.config import to_dict
+from jaxenc.data.build import build
 from jaxenc.data.folders import described, must_be_new, must_hold_a_run, must_hold_only
 from jaxenc.errors import UserError
 from jaxenc.training.run import Run
@@ -65,6 +67,9 @@ def test_r33_a_run_is_one_however_early_it_was_killed(tmp_path: Path, files: dic
         ({"config.json": '{"port": 80}'}, "a folder with config.json"),
         ({"manifest.json": "{}"}, "a folder with manifest.json"),
         ({"metrics.jsonl": "{}"}, "a folder with metrics.jsonl"),
+        ({"1/config.json": CONFIG, "2/config.json": CONFIG}, "a folder with 1, 2"),
+        ({".git/HEAD": "ref: refs/heads/main"}, "a folder with .git"),
+        ({"checkpoints/5/CHECKSUMS.json": "{}", "checkpoints/best.pt": ""}, "a folder with checkpoints"),
         ({"checkpoints/epoch=1.ckpt": ""}, "a folder with checkpoints"),
         ({name: "" for name in "abcde"}, "a folder with a, b, c and 2 more"),
     ],
@@ -91,6 +96,25 @@ def test_r33_a_file_and_a_link_to_nothing_are_named(tmp_path: Path) -> None:
             must_hold_a_run(tmp_path / name, "--workdir")
     with pytest.raises(UserError, match=f"{tmp_path / 'file'}: a file and not a folder"):
         must_hold_a_run(tmp_path / "file" / "run", "--workdir")
+
+
+def test_r33_a_link_to_itself_and_a_run_below_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for check in (must_hold_a_run, must_be_new):
+        with pytest.raises(UserError, match=f"^{tmp_path / 'loop'}: .*; choose another --out$"):
+            check(tmp_path / "loop", "--out")
+
+
+def test_r33_an_empty_name_is_refused_in_python_too(tmp_path: Path) -> None:
+    """It would be the current folder."""
+    (tmp_path / "a.txt").write_text("a text")
+    for call, what in (
+        (lambda: jaxenc.load(""), "the model"),
+        (lambda: build([str(tmp_path / "a.txt")], "", tmp_path / "data"), "--tokenizer"),
+        (lambda: build([str(tmp_path / "a.txt")], tmp_path, ""), "--out"),
+    ):
+        with pytest.raises(UserError, match=f"^{what} is empty: name a folder$"):
+            call()
 
 
 def test_r33_nothing_is_written_among_the_checkpoints_of_a_run(tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def test_r01_the_tokenizer_says_what_strip_accents_loses(kind: str, size: int, t
     found = marks.count(SENTENCES["devanagari"], lambda text: "".join(c for c in text if unicodedata.category(c) != "Mn"))
     share, density = f"{found.lost / found.marks:.0%}", f"{100 * found.lost / found.letters:.0f}"
     assert said == (
-        f"tokenizer: warning: {share} of the text's marks (vowel signs, tones, accents, joiners), {density} a 100 letters, "
-        "are lost by --strip-accents; leave it out to keep them"
+        f"tokenizer: warning: --strip-accents drops {share} of the text's marks (vowel signs, tones, accents, joiners), {density} per 100 "
+        "letters; leave it out to keep them"
     )
 
 
@@ -87,5 +87,5 @@ def test_r01_data_says_what_the_rule_of_a_reused_folder_loses(workers: int, text
     build([str(text)], tmp_path / "uncased", tmp_path / "two", 0.2, workers)
     (said,) = [line for line in capsys.readouterr().err.splitlines() if "marks" in line]
     found = marks.count(SENTENCES["devanagari"], BERT)
-    assert said.startswith(f"data: warning: the tokenizer takes away {found.lost / found.marks:.0%} of the text's marks (vowel signs,")
-    assert said.endswith("use one made for this script, or make one with `jaxenc tokenizer`, which keeps them")
+    assert said.startswith(f"data: warning: the tokenizer drops {found.lost / found.marks:.0%} of the text's marks (vowel signs,")
+    assert said.endswith("use one made for this script, or make one with `jaxenc tokenizer`, which keeps marks")

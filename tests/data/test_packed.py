@@ -9,7 +9,7 @@ from jaxenc.data.pipeline import Order
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.data.sources.packed import Packed
 from jaxenc.errors import UserError
-from tests.data.made import CLS, PAD, SEP, corpus, store
+from tests.data.corpora import CLS, PAD, SEP, corpus, store
 
 KINDS = {"full_sentences": True, "doc_sentences": False}
 

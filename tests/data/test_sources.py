@@ -123,12 +123,12 @@ def test_a_damaged_grid_is_made_again(shards):
     assert chunk_starts(opened, 17).tolist() == expected
 
 
-def slow_pair(tables, chunks, length, index, words, coins):
+def slow_pair(tables, chunks, length, index, words, coins, short=0.1):
     """(A, B, random) of one pair from the same draws, by plain loops over lists."""
     tokens, starts, documents = tables
     full = length - 3
     sentence = lambda s: tokens[starts[s] : starts[s + 1]]
-    target = 2 + int(random.below(words[1:2], full - 1)[0]) if random.unit(words[0]) < 0.1 else full
+    target = 2 + int(random.below(words[1:2], full - 1)[0]) if random.unit(words[0]) < short else full
     current, size = [], 0
     for s in range(chunks[index], chunks[index + 1]):
         current.append(s)

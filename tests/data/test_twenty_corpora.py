@@ -15,7 +15,7 @@ from jaxenc.data.sources.text import Text
 from jaxenc.data.store import Shards
 from tests.data import test_sentence_rows as sentence_rows
 from tests.data import test_streams as stream_rows
-from tests.data.made import CLS, PAD, SEP, VOCABULARY, corpus, store
+from tests.data.corpora import CLS, PAD, SEP, VOCABULARY, corpus, store
 from tests.data.test_sources import each, slow_pair
 
 SEEDS = range(20)
@@ -44,21 +44,44 @@ def test_text_holds_every_token_once(tmp_path, seed):
         assert batch["tokens"][inside].tolist() == flat(shards.tokens)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_pairs_equal_an_independent_loop(tmp_path, seed):
-    """B is what the target leaves also where A alone exceeds it and the random place is near the start of the split."""
-    shards = made(seed, tmp_path)
+def assert_pairs(shards: Shards, seed: int, lengths: tuple[int, ...], short: float, evaluation: bool) -> None:
+    """All rows of three epochs are those of `slow_pair`."""
     tables = [flat(table) for table in (shards.tokens, shards.sentences, shards.documents)]
-    for length in (5, 8, 20, 64):
-        source = Pairs(shards, length, 0.1, seed, False)
+    for length in lengths:
+        source = Pairs(shards, length, short, seed, evaluation)
         chunks, indices = chunk_starts(shards, length - 3).tolist(), np.arange(len(source))
         for epoch in (0, 1, 2):
-            words, coins = (random.draws(seed, epoch, indices, count, name) for count, name in ((6, "pairs"), (40, "trim")))
+            drawn = 0 if evaluation else epoch
+            words, coins = (random.draws(seed, drawn, indices, count, name) for count, name in ((6, "pairs"), (40, "trim")))
             for i, row in enumerate(each(source.rows(epoch, indices))):
-                a, b, is_random = slow_pair(tables, chunks, length, i, words[i], coins[i])
+                a, b, is_random = slow_pair(tables, chunks, length, i, words[i], coins[i], short)
                 padding = [PAD] * (length - len(a) - len(b) - 3)
                 assert row["tokens"].tolist() == [CLS, *a, SEP, *b, SEP, *padding], (length, epoch, i)
                 assert row["is_random"] == is_random and len(a) and len(b)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pairs_equal_an_independent_loop(tmp_path, seed):
+    """B is what the target leaves also where A alone exceeds it and the random place is near the start of the split."""
+    assert_pairs(made(seed, tmp_path), seed, (5, 8, 20, 64), 0.1, False)
+
+
+@pytest.mark.parametrize("short", [0.0, 1.0])
+@pytest.mark.parametrize("evaluation", [False, True])
+def test_r42_pairs_of_every_length_and_of_an_evaluation_equal_the_loop(tmp_path, evaluation: bool, short: float) -> None:
+    """All targets short, or none; an evaluation makes the choices of epoch 0 in every epoch."""
+    for seed in range(4):
+        assert_pairs(made(seed, tmp_path), seed, (6, 17), short, evaluation)
+
+
+@pytest.mark.parametrize("documents", [1, 2])
+def test_r42_pairs_of_one_or_two_documents_equal_the_loop(tmp_path, documents: int) -> None:
+    """Of one document B is drawn from it too; of two always from the other one. One-token sentences and one of hundreds."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        sentence = lambda rng=rng: rng.integers(4, 99, 300 if rng.random() < 0.2 else 1).tolist()
+        parts = [[[sentence() for _ in range(rng.integers(1, 9))]] for _ in range(documents)]
+        assert_pairs(store(parts, tmp_path / "nowhere"), seed, (5, 12), 0.3, False)
 
 
 @pytest.mark.parametrize("eod", [stream_rows.EOD, -1])

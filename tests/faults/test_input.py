@@ -77,7 +77,7 @@ def test_a_shard_that_goes_missing_before_a_restart(
 
 @pytest.mark.slow
 def test_a_record_that_is_damaged_under_a_run(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
-    """The disk gives ids that no vocabulary has, from some step on: only what was read ahead is still taken, and what was saved stays."""
+    """The disk gives ids that no vocabulary has, from some step on: only what was read ahead is still taken, and all of it is saved."""
     run = copied(nanos("mlm").run, tmp_path / "data")
     shard = np.memmap(tmp_path / "data" / SHARD, np.uint16, "r+")
     damaged: list[float] = []
@@ -92,5 +92,5 @@ def test_a_record_that_is_damaged_under_a_run(nanos: Callable[[str], Nano], tmp_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(test_loop.loop, "Log", Damaging)
         assert stopped(run, tmp_path / "run", "its content changed since the manifest was written") - damaged[0] < LIMIT
-    assert newest(tmp_path / "run") == EVERY
-    row("T12 record damaged under a run", 1, "one line that names the file, within the steps read ahead")
+    assert newest(tmp_path / "run") >= EVERY + 2
+    row("T12 record damaged under a run", 1, "one line that names the file, within the steps read ahead, which are saved")

@@ -1,4 +1,4 @@
-"""What has its name is on the disk: a power cut right after a rename takes nothing of it. Read off the calls of fsync and rename."""
+"""Files are on the disk before they get their names, so a power cut after a rename loses nothing. Checked by calls of fsync and rename."""
 
 import contextlib
 import errno
@@ -18,9 +18,9 @@ from jaxenc.data.tokenizers import wordpiece
 from jaxenc.files import flush, made, write_bytes
 from jaxenc.inference import load, vectors
 from jaxenc.training import prepare, record
-from tests import power
 from tests.checkpoint.conftest import make_state
 from tests.convert import folders
+from tests.faults import power
 from tests.training.conftest import make_data
 from tests.training.test_loop import recipe
 

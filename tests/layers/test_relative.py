@@ -3,10 +3,12 @@
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.layers.relative import shift, sinusoids, windows
+from jaxenc import rng
+from jaxenc.layers.relative import Sight, Terms, attend, shift, sinusoids, windows
 
 
 @pytest.mark.parametrize("length, memory", [(5, 0), (4, 3), (1, 2), (1, 0)])
@@ -44,3 +46,24 @@ def test_sinusoids_of_distances_and_of_negated_ones(clamp: int) -> None:
         for sign, row in ((1, got[0, column]), (-1, got[1, column])):
             angles = [sign * distance / 10000 ** (2 * i / 6) for i in range(3)]
             np.testing.assert_allclose(row, [*map(math.sin, angles), *map(math.cos, angles)], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize("stream", ["content", "query"])
+def test_r24_a_query_that_sees_no_key_gets_exactly_zero(stream: str, dtype: jnp.dtype) -> None:
+    """In both streams, with memory and dropout, in bfloat16 too; all gradients of its result are 0, those of the others finite."""
+    random = np.random.default_rng(3)
+    draw = lambda *shape: jnp.asarray(random.normal(0, 1, shape), dtype)
+    queries, keys, length = (5 if stream == "content" else 2), 8, 5
+    sees = random.random((2, queries, keys)) < 0.6
+    sees[0, 1], sees[:, 0], sees[1, 1, 2] = False, True, True
+    at = None if stream == "content" else jnp.asarray([[0, 3], [4, 1]], jnp.int32)
+    sight = Sight(jnp.asarray(sees), jnp.asarray(random.random(sees.shape) < 0.5), at)
+    terms = Terms(draw(2, 4), draw(2, 4), draw(2, 4), draw(2, 2, 4))
+    given = draw(2, queries, 2, 4), draw(2, keys, 2, 4), draw(2, keys, 2, 4), draw(2, keys + length, 2, 4), terms
+    out, back = jax.vjp(lambda *given: attend(*given, sight, 0.3, rng.training(0, jnp.int32(0), 2), 0), *given)
+    blind = np.zeros(out.shape, bool)
+    blind[0, 1] = True
+    assert not np.asarray(out, np.float32)[blind].any() and np.isfinite(np.asarray(out, np.float32)).all()
+    assert not any(np.asarray(leaf, np.float32).any() for leaf in jax.tree.leaves(back(jnp.asarray(blind, dtype))))
+    assert all(np.isfinite(np.asarray(leaf, np.float32)).all() for leaf in jax.tree.leaves(back(jnp.ones(out.shape, dtype))))

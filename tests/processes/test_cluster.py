@@ -63,6 +63,9 @@ def test_without_the_environment_there_is_one_process() -> None:
         ({"MV2_COMM_WORLD_SIZE": "2", "MV2_COMM_WORLD_RANK": "0"}, "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
         ({"JSM_NAMESPACE_SIZE": "2", "JSM_NAMESPACE_RANK": "1"}, "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),
         ({"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}, "WORLD_SIZE", "RANK"),
+        ({"FLUX_JOB_SIZE": "2", "FLUX_TASK_RANK": "1"}, "FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+        ({"HOROVOD_SIZE": "2", "HOROVOD_RANK": "1", "HOROVOD_LOCAL_RANK": "1"}, "HOROVOD_SIZE", "HOROVOD_RANK"),
+        ({**SRUN, "SLURM_NTASKS": "1", "SLURM_STEP_NUM_TASKS": "1", "WORLD_SIZE": "2", "RANK": "1"}, "WORLD_SIZE", "RANK"),
         ({"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "0"}, "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"),
     ],
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from pathlib import Path
 
 from tests.faults.gang import Gang
 
@@ -28,9 +27,9 @@ with cluster.joined(cluster.from_environment(os.environ), lambda error: print(er
 """
 
 
-def test_processes_listen_where_they_are_told(tmp_path: Path) -> None:
+def test_processes_listen_where_they_are_told() -> None:
     """The coordinator and the collectives of both: as launch/local.sh tells them, on this machine's loopback alone."""
-    with Gang(2, 1, (sys.executable, "-c", LISTENING), tmp_path) as gang:
+    with Gang(2, 1, (sys.executable, "-c", LISTENING)) as gang:
         assert gang.end(60) == 0, gang.said
     told = re.search(r"PORT 127\.0\.0\.1:(\d+)", gang.said)
     assert told, gang.said

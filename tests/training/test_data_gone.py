@@ -18,6 +18,7 @@ from jaxenc.training.phases import Phases
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from tests.training import test_loop
+from tests.training.conftest import make_data
 from tests.training.stepping import stepping
 
 
@@ -61,6 +62,31 @@ def test_r37_a_run_whose_data_folder_is_renamed_goes_on_to_its_end(
     kept = tmp_path / "run" / "checkpoints" / "4"
     for name in ("manifest.json", *(f"tokenizer/{path.name}" for path in (data / "tokenizer").iterdir())):
         assert (kept / name).read_bytes() == (data / name).read_bytes()
+
+
+@pytest.mark.parametrize("accident", ["deleted", "emptied", "another in its place"])
+def test_r37_what_a_checkpoint_holds_of_the_data_is_that_of_the_start(
+    accident: str, data: Path, own: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Whatever becomes of the folder after a step; where it is there again with other data, a later start is refused."""
+
+    def happen(step: int) -> None:
+        if step == 1:
+            shutil.rmtree(own)
+        if step == 1 and accident == "emptied":
+            own.mkdir()
+        if step == 1 and accident == "another in its place":
+            make_data(tmp_path / "other", 2).rename(own)
+
+    with stepping(after=happen, evaluate=rows_of):
+        assert pretrain(in_phases(own), tmp_path / "run").step == 4
+    assert capsys.readouterr().err.count("the data folder is gone") == (2 if accident == "deleted" else 0)
+    kept = tmp_path / "run" / "checkpoints" / "4"
+    for name in ("manifest.json", *(f"tokenizer/{path.name}" for path in (data / "tokenizer").iterdir())):
+        assert (kept / name).read_bytes() == (data / name).read_bytes()
+    words = "manifest.json" if accident != "another in its place" else "data.fingerprint"
+    with stepping(), pytest.raises(UserError, match=words):
+        pretrain(in_phases(own), tmp_path / "run")
 
 
 def test_r37_a_run_that_lost_its_folder_says_so_when_it_is_started_again(own: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""R35: a run that goes on from another's state reads on from the row where that one stood, or is refused."""
+"""R35: a run that continues from another's state goes on with the next row, or is refused."""
 
 import dataclasses
 import re
@@ -39,20 +39,21 @@ def refused(run: Run, step: int = 7, data: str = "a", saved: Run = SAVED) -> str
         {"train": {"steps": 40}},
         {"train": {"steps": 40, "dupe_factor": 4, "microbatches": 2}},
         {"optim": {"lr": 1e-5, "warmup": 3}},
+        {"mesh": {"preset": "fsdp"}, "eval": {"rows": 5, "batch": 3}, "checkpoint": {"every": 2}, "log": {"every": 1}},
         {"data": {"reuse": 8, "short_probability": 0.5}},  # fields that no row of text reads
         {"phases": {"steps": (20, 5), "batch": (16, 8)}},
         {"phases": {"steps": (7, 13), "batch": (16, 12)}},  # a phase that begins there
         {"phases": {"steps": (7, 13), "length": (32, 64)}, "train": {"seed": 9}, "data": {"rows": "pairs"}},
     ],
 )
-def test_r35_a_run_that_reads_on_may(parts: dict[str, dict[str, Any]]) -> None:
+def test_r35_a_run_that_goes_on_with_the_next_row_is_accepted(parts: dict[str, dict[str, Any]]) -> None:
     assert refused(changed(SAVED, **parts)) == ""
 
 
 def test_r35_another_batch_is_refused_with_the_rows() -> None:
     """The named case: step 7 of 16 rows, continued with 12."""
     said = refused(changed(SAVED, train={"batch": 12, "steps": 20}))
-    assert "at step 7: the checkpoint has read 112 rows in batches of 16, and it would go on at row 84 with batches of 12" in said
+    assert "at step 7: the checkpoint has read 112 rows in batches of 16, and this run would go on at row 84 in batches of 12" in said
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,8 @@ def test_r35_another_batch_is_refused_with_the_rows() -> None:
         ({"data": {"rows": "pairs"}}, "a", "checkpoint data.rows text, this run's pairs"),
         ({"train": {"seed": 4}}, "a", "checkpoint train.seed 3, this run's 4"),
         ({}, "b", "checkpoint data.fingerprint a, this run's b"),
-        ({"phases": {"steps": (5, 15)}}, "a", "has read 112 rows in batches of 16, and it would go on at row 32 with batches of 16"),
+        ({"phases": {"steps": (5, 15)}}, "a", "has read 112 rows in batches of 16, and this run would go on at row 32 in batches of 16"),
+        ({"data": {"rows": "doc_sentences"}}, "a", "checkpoint data.rows text, this run's doc_sentences"),
         ({"train": {"steps": 7}}, "a", "leaves nothing to train: set train.steps beyond 7"),
         ({"phases": {"steps": (3, 4)}}, "a", "leaves nothing to train: set phases.steps beyond 7"),
     ],
@@ -87,12 +89,22 @@ def test_r35_streams_have_another_order_with_another_batch() -> None:
     assert "checkpoint train.batch 8, this run's 16" in said
 
 
-def test_r35_the_phase_that_stood_there_is_the_one_that_wrote_the_checkpoint() -> None:
+def test_r35_rows_of_sentences_in_slots_have_another_order_with_another_batch() -> None:
+    """ELMo's rows, as streams. Packed rows are numbered: a batch of another size that goes on with the next row is accepted."""
+    first, second = {"steps": (3, 10), "batch": (4, 8)}, {"steps": (5, 10), "batch": (4, 16)}
+    for kind, words in (("sentences", "checkpoint train.batch 8, this run's 16"), ("full_sentences", "")):
+        run = changed(SAVED, data={"rows": kind})
+        said = refused(changed(run, phases=second), saved=changed(run, phases=first))
+        assert words in said and bool(said) == bool(words)
+        assert "16" in refused(changed(run, train={"batch": 8}), saved=run)
+
+
+def test_r35_at_a_border_the_phase_that_wrote_the_checkpoint_counts() -> None:
     """At a border the rows read are those of the phase before; a run that only lengthens that phase reads on."""
     saved = changed(SAVED, phases={"steps": (7, 3), "batch": (16, 12)})
     assert refused(changed(SAVED, train={"steps": 20}), saved=saved) == ""
     said = refused(changed(SAVED, train={"steps": 20}), 8, saved=saved)
-    assert "has read 12 rows in batches of 12, and it would go on at row 128" in said
+    assert "has read 12 rows in batches of 12, and this run would go on at row 128" in said
 
 
 @pytest.mark.slow
@@ -101,7 +113,7 @@ def test_r35_the_advice_works(data: Path, tmp_path: Path) -> None:
     run = changed(test_loop.recipe(data), train={"steps": 1})
     assert pretrain(run, tmp_path / "first").step == 1
     other = changed(run, train={"batch": 16, "steps": 4})
-    with pytest.raises(UserError, match="has read 8 rows in batches of 8, and it would go on at row 16 with batches of 16") as error:
+    with pytest.raises(UserError, match="has read 8 rows in batches of 8, and this run would go on at row 16 in batches of 16") as error:
         pretrain(other, tmp_path / "next", continue_from=str(tmp_path / "first"))
     assert not (tmp_path / "next").exists()
     overrides = re.findall(r"--config\.phases\S+", str(error.value))

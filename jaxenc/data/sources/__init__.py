@@ -43,7 +43,7 @@ def open_source(config: DataConfig, split: str, seed: int, evaluation: bool, ope
     """The rows of `split` (train, held_out) as `config` asks.
 
     seed: of the run; the choices of pairs depend on it. evaluation: the choices do not change from epoch to epoch. opener: opens a split of
-    a data folder, or gives it again.
+    a data folder, or returns one that is already open.
     Raises UserError as `check`, and when no data is named, it cannot be opened, or the split has no rows.
     """
     check(config, 0)

@@ -86,8 +86,8 @@ class Pairs:
         return middle, end, self.shards.documents.search(first, "right") - 1
 
     def _random_text(self, own: np.ndarray, wanted: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(first sentence, the one after the last) of a run of `wanted` tokens or a little more, from a document other than `own`: one
-        sentence or more, and exactly one where `wanted` is 0 or negative, because A alone reached the target."""
+        """(first sentence, the one after the last) of `wanted` tokens or a little more, from a document other than `own`. Exactly one
+        sentence where `wanted` is 0 or negative, that is where A alone reached the target."""
         others = len(self.shards.documents) - 2
         document = random.below(words[:, 4], max(others, 1))
         document += (document >= own) & (others > 0)

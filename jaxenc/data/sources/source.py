@@ -10,7 +10,7 @@ from jaxenc.data.batch import Batch
 from jaxenc.data.store import Shards
 from jaxenc.errors import UserError
 
-# data.rows -> the fields of DataConfig, beside path and length, that decide what its rows hold; no other kind of row reads them.
+# data.rows -> the fields of DataConfig, other than path and length, that its rows depend on; no other kind of row reads them.
 SHAPED_BY = {"pairs": ("short_probability",), "streams": ("reuse",)}
 
 

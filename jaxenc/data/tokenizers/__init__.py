@@ -12,7 +12,7 @@ from jaxenc.files import read_json
 
 __all__ = ["Tokenizer", "load"]
 
-# {type of a model in a tokenizer.json: what opens it}; wordpiece refuses all others
+# {type of model in a tokenizer.json: module that opens it}; wordpiece opens, or refuses, all others
 KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram": sentencepiece, "WordLevel": word_list}
 
 
@@ -20,8 +20,8 @@ def load(directory: str | Path) -> Tokenizer:
     """The tokenizer of a folder: its `tokenizer.json`, or else BERT's or bilm-tf's `vocab.txt`, `vocab.json` with `merges.txt`, or
     `spiece.model`.
 
-    A `tokenizer_config.json` beside a lone vocab.txt of BERT says how texts are read: normalize, do_lower_case, strip_accents; without one
-    BERT's defaults hold.
+    A `tokenizer_config.json` next to BERT's vocab.txt says how texts are read: normalize, do_lower_case, strip_accents; without one BERT's
+    defaults hold.
     Raises UserError when the folder holds none of these files, a vocabulary that is not sound, or two files that disagree about a piece;
     Unsupported for other kinds.
     """
@@ -45,7 +45,7 @@ def load(directory: str | Path) -> Tokenizer:
 
 
 def _opened(path: Path) -> Tokenizer:
-    """The tokenizer of a tokenizer.json, with which the authors' own files beside it agree."""
+    """The tokenizer of a tokenizer.json. Raises UserError where the original format's files next to it disagree."""
     data = read_json(path, AGAIN)
     kind = _kind(data.get("model"))
     tool = KINDS.get(kind, wordpiece).from_json(path, data)

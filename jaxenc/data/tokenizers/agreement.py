@@ -1,4 +1,4 @@
-"""Whether the files of one folder are one vocabulary: tokenizer.json, which is read, and the authors' own files beside it."""
+"""Whether the files of one folder hold one vocabulary: tokenizer.json, which is read, and the original format's files next to it."""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -15,11 +15,11 @@ NOTHING = "nothing"
 
 
 def check(path: Path, data: Mapping[str, Any], kind: str, tool: Tokenizer) -> None:
-    """Raises UserError where a file beside the tokenizer.json at `path` gives an id another piece, or has another merge, naming both files
-    and the first difference.
+    """Raises UserError where a file next to the tokenizer.json at `path` has another piece for an id, or another merge. The message names
+    both files and the first difference.
 
-    data: the content of the tokenizer.json; kind: the type of model it names; tool: what it opened as. The other file may lack pieces that
-    were added.
+    data: the content of the tokenizer.json; kind: the type of model it names; tool: the tokenizer opened from it. The other file may lack
+    added pieces.
     """
     name, read = PIECES.get(kind, ("", _lines))
     if name and (other := path.with_name(name)).is_file():
@@ -62,7 +62,7 @@ def _pieces(path: Path) -> Mapping[int, str]:
     return dict(enumerate(piece for piece, _ in parsed(path, content).pieces))
 
 
-# {type of a model: (the authors' file of its pieces, what reads {id: piece} from it)}
+# {type of model: (original file of its pieces, function that reads {id: piece} from it)}
 PIECES: Mapping[str, tuple[str, Callable[[Path], Mapping[int, str]]]] = {
     "WordPiece": ("vocab.txt", _lines),
     "BPE": ("vocab.json", _ids),

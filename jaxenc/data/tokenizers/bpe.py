@@ -1,8 +1,8 @@
 """Byte-level BPE as GPT-2 and RoBERTa use it: UTF-8 bytes as letters, words with the space before them, merges by rank.
 
 Radford et al., "Language models are unsupervised multitask learners" (2019), section 2.2; the layout of the vocabulary is that of
-fairseq's roberta.base. No byte is unknown: decoding gives back every text as the vocabulary's normalization writes it, and exactly as it
-was for a published vocabulary, which has none.
+fairseq's roberta.base. No byte is unknown: decoding gives back every text as the vocabulary normalizes it; a published vocabulary does
+not normalize, so it gives back the text itself.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import checks, normalization
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.lines import cut
-from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
@@ -31,7 +31,6 @@ BLANK = "\u0120"  # Ġ, the letter of BYTES for the blank
 LONGEST = 4096  # characters trained on in one piece: the time for a word grows with the square of its length
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 MADE_UP = re.compile(r"madeupword\d+")
-UNCHANGED = Normalization("none")  # the rule of every published vocabulary
 
 Merges = Sequence[tuple[str, str]]
 Entry = Mapping[str, Any]  # an added piece: content, id and FLAGS, as tokenizer.json lists it
@@ -145,7 +144,7 @@ def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: 
 
 def _library(ids: Mapping[str, int], merges: Merges, rule: Normalization) -> library.Tokenizer:
     out = library.Tokenizer(models.BPE(dict(ids), list(merges)))
-    if (written := rule.library(clean=False)) is not None:
+    if (written := rule.normalizer(clean=False)) is not None:
         out.normalizer = written
     out.pre_tokenizer, out.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     return out
@@ -199,7 +198,7 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], ru
 
 
 def _config(added: Sequence[Entry], rule: Normalization) -> dict[str, Any]:
-    """What transformers reads in tokenizer_config.json. Its class RobertaTokenizer would leave a normalization out."""
+    """What transformers reads in tokenizer_config.json. RobertaTokenizer would skip a normalization, so it is named only without one."""
     names = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
     decoder = {entry["id"]: {name: entry[name] for name in ("content", *FLAGS)} for entry in added}
     own = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", "attention_mask"], **rule.settings}

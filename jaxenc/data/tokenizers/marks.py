@@ -1,19 +1,19 @@
-"""How many of a text's marks a tokenizer loses: vowel signs, tones and joiners, without which many scripts cannot be read."""
+"""How many of a text's marks a tokenizer drops: vowel signs, tones and joiners, without which many scripts cannot be read."""
 
 import dataclasses
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-JOINERS = "\u200c\u200d"  # they change what is read in Persian, in the scripts of India and in emoji
-MANY = 0.05  # lost marks a letter: above what French, German or Spanish lose with their accents
+JOINERS = "\u200c\u200d"  # meaningful in Persian, in the scripts of India and in emoji
+MANY = 0.05  # lost marks per letter: more than French, German or Spanish lose with their accents
 PROBE = "e\u0301 \u0915\u093f \u0915\u094d\u200d\u0937"
 SAMPLE = 1 << 20  # characters
 
 
 @dataclasses.dataclass(frozen=True)
 class Marks:
-    """Counts in a text. letters: Unicode's L; marks: its M, of letters taken apart (NFD), and JOINERS; lost: marks that are not read."""
+    """Counts in a decomposed (NFD) text. letters: of category L; marks: of category M, and JOINERS; lost: marks the tokenizer drops."""
 
     letters: int = 0
     marks: int = 0
@@ -24,18 +24,18 @@ class Marks:
 
     @property
     def many(self) -> bool:
-        """Whether so many are lost that the text is another one."""
+        """Whether so many are lost that the text changes its meaning."""
         return self.lost > MANY * self.letters
 
     @property
-    def said(self) -> str:
-        """`97% of the text's marks (vowel signs, tones, accents, joiners), 31 a 100 letters,`"""
+    def summary(self) -> str:
+        """`97% of the text's marks (vowel signs, tones, accents, joiners), 31 per 100 letters`"""
         share, density = self.lost / max(self.marks, 1), 100 * self.lost / max(self.letters, 1)
-        return f"{share:.0%} of the text's marks (vowel signs, tones, accents, joiners), {density:.0f} a 100 letters,"
+        return f"{share:.0%} of the text's marks (vowel signs, tones, accents, joiners), {density:.0f} per 100 letters"
 
 
 def count(texts: Iterable[str], written: Callable[[str], str]) -> Marks:
-    """The marks of `texts`, and how many of them are lost when a text is read as `written` gives it; all 0 where it takes none away."""
+    """The marks of `texts`, and how many of them the normalizer `written` drops. All 0 where it drops none."""
     return _count(texts, written) if _count([PROBE], written).lost else Marks()
 
 
@@ -55,7 +55,7 @@ def _is_mark(character: str) -> bool:
 
 
 def sampled(texts: Iterable[str], sample: list[str], most: int = SAMPLE) -> Iterator[str]:
-    """`texts` as they are; `sample` gets an even share of them, at most `most` characters and one text: the same for the same texts."""
+    """Yields `texts` and puts evenly spaced ones into `sample`: at most `most` characters, or one text; the same for the same texts."""
     every, held = 1, 0
     for number, text in enumerate(texts):
         if number % every == 0:

@@ -16,18 +16,18 @@ from tokenizers import Regex, normalizers
 from jaxenc.errors import UserError
 
 FORMS = ("nfc", "nfkc", "none")
-SETTING = "normalize"  # of a tokenizer_config.json: its presence says that a vocabulary reads by this rule
-# Control characters that are no white space, and characters that only direct the layout: soft hyphen, direction marks, word joiner, byte
-# order mark; and U+FFFD, which stands for damage. A vocabulary of characters would not know the rare ones, nor a word that holds one.
-# Joiners (U+200C, U+200D), the zero width space and the Mongolian vowel separator carry meaning: they stay.
+SETTING = "normalize"  # in a tokenizer_config.json: a vocabulary that has it follows this rule
+# Removed: control characters other than white space; characters that only control layout (soft hyphen, direction marks, word joiner, byte
+# order mark); and U+FFFD, the mark of damaged text. They are rare, so a word with one would be unknown. Joiners (U+200C, U+200D), the zero
+# width space and the Mongolian vowel separator carry meaning and stay.
 LAYOUT = "[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffd]"
 
 
 @dataclasses.dataclass(frozen=True)
 class Normalization:
     """form: nfc (canonical composition, Unicode standard annex 15), nfkc (also folds compatibility characters: ligatures, full-width
-    letters, Arabic presentation forms), none (the text as it is). lowercase: of every character alone, in no language's own way: I becomes
-    i, and İ becomes i and a dot. strip_accents: nonspacing marks (Mn) go, and with them vowels and tones of many scripts."""
+    letters, Arabic presentation forms), none (the text as it is). lowercase: each character alone, by no language's own rule: I becomes
+    i, and İ becomes i and a dot. strip_accents: removes nonspacing marks (Mn), and with them vowels and tones of many scripts."""
 
     form: str = "nfc"
     lowercase: bool = False
@@ -37,8 +37,8 @@ class Normalization:
         if self.form not in FORMS:
             raise UserError(f"normalize is {self.form!r}: choose {', '.join(FORMS)}")
 
-    def library(self, clean: bool) -> normalizers.Normalizer | None:
-        """The rule as the library has it, None where it changes nothing. clean: LAYOUT goes, unless the form is none."""
+    def normalizer(self, clean: bool) -> normalizers.Normalizer | None:
+        """The rule as a normalizer of the tokenizers library, None where it changes nothing. clean: drop LAYOUT, except in form none."""
         composed = [] if self.form == "none" else [normalizers.NFKC() if self.form == "nfkc" else normalizers.NFC()]
         steps = [normalizers.Replace(Regex(LAYOUT), "")] if clean and composed else []
         steps += composed
@@ -50,17 +50,20 @@ class Normalization:
 
     @property
     def facts(self) -> dict[str, str | bool]:
-        """What a fingerprint is made of."""
+        """What the vocabulary's fingerprint covers."""
         return {SETTING: self.form, "lowercase": self.lowercase, "strip_accents": self.strip_accents}
 
     @property
     def settings(self) -> dict[str, str | bool]:
-        """What a tokenizer_config.json says of it."""
+        """Its entries in a tokenizer_config.json."""
         return {SETTING: self.form, "do_lower_case": self.lowercase, "strip_accents": self.strip_accents}
 
 
+UNCHANGED = Normalization("none")  # texts as they are: published byte-level BPE and bilm-tf
+
+
 def choices() -> list[Normalization]:
-    """All rules there are."""
+    """Every rule."""
     return [Normalization(*values) for values in itertools.product(FORMS, (False, True), (False, True))]
 
 
@@ -71,7 +74,7 @@ def section(rule: normalizers.Normalizer | None) -> Any:
 
 def of_section(written: Any, clean: bool) -> Normalization | None:
     """The rule in the section `normalizer` of a tokenizer.json; None for a rule of another kind."""
-    return next((rule for rule in choices() if section(rule.library(clean)) == written), None)
+    return next((rule for rule in choices() if section(rule.normalizer(clean)) == written), None)
 
 
 def of_settings(path: str | Path, config: Mapping[str, Any]) -> Normalization | None:

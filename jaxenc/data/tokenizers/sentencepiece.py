@@ -59,23 +59,23 @@ LAYOUTS = (
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """How a new vocabulary reads a text: no letter, mark or joiner is lost but by what `normalization` says."""
+    """How a new vocabulary reads a text: `normalization` alone decides which letters, marks and joiners are lost."""
 
     normalization: Normalization
 
     @property
     def normalizer(self) -> normalizers.Normalizer:
-        """The rule as the library has it."""
-        return self.normalization.library(clean=True) or normalizers.Sequence([])
+        """The rule as a normalizer of the tokenizers library."""
+        return self.normalization.normalizer(clean=True) or normalizers.Sequence([])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a fingerprint is made of."""
+        """What the vocabulary's fingerprint covers."""
         return self.normalization.facts
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a tokenizer_config.json says of it."""
+        """Its entries in a tokenizer_config.json."""
         return {**self.normalization.settings, "keep_accents": not self.normalization.strip_accents}
 
 
@@ -89,7 +89,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 
     def read() -> Iterator[str]:
         for text in texts:
-            # The trainer does not know other white space than the blank, and reads its own mark for one as that.
+            # The trainer takes only U+0020 for white space, and its own mark ▁ for a space.
             line = " ".join(rules.normalizer.normalize_str(text).replace(MARK, " ").split())
             counts.update(line)
             yield line
@@ -132,7 +132,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         section = data.get("normalizer") or {}
         rules = _rules(section)
         if rules is None:
-            raise Unsupported(f"{path}: reads texts by {xlnet_rules.named(section)}; {OTHERS}")
+            raise Unsupported(f"{path}: reads texts by {xlnet_rules.step_names(section)}; {OTHERS}")
         added = data.get("added_tokens") or []
         charsmap = rules.charsmap if isinstance(rules, XlnetRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()

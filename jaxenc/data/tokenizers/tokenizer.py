@@ -120,10 +120,10 @@ class Tokenizer:
         return found.ids, found.type_ids, [-1 if special else bisect.bisect_right(ends, max(b - 1, a)) for special, (a, b) in places]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Readable text of `ids`; special pieces are written out, and ids of the unknown piece give that.
+        """Readable text of `ids`, special and unknown pieces included.
 
-        Of ids without unknown ones it is the text as `written` gives it, but for white space: byte-level BPE restores all of it, unigram
-        one blank for any; WordPiece and lists of words stand words apart by one blank, punctuation and Chinese characters too.
+        Without unknown pieces it is the text as `written` gives it, except for white space: byte-level BPE restores all of it; unigram
+        gives one space for any; WordPiece and word lists put one space between words, also around punctuation and Chinese characters.
         """
         return self._framed.decode(list(ids), skip_special_tokens=False)
 

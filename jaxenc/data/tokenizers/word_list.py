@@ -12,7 +12,7 @@ from tokenizers import models, pre_tokenizers, processors, trainers
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import checks, normalization
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import published_elmo
 from jaxenc.errors import Unsupported, UserError
@@ -21,7 +21,6 @@ from jaxenc.files import read_json, read_lines
 SPECIALS = ("<S>", "</S>", "<UNK>")
 MOST_WORDS = 1 << 21  # of a list, the specials beside them: at 100 bytes each their characters take 210 MB
 SIZE = "predicted_words"  # in SETTINGS
-UNCHANGED = Normalization("none")  # the rule of bilm-tf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,20 +32,20 @@ class Reading:
 
     def apply(self, tool: library.Tokenizer) -> None:
         """Gives `tool` the rules as the library has them."""
-        if (written := self.normalization.library(clean=False)) is not None:
+        if (written := self.normalization.normalizer(clean=False)) is not None:
             tool.normalizer = written
         tool.pre_tokenizer = pre_tokenizers.WhitespaceSplit() if self.pretokenized else pre_tokenizers.BertPreTokenizer()
 
     @property
     def facts(self) -> dict[str, str | bool]:
-        """What a fingerprint is made of; without the form where it is none and accents stay, as fingerprints were before there was one."""
+        """What the fingerprint covers. Rules older than the form leave it out, so that old fingerprints hold."""
         rule = self.normalization
         own = rule.facts if self.recorded else {"lowercase": rule.lowercase}
         return {**own, "pretokenized": self.pretokenized}
 
     @property
     def recorded(self) -> bool:
-        """Whether SETTINGS names the rule: those that there always were are in tokenizer.json alone."""
+        """Whether SETTINGS names the rule. Rules older than the form are only in tokenizer.json."""
         return self.normalization not in (UNCHANGED, dataclasses.replace(UNCHANGED, lowercase=True))
 
 

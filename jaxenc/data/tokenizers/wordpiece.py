@@ -1,6 +1,6 @@
-"""WordPiece as BERT uses it: words are cut into the longest pieces that the vocabulary holds, from the left.
+"""WordPiece as BERT uses it: words are split into the longest pieces of the vocabulary, from the left.
 
-What a word is, and how a text is written before, is in wordpiece_rules.py.
+How a text is normalized and split into words is in wordpiece_rules.py.
 """
 
 import json

@@ -15,8 +15,8 @@ from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
 LONGEST_WORD = 100  # the library's max_input_chars_per_word, above which a word is [UNK]; google-research/bert has 200
-# Where a text is cut before its words are found: around a zero width space, which ends a word in Khmer, Thai or Burmese; and after at most
-# LONGEST_WORD letters of a longer row, not before a mark or a joiner unless there are more than 20 together.
+# Where a text is split before its words are found: around a zero width space, which ends a word in Khmer, Thai or Burmese; and every
+# LONGEST_WORD letters or a little less in a longer run of letters, before a mark or a joiner only where more than 20 come together.
 LETTER = r"[^\s\p{P}$+<=>^`|~\x{200b}]"
 NEAR = LONGEST_WORD - 20
 PARTS = (
@@ -29,8 +29,8 @@ PARTS = (
 class PublishedRules:
     """The text normaliser and word splitter of google-research/bert:tokenization.py, as the library has them.
 
-    Control and format characters go (zero width joiners too), and a word of more than LONGEST_WORD characters is [UNK]. split_chinese: a
-    blank around every Chinese character, which Japanese models leave out.
+    Control and format characters are removed (zero width joiners too), and a word of more than LONGEST_WORD characters is [UNK].
+    split_chinese: every Chinese character is a word; Japanese models leave this out.
     """
 
     lowercase: bool
@@ -39,22 +39,22 @@ class PublishedRules:
 
     @property
     def normalizer(self) -> normalizers.Normalizer:
-        """The rule of writing, as the library has it."""
+        """The normalizer, of the tokenizers library."""
         return normalizers.BertNormalizer(True, self.split_chinese, self.strip_accents, self.lowercase)
 
     @property
     def splitter(self) -> pre_tokenizers.PreTokenizer:
-        """White space ends a word, and every punctuation mark is one."""
+        """White space ends a word, and every punctuation mark is a word."""
         return pre_tokenizers.BertPreTokenizer()
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a fingerprint is made of; without `split_chinese` where it is as usual, as fingerprints always were."""
+        """What the vocabulary's fingerprint covers; `split_chinese` only where it is off, so that old fingerprints hold."""
         return {"lowercase": self.lowercase, "strip_accents": self.strip_accents} | ({} if self.split_chinese else {"split_chinese": False})
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a tokenizer_config.json says of it."""
+        """Its entries in a tokenizer_config.json."""
         return {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
@@ -65,34 +65,34 @@ class PublishedRules:
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """The rule of a new vocabulary: no letter, mark or joiner is lost but by what `normalization` says.
+    """The rule of a new vocabulary: `normalization` alone decides which letters, marks and joiners are lost.
 
-    Words end at white space; punctuation, Chinese characters and zero width spaces are words of their own. A longer word than LONGEST_WORD
-    is several, so that a line without a blank is not [UNK].
+    Words end at white space; punctuation, Chinese characters and zero width spaces are words of their own. A word longer than LONGEST_WORD
+    is split into several, so that a line without a space is not [UNK].
     """
 
     normalization: Normalization
 
     @property
     def normalizer(self) -> normalizers.Normalizer:
-        """The rule of writing, as the library has it."""
+        """The normalizer, of the tokenizers library."""
         apart = normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=True, strip_accents=False, lowercase=False)
-        written = self.normalization.library(clean=True)
+        written = self.normalization.normalizer(clean=True)
         return normalizers.Sequence([apart] if written is None else [written, apart])
 
     @property
     def splitter(self) -> pre_tokenizers.PreTokenizer:
-        """Where words end, as the library has it."""
+        """The word splitter, of the tokenizers library."""
         return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(PARTS), "isolated"), pre_tokenizers.BertPreTokenizer()])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a fingerprint is made of."""
+        """What the vocabulary's fingerprint covers."""
         return self.normalization.facts
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a tokenizer_config.json says of it. The class BertTokenizer of transformers would put BERT's rule in its place."""
+        """Its entries in a tokenizer_config.json. The class BertTokenizer of transformers would apply BERT's rule instead."""
         inputs = ["input_ids", "token_type_ids", "attention_mask"]
         return {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": inputs, **self.normalization.settings}
 
@@ -131,5 +131,5 @@ def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[s
 
 
 def _accents(strip_accents: bool | None, lowercase: bool) -> bool:
-    """BERT's rule: what is not said follows lower-casing."""
+    """BERT's rule: where strip_accents is not given it follows lower-casing."""
     return lowercase if strip_accents is None else strip_accents

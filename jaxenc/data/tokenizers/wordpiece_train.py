@@ -13,15 +13,15 @@ from jaxenc.data.tokenizers.wordpiece_rules import Rules
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 
-ALPHABET = 1000  # characters that are pieces whatever they cover; the limit_alphabet of the library's BertWordPieceTokenizer
+ALPHABET = 1000  # characters that get a piece however rare; the limit_alphabet of the library's BertWordPieceTokenizer
 
 
 def trained(texts: Iterable[str], vocab_size: int, rules: Rules, specials: Sequence[str]) -> list[str]:
     """At most `vocab_size` pieces by id, `specials` first; the same for the same texts.
 
     texts: read once and kept in a temporary file, so memory does not grow with the corpus. A pair of pieces that is seen once is not
-    merged. Characters are pieces, each also as a continuation where it can be one: the ALPHABET most frequent and, where these are less
-    than coverage.SHARE of the text, as many as that takes. Words with another character become [UNK]; a line on stderr says which.
+    merged. The most frequent characters are pieces, each also as a continuation where it can be one: ALPHABET of them, or as many as
+    coverage.SHARE of the text takes. Words with another character become [UNK]; a line on stderr names these characters.
 
     The library numbers the continuation characters in the order of a randomly seeded hash map and breaks ties by these numbers,
     so two trainings would differ. Naming all of them beforehand, sorted, makes the result a function of the texts.
@@ -63,12 +63,12 @@ def _spooled(texts: Iterable[str], spool: IO[str]) -> Iterator[str]:
 
 
 def _characters(texts: Iterable[str], normalizer: normalizers.Normalizer) -> collections.Counter[str]:
-    """How often each character stands in `texts` as they are read, white space left out."""
+    """How often each character occurs in the normalized `texts`, without white space."""
     raw: collections.Counter[str] = collections.Counter()
     for text in texts:
         raw.update(text if text.isascii() else normalizer.normalize_str(text))
     counts: collections.Counter[str] = collections.Counter()
-    for character, count in raw.items():  # once more, for what was ASCII: no two of its characters become one
+    for character, count in raw.items():  # ASCII texts were not normalized yet: no two of their characters compose
         for part in normalizer.normalize_str(character).split():
             counts.update({piece: count for piece in part})
     return counts

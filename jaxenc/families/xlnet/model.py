@@ -68,6 +68,11 @@ class XlnetConfig(EncoderConfig):
             raise UserError(f"model.width is {self.width}: it takes an even number, half of it sines and half cosines")
 
     @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        return {"train.attention": "model.kind=xlnet has one implementation of attention"}
+
+    @property
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named: XLNet's layout."""
         return published_xlnet(self.vocab_size)

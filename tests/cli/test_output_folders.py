@@ -51,8 +51,8 @@ def test_r33_no_command_writes_over_a_folder_of_another_kind(
     said = fails(command, *given, place.rename(tmp_path / "mine.npz") if command == "embed" else place)
     if command == "embed":
         (tmp_path / "mine.npz").rename(place)
-    told = {"report": "metrics.jsonl: no such file", "data": "mine"}.get(command, what)
-    assert told in said and "mine" in said
+    named = {"report": "metrics.jsonl: no such file", "data": "mine"}.get(command, what)
+    assert named in said and "mine" in said
     assert snapshot(tmp_path) == before
 
 
@@ -71,7 +71,7 @@ def test_r33_an_empty_value_is_refused_by_every_option_of_every_command(fails: C
     assert {("pretrain", "--continue-from"), ("evaluate", "--data"), ("convert", "--tokenizer"), ("embed", "--out")} < set(found)
     for command, option in found:
         for given in ([option, ""], [f"{option}="]):
-            assert f"jaxenc: {option} is empty: is a variable of the shell not set?" in fails(command, *given)
+            assert f"jaxenc: {option} is empty: is a shell variable unset?" in fails(command, *given)
     assert "jaxenc: --input is empty" in fails("data", "--input", "a.txt", "", "--tokenizer", "x", "--out", "y")
 
 

@@ -1,4 +1,4 @@
-"""What a process put on the disk and when, for tests of what a power cut may not take."""
+"""What a process flushed to the disk and when, for tests of what survives a power cut."""
 
 import os
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ class Disk:
         self.calls: list[tuple[str, Any, Any]] = []
 
     def assert_durable(self, path: Path) -> None:
-        """`path`, a file or a folder, got its name by a rename. Before it all that is in it was flushed as it is now, every file, every
-        folder below and itself; after it the folder that holds its name."""
+        """Asserts that `path`, a file or a folder, got its name by a rename; that it and everything below it were flushed before, with the
+        content they have now; and that the folder that holds its name was flushed after."""
         moved = [number for number, call in enumerate(self.calls) if call[:2] == ("move", path.absolute())]
         assert moved, f"{path} was not moved into place"
         before, after = self.calls[: moved[-1]], self.calls[moved[-1] :]

@@ -1,4 +1,4 @@
-"""An evaluation that a stopped run left out is made up under the phase that took its last step."""
+"""An evaluation that a stopped run did not finish is done at the next start, by the phase that took the last step."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,9 +24,8 @@ from tests.training.stepping import stepping
 
 
 @pytest.mark.parametrize("step", [2, 3, 4])
-def test_an_evaluation_is_made_up_in_the_phase_that_wrote_the_checkpoint(step: int, tmp_path: Path) -> None:
-    """Two phases of other batches: the states of the slots have 8 rows up to step 2 and 16 behind it, and so has the layout that the
-    evaluation takes them in."""
+def test_a_missed_evaluation_is_that_of_the_phase_that_wrote_the_checkpoint(step: int, tmp_path: Path) -> None:
+    """Two phases with batches of 8 and 16: up to step 2 the carry has 8 rows, then 16, and so has the layout that the evaluation gets."""
     run = test_states.recipe(make_data(tmp_path / "made", 1, "characters"))
     run = dataclasses.replace(run, phases=Phases(steps=(2, 2), batch=(8, 16)), eval=EvalConfig(every=1, batch=8))
     job = prepare.prepare(run, tmp_path / "run")
