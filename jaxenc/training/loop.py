@@ -40,13 +40,12 @@ class Outcome:
 
 
 def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
-    """Trains from `state` to the end of the last phase, or until `stop`.
+    """Trains from `state` to the end of the last phase, or until `stop`, of which each of several processes has its own.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, and a run that was stopped before or in an evaluation does it first. Where the data can no longer be read, or an evaluation
-    fails, the state is saved before UserError is raised. Of several processes each calls this, with a `stop` of its own: a request to one
-    stops all after the same step. Raises UserError also when a save failed, Absent when another process does not reach one, Diverged after
-    too many bad steps in a row and where the state to save is not finite.
+    evaluation, and a run that was stopped before or in one does it first. Where data can no longer be read, or an evaluation fails, the
+    state is saved before UserError is raised. A request to stop one process stops all after the same step. Raises UserError also when a
+    save failed, Absent when another process does not reach one, Diverged after too many bad steps in a row and for a state not finite.
     """
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan = run.plan

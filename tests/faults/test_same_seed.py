@@ -36,9 +36,7 @@ def once(short: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workdir
 
 
-@pytest.mark.parametrize(
-    "change", [pytest.param(name, marks=pytest.mark.full if name == "the same seed twice" else []) for name in CHANGES]
-)
+@pytest.mark.parametrize("change", CHANGES)
 def test_one_seed_is_one_run(change: str, short: Run, once: Path, tmp_path: Path, row: Table) -> None:
     mesh, fields, bound = CHANGES[change]
     pretrain(dataclasses.replace(short, mesh=mesh, train=dataclasses.replace(short.train, **fields)), tmp_path / "run")

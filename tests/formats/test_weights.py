@@ -193,6 +193,13 @@ def test_a_number_too_large_for_the_written_dtype(tmp_path: Path) -> None:
         safetensors.write(tmp_path / "f", {"row": np.array([1.0, 70000.0], np.float32)}, np.dtype("float16"))
 
 
+def test_an_infinity_that_was_there_is_written(tmp_path: Path) -> None:
+    """Only a number that becomes infinite is too large."""
+    row = np.array([1.0, np.inf, -np.inf, 65504.0], np.float32)
+    safetensors.write(tmp_path / "f", {"row": row}, np.dtype("float16"))
+    same(safetensors.open_tensors(tmp_path / "f"), {"row": row.astype(np.float16)})
+
+
 def test_a_transposed_matrix_is_laid_out_by_rows() -> None:
     for shape in ((1, 1), (31, 33), (64, 32), (100, 7)):
         array = np.random.default_rng(0).standard_normal(shape).T

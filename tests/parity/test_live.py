@@ -181,7 +181,7 @@ def test_a_tensorflow_checkpoint_is_checked_through_our_export(tmp_path: Path, c
     assert "compares with our own export" in said.err and "next_sentence" in said.out
 
 
-@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("tied", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_the_command_on_a_pair(tied: bool, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """A generator and a discriminator that transformers saved, in, out and in again, each network compared; 5 s."""
     networks = {"generator": "ElectraForMaskedLM", "discriminator": "ElectraForPreTraining"}

@@ -30,7 +30,7 @@ with cluster.joined(cluster.from_environment(os.environ), lambda error: print(er
 def test_processes_listen_where_they_are_told() -> None:
     """The coordinator and the collectives of both: as launch/local.sh tells them, on this machine's loopback alone."""
     with Gang(2, 1, (sys.executable, "-c", LISTENING)) as gang:
-        assert gang.end(60) == 0, gang.said
+        assert gang.end() == 0, gang.said
     told = re.search(r"PORT 127\.0\.0\.1:(\d+)", gang.said)
     assert told, gang.said
     places = re.findall(r"LISTENS ([0-9A-F]+):([0-9A-F]{4})", gang.said)

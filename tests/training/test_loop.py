@@ -120,7 +120,7 @@ def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [10, 20])
+@pytest.mark.parametrize("every", [pytest.param(10, marks=pytest.mark.full), 20])
 def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, tmp_path: Path) -> None:
     """A stop in the evaluation of step 10, between its batches: whether or not a checkpoint was due, step 10 is saved, and no number of
     half the rows is logged. A second stop, in the evaluation that is made up, changes nothing."""
@@ -175,7 +175,7 @@ def whole_in_phases(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [3, 4, 5])
+@pytest.mark.parametrize("stop", [pytest.param(3, marks=pytest.mark.full), 4, pytest.param(5, marks=pytest.mark.full)])
 def test_a_stop_before_on_and_behind_a_phase_border(stop: int, data: Path, whole_in_phases: Path, tmp_path: Path) -> None:
     """Another length, batch, rate and warm-up behind the border."""
     assert run_until(stop, in_phases(data), tmp_path) == stop
