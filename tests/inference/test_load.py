@@ -267,15 +267,15 @@ def test_rows_are_padded_to_a_power_of_two_and_never_beyond_the_positions(positi
         model.encode(tokens=rows(1, positions + 1))
 
 
-def test_r24_tokens_of_a_row_of_padding_do_not_read_each_other(bare: Model) -> None:
-    """mask=0 everywhere: another token at place 1 changes no other place, and the rows beside it not at all."""
+def test_r24_a_row_of_padding_is_finite_and_other_rows_do_not_read_it(bare: Model) -> None:
+    """mask=0 everywhere in row 1: another token there changes no other row."""
     tokens, mask = rows(3, 6), np.ones((3, 6), int)
     mask[1] = 0
     other = tokens.copy()
     other[1, 1] = 5 if tokens[1, 1] != 5 else 6
     one, two = (bare.encode(tokens=given, mask=mask).hidden for given in (tokens, other))
-    changed = (one != two).any(axis=(0, 3))
-    assert np.argwhere(changed).tolist() == [[1, 1]] and np.isfinite(one).all()
+    np.testing.assert_array_equal(one[:, ::2], two[:, ::2])
+    assert np.isfinite(one).all()
 
 
 def test_the_longest_row_is_the_slow_model(bare: Model) -> None:
