@@ -178,11 +178,11 @@ class Compiled:
     step: Any
     stderr: str
 
-    def run(self, rows: Batch, state: State | None = None) -> tuple[State, dict[str, Any]]:
+    def run(self, rows: Batch, state: State | None = None, seed: int = 0) -> tuple[State, dict[str, Any]]:
         """The state after one step from `state` (`start()` if None) and the report, both on the host."""
         with jax.set_mesh(self.mesh):
             state = self.start() if state is None else state
-            return jax.device_get(self.step(state, partition.place(rows, self.mesh), np.int32(0)))
+            return jax.device_get(self.step(state, partition.place(rows, self.mesh), np.int32(seed)))
 
     def start(self) -> State:
         """Step 0 of random parameters. `layout.create` draws others, on the device, and compiles that for seconds."""

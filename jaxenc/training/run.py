@@ -90,7 +90,7 @@ class Run:
 
 def from_dict(data: Mapping[str, Any], where: str = "config") -> Run:
     """The Run of a plain dict, such as a config.json of any format holds. Raises UserError as `config.from_dict` and `migrate.fields`."""
-    return config.from_dict(Run, migrate.fields(data, where), where)
+    return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where)
 
 
 def of_checkpoint(step_dir: pathlib.Path) -> Run:

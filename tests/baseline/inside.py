@@ -79,7 +79,7 @@ class Subject:
         objective, config = self.job.objective(self.phase), self.job.run.train
         rows = {name: array for name, array in self.batch(self.phase.start).items() if name in steps.fields(objective, config)}
         with jax.set_mesh(self.job.mesh):
-            _, report = compiled.run(rows, compiled.layout.create(rng.init_key(config.seed)))
+            _, report = compiled.run(rows, compiled.layout.create(rng.init_key(config.seed)), config.seed)
         numbers = {name: float(report[name]) for name in ("loss", "gradient_norm", "lr", "skipped")}
         return numbers | {name: float(value) for name, value in sorted(objective.summary(report["metrics"]).items())}
 

@@ -119,7 +119,7 @@ def test_what_a_manifest_may_not_say(data: Path, change, words: str) -> None:
     facts = json.loads((data / "sound.json").read_bytes())
     change(facts)
     (data / "store" / manifest.NAME).write_bytes(dumped(signed(facts)))
-    with pytest.raises(UserError, match=word_list):
+    with pytest.raises(UserError, match=words):
         store.open_split(data / "store", "train")
 
 

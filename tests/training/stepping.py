@@ -24,7 +24,7 @@ def stepping(
     numbers of an evaluation, from the arguments of `train.evaluate.evaluation`."""
 
     def compile_step(*ignored: Any) -> Any:
-        def step(state: Any, batch: Any) -> Any:
+        def step(state: Any, batch: Any, seed: Any) -> Any:
             number = int(state.step) + 1
             after(number)
             report = {"loss": 1.0, "metrics": {}, "gradient_norm": 1.0, "lr": 0.1, "bad": number in bad, "skipped": 0}

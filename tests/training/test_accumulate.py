@@ -170,7 +170,7 @@ def test_the_gradient_norm_is_that_before_clipping_and_the_moments_are_of_the_cl
             mu = {name: OPTIM.beta1 * mu[name] + (1 - OPTIM.beta1) * factor * leaf for name, leaf in gradient.items()}
             np.testing.assert_allclose(report["gradient_norm"], norms[-1], rtol=1e-5)
     assert min(norms) > 5
-    found = state.moments[0].mu
+    found = state.moments["adam"].mu
     for name, leaf in {**found["dense"], **found["norm"]}.items():
         np.testing.assert_allclose(leaf, mu[name], rtol=1e-5, err_msg=name)
 
