@@ -6,7 +6,7 @@ A recipe that takes what stands behind a colon, as in `bert/sizes:4x512`, is `ge
 from ml_collections import ConfigDict
 
 from jaxenc import config
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 
 def recipe(run: Run) -> ConfigDict:

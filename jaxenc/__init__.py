@@ -1,17 +1,21 @@
-"""Encoder language models, pretrained in JAX. `jaxenc.load(DIR)` opens one; nothing heavy is imported before it is called."""
+"""Encoder language models, pretrained in JAX.
 
-from __future__ import annotations
+    jaxenc.load(DIR)                a trained model: encode, fill_mask, apply
+    jaxenc.pretrain(run, workdir)   what `jaxenc pretrain` does
+    jaxenc.evaluate(workdir)        what `jaxenc evaluate` does
 
-from typing import TYPE_CHECKING
+Nothing heavy is imported before one of them is used.
+"""
 
-if TYPE_CHECKING:
-    import pathlib
+import importlib
+from typing import Any
 
-    from jaxenc.pretrained import Model
+_HOMES = {"load": "jaxenc.inference.load", "pretrain": "jaxenc.training.pretrain", "evaluate": "jaxenc.training.held_out"}
+__all__ = ["evaluate", "load", "pretrain"]
 
 
-def load(path: str | pathlib.Path, step: int | None = None) -> Model:
-    """The model of a run directory or of one checkpoint's folder: see `jaxenc.pretrained.load`."""
-    from jaxenc import pretrained
-
-    return pretrained.load(path, step)
+def __getattr__(name: str) -> Any:
+    """The functions above, imported when they are first asked for."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 A key is derived where it is used and never stored or split across steps, so a resume needs only the seed and the step, and a row
 draws the same numbers on any device, mesh or microbatch. Streams and sites are integers of the tables below: adding one is a new
-line with a new number, and a number is never used again.
+line with a new number, and a number is never used again. A head carries its site itself (`heads/contract.py`).
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ from jax import Array
 
 STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
 
+# Sites of layers, of networks, and of the heads that one objective has to itself. The numbers 33 to 38, 41, 44 and 45 belong to `heads/`.
 SITES = {
     "params": 1,
     "mask": 2,
@@ -26,27 +27,25 @@ SITES = {
     "query": 23,
     "lstm_input": 24,
     "encoder": 32,
-    "mlm": 33,
-    "pooler": 34,
-    "next_sentence": 35,
-    "classifier": 36,
-    "tags": 37,
-    "spans": 38,
     "generator": 39,
     "discriminator": 40,
-    "rtd": 41,
     "replaced_mlm": 42,
     "copy": 43,
-    "lm": 44,
-    "summary": 45,
     "softmax": 46,
     "backward": 47,
     "forward": 48,
 }
+# Sites from here on are left to heads that are defined outside of jaxenc; the last is the largest that `_code` has room for.
+FIRST_OWN_SITE, LAST_SITE = 1000, 2**16 - 1
 
 
-def _code(stream: str, site: str) -> int:
-    return (STREAMS[stream] << 16) | SITES[site]
+def _number(site: str | int) -> int:
+    """The integer of a site: a name of SITES, or a head's own number."""
+    return SITES[site] if isinstance(site, str) else site
+
+
+def _code(stream: str, site: str | int) -> int:
+    return (STREAMS[stream] << 16) | _number(site)
 
 
 @jax.tree_util.register_dataclass
@@ -62,13 +61,13 @@ class Keys:
     rows: Array
     step: Array
 
-    def per_row(self, stream: str, site: str) -> Array:
-        """One key a row, typed keys [batch]: for corrupt and sample."""
+    def per_row(self, stream: str, site: str | int) -> Array:
+        """One key a row, typed keys [batch]: for corrupt and sample. site: a name of SITES or a head's integer, here and below."""
         code = _code(stream, site)
         one = lambda base, row: jax.random.fold_in(jax.random.fold_in(base, code), row)
         return jax.vmap(one, in_axes=(0 if self.base.ndim else None, 0))(self.base, self.rows)
 
-    def shared(self, stream: str, site: str) -> Array:
+    def shared(self, stream: str, site: str | int) -> Array:
         """One key for the whole batch, a scalar typed key: for what all rows share, such as sampled-softmax negatives."""
         return jax.random.fold_in(self.base, _code(stream, site))
 
@@ -76,13 +75,13 @@ class Keys:
         """Keys for a second network that has the same sites: what it draws is independent of what these draw."""
         return dataclasses.replace(self, base=jax.random.fold_in(self.base, SITES[site]))
 
-    def words(self, site: str, layer: int | Array = 0) -> tuple[Array, Array]:
+    def words(self, site: str | int, layer: int | Array = 0) -> tuple[Array, Array]:
         """Two u32 [batch] words that seed the element hash of dropout at `site` of `layer`.
 
         The layer may be traced. Integer mixing instead of one threefry call a site: it fuses into the consumer.
         """
         data = jax.random.key_data(jax.random.fold_in(self.base, STREAMS["dropout"] << 16))
-        place = mix(jnp.uint32(SITES[site] << 16) + jnp.asarray(layer, jnp.uint32))
+        place = mix(jnp.uint32(_number(site) << 16) + jnp.asarray(layer, jnp.uint32))
         first = mix(mix(self.rows + data[0]) ^ place)
         second = mix(first + data[1] + jnp.uint32(0x9E3779B9) * self.rows)
         return first, second
@@ -100,17 +99,17 @@ def init_key(seed: int) -> Array:
     return jax.random.fold_in(jax.random.key(seed), _code("init", "params"))
 
 
-def part(key: Array, site: str) -> Array:
-    """The initialisation key of one part of an objective, such as its encoder or its head."""
-    return jax.random.fold_in(key, SITES[site])
+def part(key: Array, site: str | int) -> Array:
+    """The initialisation key of one part of an objective, such as its encoder (a name of SITES) or a head (its own integer)."""
+    return jax.random.fold_in(key, _number(site))
 
 
-def training(seed: int, step: Array, batch: int) -> Keys:
+def training(seed: int | Array, step: Array, batch: int) -> Keys:
     """Keys of training step `step` (i32 scalar): row s draws from (seed, step, slot s of the global batch)."""
     return Keys(jax.random.fold_in(jax.random.key(seed), step), jnp.arange(batch, dtype=jnp.uint32), step)
 
 
-def static(seed: int, epoch: Array, index: Array, dupe: int, step: Array) -> Keys:
+def static(seed: int | Array, epoch: Array, index: Array, dupe: int, step: Array) -> Keys:
     """Keys of rows that are corrupted in `dupe` ways, one an epoch, over and over: row i draws from (seed, epoch[i] mod dupe, index[i]).
 
     epoch, index: u32 [batch]. Neither the slot nor the batch size matters, and a batch may hold rows of two epochs.
@@ -119,7 +118,7 @@ def static(seed: int, epoch: Array, index: Array, dupe: int, step: Array) -> Key
     return Keys(base, index.astype(jnp.uint32), step)
 
 
-def evaluation(seed: int, index: Array) -> Keys:
+def evaluation(seed: int | Array, index: Array) -> Keys:
     """Keys of an evaluation batch: row i draws from (seed, index[i]), so masks do not depend on the batch size or the step.
 
     Their step is after the end of every schedule, so that held-out numbers of any two steps, and of runs of any length, are of one task:

@@ -9,7 +9,7 @@ import pytest
 from jaxenc import config
 from jaxenc.errors import UserError
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.run import Run, from_dict
+from jaxenc.training.run import Run, from_dict
 
 
 @dataclasses.dataclass(frozen=True)

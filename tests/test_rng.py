@@ -22,9 +22,9 @@ def test_keys_differ_by_seed_step_row_stream_and_site() -> None:
         for step in (0, 1, 2):
             keys = rng.training(seed, jnp.int32(step), 8)
             for stream in ("corrupt", "sample"):
-                for site in ("mask", "mlm"):
+                for site in ("mask", "final", 33):
                     found += bits(keys.per_row(stream, site)) + bits(keys.shared(stream, site))
-    found += bits(rng.init_key(0)) + bits(rng.part(rng.init_key(0), "encoder")) + bits(rng.part(rng.init_key(0), "mlm"))
+    found += bits(rng.init_key(0)) + bits(rng.part(rng.init_key(0), "encoder")) + bits(rng.part(rng.init_key(0), 33))
     assert len(set(found)) == len(found)
 
 
@@ -34,7 +34,7 @@ def test_a_row_has_its_key_whatever_batch_it_stands_in() -> None:
     assert bits(small.per_row("corrupt", "mask")) == bits(large.per_row("corrupt", "mask"))[:8]
     part = rng.Keys(large.base, large.rows[3::4], large.step)
     assert bits(part.per_row("corrupt", "mask")) == bits(large.per_row("corrupt", "mask"))[3::4]
-    for whole, some in zip(large.words("mlm"), part.words("mlm"), strict=True):
+    for whole, some in zip(large.words("final"), part.words("final"), strict=True):
         np.testing.assert_array_equal(whole[3::4], some)
 
 

@@ -20,24 +20,24 @@ from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
-from jaxenc.models.base import ModelConfig
-from jaxenc.models.bert import BertConfig
-from jaxenc.models.count import VOCABULARY as VOCABULARY_LEAVES
-from jaxenc.models.electra import ElectraConfig
-from jaxenc.objectives.base import Objective
-from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.contract import ModelConfig
+from jaxenc.families.count import has_vocabulary
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.inference.load import objective_of
+from jaxenc.objectives.base import Objective, ObjectiveConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.precision import policy
-from jaxenc.pretrained import objective_of
-from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.phases import Phase
-from jaxenc.train.state import Layout, State, layout, parameters
-from jaxenc.train.step import compile_step, fields
+from jaxenc.training.phases import Phase
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import Layout, State, layout, parameters
+from jaxenc.training.step import compile_step, fields
 from tests.selection import FULL
 
 VOCABULARY = Vocabulary(size=200, pad=0, unk=1, cls=2, sep=3, mask=4, reserved=(0, 1, 2, 3, 4), fingerprint="")
@@ -67,9 +67,13 @@ def execution(remat: str = "none", scan: bool = False) -> Execution:
 
 
 def objective(
-    config: MlmConfig = PairConfig(), model: ModelConfig = MODEL, length: int = LENGTH, how: Execution = execution()
+    config: ObjectiveConfig = PairConfig(),
+    model: ModelConfig = MODEL,
+    length: int = LENGTH,
+    how: Execution = execution(),
+    heads: Mapping[str, Head] = BUILT_IN,
 ) -> Objective:
-    return config.build(model, VOCABULARY, how, DataConfig(length=length), 0)
+    return config.build(model, VOCABULARY, how, DataConfig(length=length), 0, heads)
 
 
 def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
@@ -98,20 +102,20 @@ def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
     }
 
 
-def drawn(run: Run, seed: int = 0) -> dict[str, Any]:
+def drawn(run: Run, seed: int = 0, heads: Mapping[str, Head] = BUILT_IN) -> dict[str, Any]:
     """Random parameters of a run as NumPy arrays, biases and scales too; the rows that only pad the vocabulary are zeros."""
-    shapes, _ = parameters(objective_of(run, None))
-    return filled(shapes, run.model.vocab_size, seed)
+    objective = objective_of(run, None, heads)
+    return filled(parameters(objective)[0], objective, run.model.vocab_size, seed)
 
 
-def filled(shapes: Any, vocabulary: int, seed: int = 0) -> Any:
-    """A tree of parameters of these shapes as `drawn` says, for so many tokens."""
+def filled(shapes: Any, objective: Objective, size: int, seed: int = 0) -> Any:
+    """A tree of parameters of these shapes as `drawn` says, for a vocabulary of this size."""
     random = np.random.default_rng(seed)
 
     def fill(path: str, leaf: Any) -> np.ndarray:
         values = random.normal(1.0 if path.endswith("scale") else 0.0, 0.1, leaf.shape).astype(np.float32)
-        if VOCABULARY_LEAVES.fullmatch(path):
-            values[vocabulary:] = 0
+        if has_vocabulary(path, objective.vocabulary):
+            values[size:] = 0
         return values
 
     return tree.map_with_path(fill, shapes)
@@ -168,21 +172,22 @@ class Probe(Objective):
 class Compiled:
     """step: the compiled executable; stderr: what its compilation wrote there."""
 
+    objective: Objective
     mesh: Mesh
     layout: Layout
     step: Any
     stderr: str
 
-    def run(self, rows: Batch, state: State | None = None) -> tuple[State, dict[str, Any]]:
+    def run(self, rows: Batch, state: State | None = None, seed: int = 0) -> tuple[State, dict[str, Any]]:
         """The state after one step from `state` (`start()` if None) and the report, both on the host."""
         with jax.set_mesh(self.mesh):
             state = self.start() if state is None else state
-            return jax.device_get(self.step(state, partition.place(rows, self.mesh)))
+            return jax.device_get(self.step(state, partition.place(rows, self.mesh), np.int32(seed)))
 
     def start(self) -> State:
         """Step 0 of random parameters. `layout.create` draws others, on the device, and compiles that for seconds."""
         state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.layout.shapes)
-        params, frozen = (filled(part, VOCABULARY.size) for part in (state.params, state.frozen))
+        params, frozen = (filled(part, self.objective, VOCABULARY.size) for part in (state.params, state.frozen))
         return jax.device_put(dataclasses.replace(state, params=params, frozen=frozen), self.layout.shardings)
 
 
@@ -213,16 +218,16 @@ def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one:
     with jax.set_mesh(where):
         place = layout(chosen, optim, one.batch, where, preset)
         step = compile_step(chosen, config, optim, one, place)
-        rows, split = empty(fields(chosen, config), one.batch, one.length), partition.batch_sharding(where)
+        rows, split = empty(fields(chosen, config), one.batch, one.length, chosen.fields), partition.batch_sharding(where)
         shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
         with stderr_of() as read:
-            done = step.lower(place.abstract, shapes).compile()
-        return Compiled(where, place, done, read())
+            done = step.lower(place.abstract, shapes, jax.ShapeDtypeStruct((), np.int32)).compile()
+        return Compiled(chosen, where, place, done, read())
 
 
 def gradient(state: State) -> dict[str, Any]:
     """The gradient of a run's first step, from Adam's first moment."""
-    return jax.tree.map(lambda mu: mu / (1 - OptimConfig().beta1), state.moments[0].mu)
+    return jax.tree.map(lambda mu: mu / (1 - OptimConfig().beta1), state.moments["adam"].mu)
 
 
 def reads(rows: Batch, chosen: Objective) -> Batch:

@@ -4,11 +4,11 @@ import dataclasses
 
 from jaxenc.configs.electra import published_small
 
-from jaxenc.models.electra import ElectraConfig
-from jaxenc.models.sizes import ELECTRA, electra
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.families.electra.sizes import ELECTRA, electra
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 
 def replaced_mlm(predicts: str) -> Run:

@@ -1,12 +1,12 @@
 """BERT (Devlin et al. 2018) as google-research/bert trained it: what the recipes of this folder share."""
 
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.phases import Phases
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.phases import Phases
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
 
 
 def published(model: BertConfig) -> Run:

@@ -10,7 +10,7 @@ from jaxenc.configs import recipe
 from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
-from jaxenc.models.sizes import BERT, bert
+from jaxenc.families.bert.sizes import BERT, bert
 
 
 def get_config() -> ConfigDict:

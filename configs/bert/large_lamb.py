@@ -13,9 +13,9 @@ from jaxenc.configs import recipe
 from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
-from jaxenc.models.sizes import BERT, bert
-from jaxenc.optim.config import OptimConfig
-from jaxenc.train.phases import Phases
+from jaxenc.families.bert.sizes import BERT, bert
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.phases import Phases
 
 
 def get_config() -> ConfigDict:

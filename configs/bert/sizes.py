@@ -11,7 +11,7 @@ from jaxenc.configs.bert import published
 from ml_collections import ConfigDict
 
 from jaxenc.errors import UserError
-from jaxenc.models.sizes import BERT_SMALL, bert
+from jaxenc.families.bert.sizes import BERT_SMALL, bert
 
 
 def get_config(argument: str = "") -> ConfigDict:

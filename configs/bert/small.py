@@ -13,13 +13,13 @@ import dataclasses
 from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
-from jaxenc.models.bert import BertConfig
-from jaxenc.models.sizes import bert
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.bert.sizes import bert
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
 
 def get_config() -> ConfigDict:

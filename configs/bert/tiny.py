@@ -10,13 +10,13 @@ suits a width of 128) get a model this small past the point where it only knows 
 from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
 
 def get_config() -> ConfigDict:

@@ -1,12 +1,12 @@
 """ELECTRA (Clark et al. 2020) as google-research/electra trained it: what the recipes of this folder share."""
 
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.electra import ElectraConfig
-from jaxenc.models.sizes import ELECTRA, electra
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.families.electra.sizes import ELECTRA, electra
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
 
 
 def published(model: ElectraConfig, steps: int, batch: int, length: int, lr: float, rate: float = 0.15) -> Run:

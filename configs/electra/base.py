@@ -11,7 +11,7 @@ from jaxenc.configs import recipe
 from jaxenc.configs.electra import published
 from ml_collections import ConfigDict
 
-from jaxenc.models.sizes import ELECTRA, electra
+from jaxenc.families.electra.sizes import ELECTRA, electra
 
 
 def get_config() -> ConfigDict:

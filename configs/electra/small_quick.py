@@ -19,8 +19,8 @@ from jaxenc.configs import recipe
 from jaxenc.configs.electra import published_small
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
-from jaxenc.train.config import EvalConfig, LogConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.training.settings import EvalConfig, LogConfig
 
 
 def get_config() -> ConfigDict:

@@ -13,9 +13,9 @@ from jaxenc.configs import recipe
 from jaxenc.configs.electra import published
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
-from jaxenc.models.electra import ElectraConfig
-from jaxenc.train.config import EvalConfig, LogConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.training.settings import EvalConfig, LogConfig
 
 
 def get_config() -> ConfigDict:

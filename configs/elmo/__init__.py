@@ -1,12 +1,12 @@
 """ELMo (Peters et al. 2018) as allenai/bilm-tf trained it: what the recipes of this folder share."""
 
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.elmo import ElmoConfig
-from jaxenc.models.sizes import ELMO, elmo
+from jaxenc.families.elmo.model import ElmoConfig
+from jaxenc.families.elmo.sizes import ELMO, elmo
 from jaxenc.objectives.bilm import BilmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
 
 BATCH, LENGTH, EPOCHS = 128 * 3, 20, 10
 # The words of the training part of the One Billion Word benchmark, with one marker a sentence (bin/train_elmo.py).

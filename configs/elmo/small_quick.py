@@ -15,10 +15,10 @@ from jaxenc.configs import recipe
 from jaxenc.configs.elmo import published
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.objectives.bilm import BilmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.train.config import EvalConfig, LogConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.settings import EvalConfig, LogConfig
 
 
 def get_config() -> ConfigDict:

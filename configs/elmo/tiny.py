@@ -9,13 +9,13 @@ forward and 4.71 backward: less than the unigram table's 5.18, and more than the
 from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.elmo import ElmoConfig
+from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.objectives.bilm import BilmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
 
 def get_config() -> ConfigDict:

@@ -1,11 +1,11 @@
 """RoBERTa (Liu et al. 2019) as the paper trained it: what the recipes of this folder share."""
 
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
 
 
 def published(model: BertConfig, lr: float, warmup: int, microbatches: int) -> Run:

@@ -11,7 +11,7 @@ from jaxenc.configs import recipe
 from jaxenc.configs.roberta import published
 from ml_collections import ConfigDict
 
-from jaxenc.models.sizes import ROBERTA, roberta
+from jaxenc.families.bert.sizes import ROBERTA, roberta
 
 
 def get_config() -> ConfigDict:

@@ -11,11 +11,11 @@ from jaxenc.configs import recipe
 from jaxenc.configs.roberta import fairseq_adam, fairseq_masking
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.sizes import roberta
-from jaxenc.run import Run
-from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+from jaxenc.families.bert.sizes import roberta
+from jaxenc.training.run import Run
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
 
 def get_config() -> ConfigDict:

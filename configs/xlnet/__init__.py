@@ -1,11 +1,11 @@
 """XLNet (Yang et al. 2019) as it was trained: what the recipes of this folder share."""
 
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.objectives.plm import PlmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
 
 
 def published(model: XlnetConfig, batch: int, microbatches: int) -> Run:

@@ -10,7 +10,7 @@ from jaxenc.configs import recipe
 from jaxenc.configs.xlnet import published
 from ml_collections import ConfigDict
 
-from jaxenc.models.sizes import XLNET, xlnet
+from jaxenc.families.xlnet.sizes import XLNET, xlnet
 
 
 def get_config() -> ConfigDict:

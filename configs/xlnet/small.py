@@ -13,14 +13,14 @@ import dataclasses
 from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
-from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.sizes import xlnet
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.families.xlnet.sizes import xlnet
 from jaxenc.objectives.plm import PlmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import EvalConfig, LogConfig, TrainConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
 
 def get_config() -> ConfigDict:

@@ -3,7 +3,7 @@
 import dataclasses
 import statistics
 import time
-from collections.abc import Set
+from collections.abc import Mapping
 
 import jax
 import numpy as np
@@ -11,14 +11,14 @@ from jax.sharding import Mesh
 
 from jaxenc import rng
 from jaxenc.data import characters
-from jaxenc.data.batch import FIELDS, Batch, empty
+from jaxenc.data.batch import Batch, Field, empty
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
-from jaxenc.train import perf
-from jaxenc.train.state import layout
-from jaxenc.train.step import compile_step, fields
+from jaxenc.training import perf
+from jaxenc.training.run import Run
+from jaxenc.training.state import layout
+from jaxenc.training.step import compile_step, fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,38 +41,39 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform)
     place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
-    batch = partition.place(random_rows(fields(objective, run.train), phase.batch, phase.length, vocabulary), mesh)
+    taken = {name: objective.fields[name] for name in fields(objective, run.train)}
+    batch = partition.place(random_rows(taken, phase.batch, phase.length, vocabulary), mesh)
     with jax.set_mesh(mesh):
-        state = place.create(rng.init_key(run.train.seed))
+        state, seed = place.create(rng.init_key(run.train.seed)), np.int32(run.train.seed)
         began = time.monotonic()
-        step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch).compile()
+        step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch, seed).compile()
         compile_s = time.monotonic() - began
         times = []
         for _ in range(steps + 3):
             began = time.monotonic()
-            state, report = step(state, batch)
+            state, report = step(state, batch, seed)
             jax.block_until_ready(report)
             times.append(time.monotonic() - began)
     seconds = statistics.median(times[3:])
     return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length))
 
 
-def random_rows(names: Set[str], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
-    """Full rows of one segment: random ids that are text, each a word, forward and backward in turn; targets are others, and a word's
-    characters are the digits of its id. Everything else is zero."""
+def random_rows(taken: Mapping[str, Field], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
+    """Full rows of one segment, with the fields `taken`: random ids that are text, each a word, forward and backward in turn; targets are
+    others, and a word's characters are the digits of its id. Everything else is zero."""
     ids, draw = np.setdiff1d(np.arange(vocabulary.size), vocabulary.reserved), np.random.default_rng(0)
     drawn = {name: draw.choice(ids, (rows, length)) for name in ("tokens", "targets", "reverse_tokens", "reverse_targets")}
     spelled = lambda ids: characters.of_words([str(index) for index in ids.flat]).reshape(*ids.shape, characters.WIDTH)
     values = {
         **drawn,
-        **{name: spelled(drawn[name.replace("characters", "tokens")]) for name in names if name.endswith("characters")},
+        **{name: spelled(drawn[name.replace("characters", "tokens")]) for name in taken if name.endswith("characters")},
         "segments": 1,
         "positions": np.arange(length),
         "word_starts": 1,
         "index": np.arange(rows),
         "direction": 1 - np.arange(rows) % 2 * 2,
     }
-    batch = empty([name for name in FIELDS if name in names], rows, length)
+    batch = empty(taken, rows, length, taken)
     for name, array in batch.items():
         array[:] = values.get(name, 0)
     return batch

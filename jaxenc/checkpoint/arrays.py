@@ -2,7 +2,7 @@
 
 Orbax sees nested dicts of strings and arrays, never a NamedTuple or an empty branch: those have no data, and their classes belong to
 the code that restores, not to the file. The path of a leaf is its key path joined with '/', as in `params/encoder/layer_03/norm/scale`
-or `moments/0/mu/encoder/...`.
+or `moments/adam/mu/encoder/...`.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from absl import logging as absl_logging
 
 from jaxenc import tree
 from jaxenc.errors import Absent
-from jaxenc.sharding import multihost
+from jaxenc.processes import barriers
 
 # Bytes that are compressed and written at once. Without a limit Orbax holds a second copy of everything, and takes twice as long:
 # 2.8 GB and 9.9 s against 1.9 GB and 4.8 s for the parameters of BERT-large on two cores.
@@ -86,13 +86,13 @@ class Writer:
 
     def _make(self) -> ocp.AsyncCheckpointer:
         handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=self._in_flight / 1e9)
-        options = ocp.options.AsyncOptions(timeout_secs=multihost.LIMIT, barrier_sync_fn=self._barrier)
+        options = ocp.options.AsyncOptions(timeout_secs=barriers.LIMIT, barrier_sync_fn=self._barrier)
         return ocp.AsyncCheckpointer(handler, async_options=options)
 
     def _barrier(self, *, key: str, timeout_ms: int) -> None:
         """In the place of Orbax's own, which names nobody. Its keys are the same at each save, so they are counted."""
         self._met += 1
-        multihost.barrier(f"Orbax {key.strip('_')} {self._met}", timeout_ms / 1000)
+        barriers.barrier(f"Orbax {key.strip('_')} {self._met}", timeout_ms / 1000)
 
 
 def _let_go() -> None:

@@ -20,11 +20,11 @@ from jax.errors import JaxRuntimeError
 
 from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
-from jaxenc.checkpoint.config import CheckpointConfig
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import steps, write_checksums
-from jaxenc.data.files import flush
 from jaxenc.errors import Absent, UserError
-from jaxenc.sharding import multihost
+from jaxenc.files import flush
+from jaxenc.processes import barriers
 
 TEMPORARY = re.compile(r"\.\d+\.tmp-(save|delete)")
 
@@ -41,7 +41,7 @@ class Manager:
         self._directory = Path(directory).absolute()
         self._config = config
         self._stage = stage
-        self._primary = multihost.is_primary()
+        self._primary = barriers.is_primary()
         if self._primary:
             self._clean()
         self._exit = ExitStack()
@@ -93,7 +93,7 @@ class Manager:
                 shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir()
             # Orbax begins with a barrier that has no time limit and names nobody; here all come to it together.
-            multihost.barrier(f"checkpoint {step} begun")
+            barriers.barrier(f"checkpoint {step} begun")
             self._writer.start(temporary / "state", leaves)
         self._stage("copied")
         self._saving = self._thread.submit(self._finish, step, temporary, dict(files))
@@ -108,8 +108,8 @@ class Manager:
             self._writer.wait()
         self._stage("state")
         # No rename before every process has written; and none goes on, or stops, before it knows how the rename went.
-        multihost.barrier(f"checkpoint {step} written")
-        multihost.from_primary(f"checkpoint {step} saved", commit)
+        barriers.barrier(f"checkpoint {step} written")
+        barriers.from_primary(f"checkpoint {step} saved", commit)
 
     def _commit(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
         for name, source in files.items():
@@ -164,7 +164,7 @@ class Manager:
         """
         saving, started = self._saving, time.monotonic()
         if saving is not None:
-            while not futures.wait([saving], multihost.TELL).done:
+            while not futures.wait([saving], barriers.TELL).done:
                 told = f"a checkpoint is still being written after {time.monotonic() - started:.0f} s of waiting"
                 print(f"{self._directory}: {told}", file=sys.stderr, flush=True)
             self._saving = None

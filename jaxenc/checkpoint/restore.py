@@ -9,12 +9,11 @@ from typing import Any, Self
 
 import jax
 
-from jaxenc import tree
-from jaxenc.checkpoint import arrays
+from jaxenc import files, tree
+from jaxenc.checkpoint import arrays, migrate
 from jaxenc.checkpoint import moved as moves
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
-from jaxenc.data import files
 from jaxenc.errors import UserError
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
@@ -178,17 +177,28 @@ def _kind(leaf: tuple[tuple[int, ...], str]) -> str:
 
 
 def _stored(step_dir: Path) -> dict[str, tuple[tuple[int, ...], str]]:
-    try:
-        return arrays.stored(Path(step_dir).absolute() / "state")
-    except Exception as error:
-        raise _unreadable(step_dir, error) from error
+    """{path as this version names it: (shape, dtype)} of the arrays of a checkpoint."""
+    return {name: kind for name, (_, kind) in _contents(step_dir).items()}
 
 
 def _read(step_dir: Path, wanted: Mapping[str, Any]) -> dict[str, jax.Array]:
+    contents = _contents(step_dir)
+    names = {path: contents[path][0] for path in wanted}
     try:
-        return arrays.read(Path(step_dir).absolute() / "state", wanted)
+        found = arrays.read(Path(step_dir).absolute() / "state", {names[path]: leaf for path, leaf in wanted.items()})
     except Exception as error:
         raise _unreadable(step_dir, error) from error
+    return {path: found[name] for path, name in names.items()}
+
+
+def _contents(step_dir: Path) -> dict[str, tuple[str, tuple[tuple[int, ...], str]]]:
+    """{path as this version names it: (path in the checkpoint, (shape, dtype))}."""
+    try:
+        saved = arrays.stored(Path(step_dir).absolute() / "state")
+    except Exception as error:
+        raise _unreadable(step_dir, error) from error
+    number = migrate.format_of(read_json(step_dir, "config.json"), str(step_dir / "config.json"))
+    return {migrate.path(name, number): (name, kind) for name, kind in saved.items()}
 
 
 def _unreadable(step_dir: Path, error: Exception) -> UserError:

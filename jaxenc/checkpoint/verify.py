@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.files import flush, inside, json_object, sha256, write_bytes
 from jaxenc.errors import UserError, one_line
+from jaxenc.files import flush, inside, json_object, sha256, write_bytes
 
 CHECKSUMS = "CHECKSUMS.json"
 FORMAT = 1

@@ -6,8 +6,8 @@ import json
 import os
 
 from jaxenc.bench.step import time_step
-from jaxenc.cli import config as cli_config
-from jaxenc.sharding import multihost
+from jaxenc.cli import recipe as cli_config
+from jaxenc.processes import cluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints one JSON line: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory."""
-    multihost.must_be_alone(os.environ, "jaxenc bench")
+    cluster.must_be_alone(os.environ, "jaxenc bench")
     recipe = cli_config.resolve(args.config, args.overrides)
     timing = time_step(recipe, recipe.model.published_vocabulary, args.steps)
     numbers = {name: round(value, 4) if isinstance(value, float) else value for name, value in dataclasses.asdict(timing).items()}

@@ -6,13 +6,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jaxenc import pretrained
 from jaxenc.checkpoint.restore import of_others
-from jaxenc.cli import onward
-from jaxenc.convert import elmo, hf, parity, tf
+from jaxenc.convert import elmo, hf, onward, parity, tf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
-from jaxenc.models.count import parameter_count
+from jaxenc.families.count import parameter_count
+from jaxenc.inference import load
 
 SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": elmo.load}
 
@@ -45,9 +44,10 @@ def run(args: argparse.Namespace) -> int:
     found = SOURCES[kind](source, args.tokenizer)
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
-    pretrained.save(out, found)
+    load.save(out, found)
     heads = ", ".join(found.objective.heads) or "no heads"
-    print(f"{out}: {parameter_count(found.params, found.config.model.vocab_size):,} parameters, {heads}")
+    count = parameter_count(found.params, found.config.model.vocab_size, found.objective.vocabulary)
+    print(f"{out}: {count:,} parameters, {heads}")
     code = _check(kind, source, out) if args.check else 0
     if not code:
         print(onward.commands(out, found))
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(kind: str, source: Path, out: Path) -> int:
     """Compares what was written with the source, or, where transformers cannot open that, with what `jaxenc export` makes of it."""
-    model = pretrained.load(out)
+    model = load.load(out)
     if kind == "hf":
         differences = parity.compare(model, source)
     else:

@@ -5,13 +5,15 @@ import os
 import pathlib
 import sys
 
-from jaxenc.cli import config as cli_config
-from jaxenc.cli import effect, fill_mask, pretrain
+from jaxenc.cli import effect, fill_mask
+from jaxenc.cli import pretrain as command
+from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.cli.report import report
 from jaxenc.data.folders import must_hold_only
-from jaxenc.pretrained import load
-from jaxenc.sharding import multihost
+from jaxenc.inference.load import load
+from jaxenc.processes import cluster
+from jaxenc.training.pretrain import pretrain
 
 PARTS = ("tokenizer", "data", "run")
 SENTENCES = (
@@ -29,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Each part is the command of its own that it prints; what is already there is not made again."""
-    multihost.must_be_alone(os.environ, "jaxenc demo")
+    cluster.must_be_alone(os.environ, "jaxenc demo")
     must_hold_only(args.workdir, PARTS, "--workdir")
     tokenizer, data, workdir = (args.workdir / name for name in PARTS)
     steps = [
@@ -44,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     say(f"$ jaxenc pretrain --config {args.config} --workdir {workdir} {' '.join(overrides)}")
     recipe = cli_config.resolve(args.config, overrides)
     effect.check_data(recipe, args.overrides)
-    if stopped := pretrain.code(pretrain.pretrain(recipe, workdir), workdir):
+    if stopped := command.code(pretrain(recipe, workdir), workdir):
         return stopped
     say(f"$ jaxenc report --workdir {workdir}")
     report(workdir, with_baselines=True)

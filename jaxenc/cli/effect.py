@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from jaxenc.config import differences, to_dict
 from jaxenc.data import manifest as manifests
 from jaxenc.errors import UserError
-from jaxenc.run import Run
-from jaxenc.train.phases import OVERRULES
+from jaxenc.training.phases import OVERRULES
+from jaxenc.training.run import Run
 
 
 def check(run: Run, overrides: Sequence[str]) -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxenc import words
-from jaxenc.convert import vectors
 from jaxenc.data import readers
-from jaxenc.data.files import read_json
 from jaxenc.errors import UserError
+from jaxenc.files import read_json
+from jaxenc.inference import vectors, words
+from jaxenc.inference.load import Model, load
 from jaxenc.layers import scalar_mix
-from jaxenc.pretrained import Model, load
 
 LAYERS = ("all", "top", "average")
 MIX = "mix:"

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from jaxenc import pretrained
 from jaxenc.convert import elmo, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
+from jaxenc.inference import load
 
 TO = "hf: what transformers' from_pretrained opens (default); allennlp: an ELMo's options.json and its weights in HDF5"
 
@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     """Loads and writes; prints where and what to open it with. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    model = pretrained.load(Path(args.model).expanduser())
+    model = load.load(Path(args.model).expanduser())
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
             raise UserError(f"--dtype {args.dtype}: the published files hold {hf.WRITTEN[0]}: leave it out")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from jaxenc.pretrained import Guess, load
+from jaxenc.inference.load import Guess, load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

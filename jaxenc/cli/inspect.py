@@ -8,16 +8,16 @@ from typing import Any
 import jax
 
 from jaxenc import config, tree
-from jaxenc.cli import config as cli_config
 from jaxenc.cli import effect
+from jaxenc.cli import recipe as cli_config
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.models.count import parameter_count, true_shape
+from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.objectives.base import Objective
-from jaxenc.run import Run
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import rules
-from jaxenc.train.state import layout, parameters
+from jaxenc.training.run import Run
+from jaxenc.training.state import layout, parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, vocabulary.size)
     if args.parameters:
-        lines += listing(shapes, names, recipe.mesh.preset, vocabulary.size)
+        lines += listing(shapes, names, objective, recipe.mesh.preset, vocabulary.size)
     lines += by_phase(recipe, vocabulary)
     lines += sizes(recipe, objective, shapes, names, args.devices or jax.device_count())
     print("\n".join(lines))
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> list[str]:
     """The true number of parameters (no padding rows of the vocabulary) of each part, without heads (a pooler is none), and in all; also
     of what is kept where a part only helps in training."""
-    counts = {part: parameter_count({part: branch}, vocab_size) for part, branch in shapes.items()}
+    counts = {part: parameter_count({part: branch}, vocab_size, objective.vocabulary) for part, branch in shapes.items()}
     sums = {"without heads": [part for part in counts if part == "pooler" or part not in objective.heads]}
     if set(objective.scaffold) & set(counts):
         sums["to keep"] = [part for part in counts if part not in objective.scaffold]
@@ -59,12 +59,12 @@ def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> li
     return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]
 
 
-def listing(shapes: dict[str, Any], names: dict[str, Any], preset: str, vocab_size: int) -> list[str]:
+def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective, preset: str, vocab_size: int) -> list[str]:
     """A line a parameter: path, true shape, logical axes and what the preset makes of them."""
     axes = dict(tree.leaves(names))
+    shape = lambda path, leaf: true_shape(path, leaf.shape, vocab_size, objective.vocabulary)
     return [
-        f"{path:<48} {true_shape(path, leaf.shape, vocab_size)!s:<16} {axes[path]!s:<28} {rules.spec(axes[path], preset)}"
-        for path, leaf in tree.leaves(shapes)
+        f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {rules.spec(axes[path], preset)}" for path, leaf in tree.leaves(shapes)
     ]
 
 

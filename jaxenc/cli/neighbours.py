@@ -2,10 +2,10 @@
 
 import argparse
 
-from jaxenc import neighbours
 from jaxenc.cli import embed
 from jaxenc.errors import UserError
-from jaxenc.pretrained import load
+from jaxenc.inference import neighbours
+from jaxenc.inference.load import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

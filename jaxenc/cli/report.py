@@ -6,13 +6,12 @@ import pathlib
 import sys
 from typing import Any
 
-from jaxenc.cli import jobs
 from jaxenc.data import baselines
-from jaxenc.data.files import read_json
 from jaxenc.errors import UserError
-from jaxenc.run import from_dict
-from jaxenc.train import record
-from jaxenc.train.record import METRICS
+from jaxenc.files import read_json
+from jaxenc.training import prepare, record
+from jaxenc.training.record import METRICS
+from jaxenc.training.run import from_dict
 
 TOKENS = "loss, nats a token"
 DIRECTIONS = ("forward_loss", "backward_loss")
@@ -36,7 +35,7 @@ def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
     if not path.is_file():
         raise UserError(f"{path}: no such file: name the directory of a run that has trained")
     rows = record.read(path)
-    config = from_dict(read_json(workdir / jobs.CONFIG, "name a run directory"))
+    config = from_dict(read_json(workdir / prepare.CONFIG, "name a run directory"))
     counts: dict[str, float] = {}
     try:
         counted = baselines.sentence_baselines if config.data.rows == "sentences" else baselines.count_baselines

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxenc.cli import onward
-from jaxenc.data.files import read_lines
+from jaxenc.convert import onward
+from jaxenc.convert.resize import resized
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
-from jaxenc.models.resize import resized
-from jaxenc.pretrained import Model, load, save
+from jaxenc.files import read_lines
+from jaxenc.inference.load import Model, load, save
 
 BLANK = "in a byte-level vocabulary a word inside a sentence is written with the blank before it: ' word'"
 
@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--model {args.model}: it has {rows:,} rows and its tokenizer {had:,} pieces: new pieces need equal numbers")
     tokenizer = model.tokenizer.extended(pieces)
     size = tokenizer.vocabulary.size
-    larger = Model(model.config.with_vocabulary(tokenizer.vocabulary), resized(model.params, had, size), tokenizer)
+    params = resized(model.params, had, size, model.objective.vocabulary)
+    larger = Model(model.config.with_vocabulary(tokenizer.vocabulary), params, tokenizer)
     save(out, larger)
     print(f"{out}: {size:,} pieces, {size - had:,} of them new")
     print("new rows start as the mean of all old rows, equal to one another until they are trained")

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data import readers
-from jaxenc.data.files import made
 from jaxenc.data.folders import must_be_new
-from jaxenc.data.tokenizers import Tokenizer, bpe, marks, sentencepiece, wordpiece, words
+from jaxenc.data.tokenizers import Tokenizer, bpe, marks, sentencepiece, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
 from jaxenc.errors import UserError
+from jaxenc.files import made
 
 KINDS = ("wordpiece", "bpe", "unigram", "characters")
 
@@ -57,7 +57,7 @@ def _trained(args: argparse.Namespace, texts: Iterator[str], rule: Normalization
     if args.type == "unigram":
         return sentencepiece.train(texts, args.vocab_size, rule)
     if args.type == "characters":
-        return words.train(texts, args.vocab_size, rule, args.pretokenized)
+        return word_list.train(texts, args.vocab_size, rule, args.pretokenized)
     return wordpiece.train(texts, args.vocab_size, rule)
 
 

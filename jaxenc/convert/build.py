@@ -6,15 +6,15 @@ from pathlib import Path
 
 from jaxenc import tree
 from jaxenc.config import to_dict
-from jaxenc.convert import key_map
 from jaxenc.convert.family import Import
-from jaxenc.convert.tensor import Tensor, unstacked
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import Unsupported, UserError
-from jaxenc.pretrained import Model, objective_of
-from jaxenc.run import Run
-from jaxenc.train.state import parameters
+from jaxenc.formats import key_map
+from jaxenc.formats.tensor import Tensor, unstacked
+from jaxenc.inference.load import Model, objective_of
+from jaxenc.training.run import Run
+from jaxenc.training.state import parameters
 
 # Any of them in a folder means that it has a tokenizer, of a kind that we open or not.
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")

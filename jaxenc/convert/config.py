@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from jaxenc import config as configs
 from jaxenc.convert.family import class_of
 from jaxenc.errors import UserError
-from jaxenc.models.base import ModelConfig
+from jaxenc.families.contract import ModelConfig
 
 M = TypeVar("M", bound=ModelConfig)
 # What the names of `hidden_act` mean in transformers 5.24, activations.py, and in google-research/bert, modeling.py.

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxenc.convert.key_map import Entry
-from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
+from jaxenc.formats.key_map import Entry
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import Model
+from jaxenc.training.run import Run
 from jaxenc.tree import Tree
 
 

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert import FAMILIES, build, key_map, safetensors, weights
+from jaxenc.convert import FAMILIES, build
 from jaxenc.convert.family import Export, Family, class_of
-from jaxenc.convert.tensor import ADVICE
-from jaxenc.data.files import made, read_json
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
+from jaxenc.files import made, read_json
+from jaxenc.formats import key_map, safetensors, weights
+from jaxenc.formats.tensor import ADVICE
+from jaxenc.heads import BUILT_IN
+from jaxenc.inference.load import Model
 
 # Dtypes of the weights that are written.
 WRITTEN = ("float32", "float16", "bfloat16")
@@ -61,7 +63,10 @@ def models(ours: Model) -> Mapping[str, Model]:
 
 
 def export(ours: Model) -> Export:
-    """`ours`, one of `models`, as transformers has it. Raises UserError for a model that it does not have."""
+    """`ours`, one of `models`, as transformers has it. Raises UserError for a model that it does not have, such as one with a head that is
+    not built in."""
+    if own := [name for name in ours.heads if name in ours.params and name not in BUILT_IN]:
+        raise UserError(f"this model has the head {own[0]}, and transformers has no such head: export a model without it")
     return _family(ours).write(ours)
 
 

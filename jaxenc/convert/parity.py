@@ -13,8 +13,8 @@ from jaxenc.convert import hf
 from jaxenc.convert.family import Export, class_of
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
+from jaxenc.inference.load import Model
+from jaxenc.training.run import Run
 
 # Of the largest number of an output, or of 1 where that is smaller. Two float32 programs that sum in another order differ by about 1e-6
 # of it; the mildest mistake there is, the other form of GELU, by about 1e-3.

@@ -4,13 +4,14 @@ import re
 import sys
 from pathlib import Path
 
-from jaxenc.convert import FAMILIES, build, bundle
-from jaxenc.convert.tensor import Tensor
-from jaxenc.data.files import read_json
+from jaxenc.convert import FAMILIES, build
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
+from jaxenc.files import read_json
+from jaxenc.formats import tensorflow
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import Model
 
 # What optimizers and the training loop leave beside the weights: google-research's Adam, NVIDIA's LAMB, TensorFlow's own.
 NOT_WEIGHTS = re.compile(r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|beta[12]_power(_\d+)?|global_step)")
@@ -28,7 +29,7 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
         example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
         raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
-    return {name: tensor for name, tensor in bundle.open_tensors(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
+    return {name: tensor for name, tensor in tensorflow.open_tensors(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
 
 
 def load(prefix: str | Path, tokenizer: str = "") -> Model:

@@ -1,4 +1,4 @@
-"""The batch: a dict of NumPy arrays whose leading axis is the rows, and the table of fields it may hold."""
+"""The batch: a dict of NumPy arrays whose leading axis is the rows, and the table of the fields that any batch may hold."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,14 @@ Batch = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """shape: what follows the row axis, `length` standing for the row length; dtype: a NumPy dtype name; least: the lowest value."""
+    """shape: what follows the row axis, `length` standing for the row length; dtype: a NumPy dtype name; least: the lowest integer."""
 
     shape: tuple[str | int, ...]
     dtype: str
     least: int = 0
 
 
+# The labels that heads learn from are fields too: those of `Objective.fields` are these and the labels of its heads.
 FIELDS = {
     "tokens": Field(("length",), "int32"),  # ids; the vocabulary's pad where segments is 0
     "types": Field(("length",), "int32"),  # token type (segment A or B of a pair)
@@ -35,26 +36,22 @@ FIELDS = {
     "epoch": Field((), "uint32"),
     "direction": Field((), "int32", least=-1),  # 1 = the row is text as it is written, -1 = text from its end to its start
     "fresh": Field((), "int32"),  # 1 = the row starts a stream: it has no text before it
-    "is_random": Field((), "int32"),  # next-sentence label: 1 when the second part is not the text behind the first
-    "label": Field((), "int32", least=-1),  # class of the text; -1 = not counted
-    "tags": Field(("length",), "int32", least=-1),  # class of each token; -1 = not counted
-    "start": Field((), "int32", least=-1),  # place of the answer's first token in the row; -1 = not counted
-    "end": Field((), "int32", least=-1),  # place of its last token
+    "is_random": Field((), "int32"),  # next-sentence label: 1 when the second part is not the text after the first
 }
 
 
-def check_fields(names: Iterable[str], needed: Iterable[str]) -> None:
-    """Raises ValueError for a name that FIELDS does not list and for a needed field that is absent."""
+def check_fields(names: Iterable[str], needed: Iterable[str], fields: Mapping[str, Field] = FIELDS) -> None:
+    """Raises ValueError for a name that `fields` does not list and for a needed field that is absent."""
     names = set(names)
-    unknown, missing = sorted(names - set(FIELDS)), sorted(set(needed) - names)
+    unknown, missing = sorted(names - set(fields)), sorted(set(needed) - names)
     if unknown or missing:
         raise ValueError(f"batch fields: unknown {unknown}, missing {missing}")
 
 
-def empty(names: Iterable[str], rows: int, length: int) -> Batch:
-    """A batch of padding: zeros everywhere, so segments say that nothing is there."""
+def empty(names: Iterable[str], rows: int, length: int, fields: Mapping[str, Field] = FIELDS) -> Batch:
+    """A batch of padding, of those of `fields` that are named: zeros everywhere, so segments say that nothing is there."""
     shape = lambda field: (rows, *(length if axis == "length" else axis for axis in field.shape))
-    return {name: np.zeros(shape(FIELDS[name]), FIELDS[name].dtype) for name in names}
+    return {name: np.zeros(shape(fields[name]), fields[name].dtype) for name in names}
 
 
 def pad_rows(batch: Mapping[str, np.ndarray], rows: int) -> Batch:
@@ -62,14 +59,17 @@ def pad_rows(batch: Mapping[str, np.ndarray], rows: int) -> Batch:
     return {name: np.concatenate([a, np.zeros((rows - len(a), *a.shape[1:]), a.dtype)]) for name, a in batch.items()}
 
 
-def check_ranges(batch: Mapping[str, np.ndarray], bounds: Mapping[str, int]) -> None:
-    """Raises UserError when a value of a field is below the field's lowest or reaches the field's bound; a bound of 0 is none.
+def check_ranges(batch: Mapping[str, np.ndarray], bounds: Mapping[str, int], fields: Mapping[str, Field] = FIELDS) -> None:
+    """Raises UserError when a value of a field is below the field's lowest or reaches the field's bound; a bound of 0 is none. Of a float32
+    field only an infinite value is refused; NaN means that the value is not known.
 
     On the host, because JAX clamps an index past the end of a table or returns NaN where other libraries raise.
     """
     for name, bound in bounds.items():
+        if fields[name].dtype == "float32" and np.isinf(batch[name]).any():
+            raise UserError(f"the rows hold an infinite {name}: use a finite number, or NaN where it is not known")
         if bound and batch[name].size:
-            least, low, high = FIELDS[name].least, int(batch[name].min()), int(batch[name].max())
+            least, low, high = fields[name].least, int(batch[name].min()), int(batch[name].max())
             if low < least or high >= bound:
                 held = f"the rows hold {name} from {low} to {high}"
                 raise UserError(f"{held}, and the model takes {least} to {bound - 1}: use data made for this model")

@@ -15,7 +15,6 @@ from typing import IO
 import numpy as np
 
 from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
-from jaxenc.data.files import made, sha256, user_errors
 from jaxenc.data.folders import is_data, must_be_named, must_be_new
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
 from jaxenc.data.readers import Document
@@ -23,6 +22,7 @@ from jaxenc.data.tokenizers import marks
 from jaxenc.data.tokenizers.marks import Marks
 from jaxenc.data.workers import pool
 from jaxenc.errors import UserError
+from jaxenc.files import made, sha256, user_errors
 
 GROUP_CHARACTERS = 1 << 19
 SHARD_TOKENS = 1 << 26

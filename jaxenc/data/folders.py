@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from jaxenc.data.files import read_json, user_errors
 from jaxenc.errors import UserError
+from jaxenc.files import read_json, user_errors
 
 # Left in a folder by file systems, desktops, launchers, and runs that were killed during a write. A run never reads or changes them.
 IGNORED = (

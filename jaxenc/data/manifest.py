@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jaxenc.config import fingerprint, from_dict
-from jaxenc.data.files import inside, json_object, user_errors, write_bytes
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+from jaxenc.files import inside, json_object, user_errors, write_bytes
 
 T = TypeVar("T")
 NAME = "manifest.json"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from jaxenc.data import docstrings
-from jaxenc.data.files import user_errors
 from jaxenc.errors import UserError
+from jaxenc.files import user_errors
 
 LINE_BYTES = 1 << 16
 JSON_BYTES = 1 << 28  # of one line of JSON: a small compressed file may hold a line without end

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from jaxenc.data import characters, manifest, tokenizers
-from jaxenc.data.files import mapped, sha256, user_errors
 from jaxenc.data.manifest import Manifest
 from jaxenc.errors import UserError
+from jaxenc.files import mapped, sha256, user_errors
 
 
 class Concatenation:

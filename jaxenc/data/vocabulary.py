@@ -59,3 +59,8 @@ def published_elmo(size: int) -> Vocabulary:
     """The layout of ELMo's vocabulary at `size` words: <S> 0, </S> 1, <UNK> 2, then words by falling frequency (README.md of
     allenai/bilm-tf). It has no mask and no id for padding, which is told by `segments` alone: a place of padding holds 0."""
     return Vocabulary(size, pad=0, unk=2, cls=0, sep=1, mask=-1, reserved=tuple(range(min(3, size))), fingerprint="")
+
+
+def padded(vocab_size: int) -> int:
+    """Rows that a table of `vocab_size` tokens is stored with: the next multiple of 128, so that it splits over 2, 4 or 8 devices."""
+    return -(-vocab_size // 128) * 128

@@ -10,12 +10,13 @@ from jax import Array
 from jaxenc.rng import Keys
 
 
-def dropout(x: Array, rate: float, noise: Keys | None, site: str, layer: int | Array = 0) -> Array:
+def dropout(x: Array, rate: float, noise: Keys | None, site: str | int, layer: int | Array = 0) -> Array:
     """Zeroes each element of `x` [batch, ...] with probability `rate` and divides the others by 1 - `rate`.
 
     An element is kept when a 32-bit hash of its row's two words (`Keys.words`) and of its index within the row reaches rate · 2^32,
     so the mask does not depend on the mesh, on the microbatch a row falls in, or on whether layers are scanned or computed again.
-    noise: None means evaluation, and `x` comes back as it is. layer may be traced. Raises ValueError unless 0 <= rate < 1.
+    noise: None means evaluation, and `x` comes back as it is. site: a name of `rng.SITES` or a head's integer; layer may be traced.
+    Raises ValueError unless 0 <= rate < 1.
     """
     if not 0 <= rate < 1:
         raise ValueError(f"dropout rate {rate} is not in [0, 1)")

@@ -8,11 +8,6 @@ from jaxenc.execution import Execution
 from jaxenc.layers.initializers import Initializer
 
 
-def padded(vocab_size: int) -> int:
-    """Rows that a table of `vocab_size` tokens is stored with: the next multiple of 128, so that it splits over 2, 4 or 8 devices."""
-    return -(-vocab_size // 128) * 128
-
-
 class Embed(nn.Module):
     """A table [rows, features] and its look-up.
 

@@ -5,9 +5,10 @@ import dataclasses
 from flax import linen as nn
 from jax import Array
 
+from jaxenc.data.vocabulary import padded
 from jaxenc.execution import Execution
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import Embed, padded
+from jaxenc.layers.embed import Embed
 from jaxenc.layers.initializers import Initializer, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.rng import Keys

@@ -7,11 +7,12 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jax import Array
 
+from jaxenc.data.vocabulary import padded
 from jaxenc.execution import Execution
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dense import Kernel
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import Embed, padded
+from jaxenc.layers.embed import Embed
 from jaxenc.layers.feed_forward import FeedForward
 from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.norm import LayerNorm

@@ -9,5 +9,6 @@ from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 
+DEFAULT = MlmConfig()
 ALL = (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, PlmConfig, BilmConfig, FeaturesConfig, HeadsConfig)
 OBJECTIVES = {cls.kind: cls for cls in ALL}

@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 from jax import Array
 
 from jaxenc import metrics as metric_sums
+from jaxenc.data.batch import FIELDS, Field
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
-from jaxenc.models.base import ModelConfig
+from jaxenc.families.contract import ModelConfig
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -26,14 +28,21 @@ class Objective(abc.ABC):
     before the first forward pass, so microbatches and shards add up to exactly the full batch.
 
     coef: {term: factor}; an objective without a term is opened and asked (`outputs`) but not trained.
-    heads: {name: module} of what sits on the encoder, by its top-level name in the parameter tree. A run that takes another's
-    parameters draws a head afresh where that one has nothing of it; the rest must be there.
+    heads: what sits on the encoder, by its top-level name in the parameter tree: a `heads.contract.Fitted`, or what an objective has in
+    its place. A run that takes another's parameters draws a head anew where that one has nothing of it; the rest must be there.
     scaffold: top-level names of parameters that only help to train the others; a model in use does without them.
+    fields: the fields that a batch of its rows may hold: those of any batch and the labels of its heads.
     """
 
     coef: Mapping[str, float]
     heads: Mapping[str, Any] = MappingProxyType({})
     scaffold: tuple[str, ...] = ()
+    fields: Mapping[str, Field] = MappingProxyType(FIELDS)
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Paths of the parameters of its heads that have a row a token, padded as `data.vocabulary.padded` says."""
+        return tuple(f"{name}/{leaf}" for name, fitted in self.heads.items() for leaf in fitted.head.vocabulary)
 
     @property
     @abc.abstractmethod
@@ -42,7 +51,7 @@ class Objective(abc.ABC):
 
     @abc.abstractmethod
     def init(self, key: Array) -> Tree:
-        """Parameters in float32, boxed with their logical axis names (`train/state.py` unboxes them).
+        """Parameters in float32, boxed with their logical axis names (`training/state.py` unboxes them).
 
         Traceable; it draws and computes nothing else.
         """
@@ -56,7 +65,8 @@ class Objective(abc.ABC):
 
     @abc.abstractmethod
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
-        """One row of a batch (no row axis) to one example: integers only, leaves of O(length). The step maps it over rows."""
+        """One row of a batch (no row axis) to one example: integers, and labels as they are, leaves of O(length). The step maps it over
+        rows."""
 
     @abc.abstractmethod
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
@@ -79,11 +89,9 @@ class Objective(abc.ABC):
         """All that the model says of rows that nothing corrupts, float32; pure, without dropout, and what is not used costs nothing in jit.
 
         example: tokens, types, positions, segments, i32 [batch, length]. No query sees a key whose segment is 0, wherever it stands.
-        `hidden` [layers + 1, batch, length, width]: the embedding output, then every layer. And what the heads there are give: `pooled`
-        [batch, width], `mlm` and `lm` [batch, length, vocab_size] (no padding rows), `next_sentence` [batch, 2], `classifier`
-        [batch, labels], `tags` [batch, length, labels], `spans` [batch, length, 2] (start, end), `rtd` [batch, length] (above 0:
-        replaced), `replaced_mlm` [batch, length, vocab_size], `copy` [batch, length] (above 0: the original is likelier the token itself),
-        `forward`, `backward` [batch, length, vocab_size] (of the token behind each, and of the one before it).
+        `hidden` [layers + 1, batch, length, width]: the embedding output, then every layer; `pooled` [batch, width], where a head pools;
+        and the logits of every other head under its name, as its module says: [batch, ...] of a head on a text, [batch, length, ...] on
+        tokens, and [batch, length, vocab_size], without padding rows, on the vocabulary.
         """
 
     @abc.abstractmethod
@@ -108,5 +116,14 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
         return {}
 
     @abc.abstractmethod
-    def build(self, model: M, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> Objective:
-        """The objective of one phase. data: its rows; max_predictions: the most of one row, 0 for the config's own choice."""
+    def build(
+        self,
+        model: M,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> Objective:
+        """The objective of one phase. data: its rows; max_predictions: the most of one row, 0 for the config's own choice; heads: those
+        that the config may name, where its heads are a choice."""

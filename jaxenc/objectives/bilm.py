@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxenc import losses, rng
 from jaxenc import metrics as metric_sums
-from jaxenc import rng
 from jaxenc.config import at_least
 from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.data.vocabulary import Vocabulary, padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.embed import padded
-from jaxenc.layers.heads import Softmax
-from jaxenc.models.elmo import DIRECTIONS, Both, Elmo, ElmoConfig, Read
-from jaxenc.objectives import losses, parts, sampled
+from jaxenc.families.elmo.model import DIRECTIONS, Both, Elmo, ElmoConfig, Read
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.layers.softmax import Softmax
+from jaxenc.objectives import parts, sampled
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.sampled import LogUniform
 from jaxenc.rng import Keys
@@ -63,7 +63,15 @@ class BilmConfig(ObjectiveConfig[ElmoConfig]):
         out = dict.fromkeys(("train.dupe_factor", "phases.max_predictions"), f"objective.kind={self.kind} masks nothing")
         return out if self.softmax == "sampled" else {**out, "objective.negatives": "objective.softmax=full takes every word"}
 
-    def build(self, model: ElmoConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Bilm":
+    def build(
+        self,
+        model: ElmoConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Bilm":
         """The objective of one phase; as many negatives as there are ids are the full softmax. Raises UserError for another model."""
         if not isinstance(model, ElmoConfig):
             raise UserError(f"objective.kind bilm takes a model that reads both ways: set model.kind to elmo, not {model.kind}")
@@ -90,6 +98,11 @@ class Bilm(Objective):
     def heads(self) -> Mapping[str, Softmax]:
         """The softmax by its name in the parameter tree."""
         return {"softmax": self.softmax}
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Those of the softmax."""
+        return ("softmax/table", "softmax/bias")
 
     @property
     def reads(self) -> Mapping[str, int]:

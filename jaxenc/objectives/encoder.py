@@ -1,7 +1,4 @@
-"""An encoder with heads on it, as objectives use them: their parameters, the hidden states, and what each head says of them.
-
-Heads go by their names in the parameter tree; ROLES says what each reads.
-"""
+"""An encoder with heads on it, as objectives use them: their parameters, the hidden states, and what each head says of them."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -10,38 +7,23 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import rng
+from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
+from jaxenc.heads.contract import Fitted, Head, Setting
+from jaxenc.heads.pooler import TANH
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import padded
-from jaxenc.layers.heads import Classifier, LmHead, MlmHead, Pooler, RtdHead, Summary
-from jaxenc.models.base import Encoder, EncoderConfig, ModelConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-# What BERT has; `HeadsConfig` documents the others.
-POOLER = "tanh"
-Heads = Mapping[str, Pooler | Summary | MlmHead | LmHead | RtdHead | Classifier]
-
-# `pools` makes one vector of a text's hidden states, and each family has one such head; `text` reads that vector, `tokens` the hidden state
-# of every token, and `vocabulary` that and the token table, to which it is tied: it gives a logit for every token there is.
-ROLES = {
-    "pooler": "pools",
-    "mlm": "vocabulary",
-    "next_sentence": "text",
-    "rtd": "tokens",
-    "classifier": "text",
-    "tags": "tokens",
-    "spans": "tokens",
-    "lm": "vocabulary",
-    "summary": "pools",
-}
+Heads = Mapping[str, Fitted]
 
 
-def having(role: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of `names` that have this role; a head of another name, which an objective has for itself, reads `tokens`."""
-    return tuple(name for name in names if ROLES.get(name, "tokens") == role)
+def having(role: str, heads: Heads) -> Heads:
+    """Those of `heads` that have this role."""
+    return {name: one for name, one in heads.items() if one.head.role == role}
 
 
 def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution) -> Encoder:
@@ -52,24 +34,12 @@ def of(kind: str, model: ModelConfig, names: Collection[str], execution: Executi
     return model.encoder(names, execution)
 
 
-def made(names: Collection[str], encoder: Encoder, labels: int = 0, pooler_activation: str = POOLER) -> Heads:
-    """The heads `names` for an encoder. labels: the number of classes of `classifier` and of `tags`."""
-    model, execution, out = encoder.config, encoder.execution, {}
-    init = model.initializer
-    for name in names:
-        if name == "pooler":
-            out[name] = Pooler(encoder.width, pooler_activation, init, execution)
-        elif name == "summary":
-            out[name] = Summary(encoder.width, init, execution)
-        elif name == "lm":
-            out[name] = LmHead(model.vocab_size, execution)
-        elif name == "mlm":
-            out[name] = MlmHead(model.vocab_size, encoder.table_width, model.activation, model.norm_epsilon, init, execution)
-        elif name == "rtd":
-            out[name] = RtdHead(encoder.width, model.activation, init, execution)
-        else:
-            out[name] = Classifier(labels if name in ("classifier", "tags") else 2, init, execution)
-    return out
+def fit(encoder: Encoder, heads: Iterable[Head], labels: tuple[str, ...] = (), pooler_activation: str = TANH) -> dict[str, Fitted]:
+    """`heads` with their modules for an encoder, by name. labels: the names of the classes of those that classify."""
+    model = encoder.config
+    layer = (model.activation, model.norm_epsilon, model.initializer)
+    setting = Setting(encoder.width, encoder.table_width, model.vocab_size, *layer, encoder.execution, labels, pooler_activation)
+    return {head.name: Fitted(head, head.module(setting)) for head in heads}
 
 
 def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> Tree:
@@ -77,16 +47,23 @@ def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> T
 
     site: of the encoder's draws, its own for each network of a pair.
     """
-    config, row = encoder.config, jax.ShapeDtypeStruct((1, 2), jnp.int32)
+    row = jax.ShapeDtypeStruct((1, 2), jnp.int32)
     lengths = Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
     params = dict(encoder.lazy_init(rng.part(key, site), row, row, row, lengths, None)["params"])
-    hidden = jax.ShapeDtypeStruct((1, 1, encoder.width), encoder.execution.policy.compute)
-    table = jax.ShapeDtypeStruct((padded(config.vocab_size), encoder.table_width), jnp.float32)
-    segments = jax.ShapeDtypeStruct((1, 1), jnp.int32)
-    for name, head in heads.items():
-        beside = (table,) if isinstance(head, MlmHead | LmHead) else (segments,) if isinstance(head, Pooler | Summary) else ()
-        params[name] = head.lazy_init(rng.part(key, name), hidden, *beside)["params"]
-    return params
+    return params | {name: _parameters(encoder, one, key) for name, one in heads.items()}
+
+
+def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
+    compute = encoder.execution.policy.compute
+    tokens = jax.ShapeDtypeStruct((1, 1, encoder.width), compute)
+    table = jax.ShapeDtypeStruct((padded(encoder.config.vocab_size), encoder.table_width), jnp.float32)
+    inputs = {
+        "pools": (tokens, jax.ShapeDtypeStruct((1, 1), jnp.int32)),
+        "text": (jax.ShapeDtypeStruct((1, encoder.width), compute),),
+        "tokens": (tokens,),
+        "vocabulary": (tokens, table),
+    }
+    return one.module.lazy_init(rng.part(key, one.head.site), *inputs[one.head.role])["params"]
 
 
 def hidden(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
@@ -102,30 +79,42 @@ def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, 
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
     inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
-    given = {"hidden": states, **pool_and_classify(encoder.config, heads, params, states[-1], example["segments"], None)}
+    given = logits(encoder.config, heads, params, states[-1], example["segments"], None)
     for name in having("vocabulary", heads):
-        given[name] = tied_logits(name, heads[name], params, states[-1])[..., : encoder.config.vocab_size]
-    return {name: value.astype(jnp.float32) for name, value in given.items()}
+        given[name] = given[name][..., : encoder.config.vocab_size]
+    return {name: value.astype(jnp.float32) for name, value in {"hidden": states, **given}.items()}
 
 
-def pool_and_classify(
-    model: EncoderConfig, heads: Heads, params: Tree, hidden: Array, segments: Array, noise: Keys | None
-) -> dict[str, Array]:
-    """{`pooled`: [batch, width], and under its name the logits of each head but a `vocabulary` one} from the last layer [batch, length,
-    width].
+def logits(model: EncoderConfig, heads: Heads, params: Tree, hidden: Array, segments: Array, noise: Keys | None) -> dict[str, Array]:
+    """{`pooled`: [batch, width], and under its name what each head says} of the last layer [batch, length, width].
 
-    segments: i32 [batch, length], 0 = padding. noise: of the dropout on what classifiers read; None for none.
+    segments: i32 [batch, length], 0 = padding. noise: of the dropout on what heads read, where the model has one; None for none. Heads on
+    the vocabulary give [batch, length, padded vocabulary].
     """
     given: dict[str, Array] = {}
-    for name in having("pools", heads):
-        given["pooled"] = heads[name].apply({"params": params[name]}, hidden, segments)
+    for one in having("pools", heads).values():
+        given["pooled"] = apply(one, params, hidden, segments)
     for role, features in (("text", given.get("pooled")), ("tokens", hidden)):
-        for name in having(role, heads):
-            read = dropout(features, model.dropout, noise, name) if name in model.dropped_out else features
-            given[name] = heads[name].apply({"params": params[name]}, read)
-    return given
+        for name, one in having(role, heads).items():
+            read = dropout(features, model.dropout, noise, one.head.site) if name in model.dropped_out else features
+            given[name] = apply(one, params, read)
+    return given | {name: tied_logits(one, params, hidden) for name, one in having("vocabulary", heads).items()}
 
 
-def tied_logits(name: str, head: MlmHead | LmHead, params: Tree, hidden: Array) -> Array:
-    """float32 [..., padded vocabulary] for hidden states [..., width]; the head `name` is tied to the token table."""
-    return head.apply({"params": params[name]}, hidden, params["embeddings"]["token"]["table"])
+def tied_logits(one: Fitted, params: Tree, hidden: Array) -> Array:
+    """float32 [..., padded vocabulary] for hidden states [..., width], of a head that reads the token table."""
+    return apply(one, params, hidden, params["embeddings"]["token"]["table"])
+
+
+def apply(one: Fitted, params: Tree, *inputs: Array) -> Array:
+    """What a head says of what its role reads, with its own of the parameters `params`."""
+    return one.module.apply({"params": params[one.head.name]}, *inputs)
+
+
+def forward_flops(encoder: Encoder, one: Fitted, length: int) -> float:
+    """FLOPs of a head's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+    shapes = jax.tree.leaves(jax.eval_shape(lambda: _parameters(encoder, one, rng.init_key(0))))
+    products = sum(leaf.size for leaf in shapes if leaf.ndim > 1)
+    if one.head.role == "vocabulary":
+        products += encoder.table_width * encoder.config.vocab_size
+    return 2.0 * products * (1 if one.head.role in ("pools", "text") else length)

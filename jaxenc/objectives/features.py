@@ -13,7 +13,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.models.elmo import Elmo, ElmoConfig
+from jaxenc.families.elmo.model import Elmo, ElmoConfig
+from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -25,7 +26,15 @@ class FeaturesConfig(ObjectiveConfig[ElmoConfig]):
 
     kind: ClassVar[str] = "features"
 
-    def build(self, model: ElmoConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Features":
+    def build(
+        self,
+        model: ElmoConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Features":
         """The objective; no number of it depends on the vocabulary, the data or the predictions. Raises UserError for another family."""
         if not isinstance(model, ElmoConfig):
             raise UserError(f"objective.kind features is for model.kind {ElmoConfig.kind}: for {model.kind} without heads use heads")

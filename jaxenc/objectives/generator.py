@@ -9,13 +9,14 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc import losses
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.models.base import ModelConfig
-from jaxenc.models.electra import Electra, ElectraConfig
+from jaxenc.families.contract import ModelConfig
+from jaxenc.families.electra.model import Electra, ElectraConfig
+from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import losses
 from jaxenc.objectives import mlm as mlms
 from jaxenc.objectives.base import Sums
 from jaxenc.objectives.corrupt import masking as masks
@@ -62,7 +63,8 @@ class ReplacingConfig(MlmConfig):
     def learned(self, model: ModelConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Learned":
         """The generator of the pair `model` at one row length. Raises UserError for a model that is no pair."""
         masking, network = self._places(model, vocabulary, length, max_predictions), Electra(model, "generator", execution)
-        return Learned(Mlm(network, encoders.made(("mlm",), network)["mlm"], masking), self.with_replacement, self.temperature)
+        head = encoders.fit(network, (MASKED_LM,))[MASKED_LM.name]
+        return Learned(Mlm(network, head, masking), self.with_replacement, self.temperature)
 
     def uniform(self, model: ModelConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Uniform":
         """A generator without a network, for a pair of which the discriminator is trained alone. Raises UserError as `learned`."""

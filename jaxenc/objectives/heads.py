@@ -7,84 +7,117 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc.data.batch import FIELDS, Field
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.contract import Encoder, EncoderConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.contract import Fitted
+from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation
-from jaxenc.models.base import Encoder, EncoderConfig
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-NAMES = tuple(encoders.ROLES)
-
-# The batch fields that hold what a head should have said. The other heads have no loss here.
-LABELS = {"classifier": ("label",), "tags": ("tags",), "spans": ("start", "end")}
-
 
 @dataclasses.dataclass(frozen=True)
 class HeadsConfig(ObjectiveConfig[EncoderConfig]):
-    """heads: any of NAMES. `classifier` and `next_sentence` read a text's vector and need `pooler`, or `summary`, which XLNet has in its
-    place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and `classifier`.
+    """heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`,
+    or `summary`, which XLNet has in its place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
+    `classifier`.
 
     labels: the names of the classes, for `classifier` and `tags`. pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of
     the classification head that transformers gives ELECTRA (dense, GELU, out_proj); google-research/electra has no such layer.
     An ELECTRA is the network that has these heads: the generator for `mlm`, which stands alone, the discriminator for all others.
-    Raises UserError for heads that do not go together.
+    Raises UserError for names that come twice; `build`, which knows the heads, for those that do not go together.
     """
 
     kind: ClassVar[str] = "heads"
     heads: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    pooler_activation: str = encoders.POOLER
+    pooler_activation: str = TANH
 
     def __post_init__(self) -> None:
-        for name in self.heads:
-            if name not in NAMES:
-                raise UserError(f"objective.heads holds {name!r}: it takes {', '.join(NAMES)}")
-            if encoders.ROLES[name] == "text" and not encoders.having("pools", self.heads):
-                raise UserError(f"objective.heads holds {name} without pooler, or XLNet's summary, whose vector it reads: add it")
         if len(set(self.heads)) < len(self.heads):
             raise UserError(f"objective.heads is {', '.join(self.heads)}: name each head once")
         if len(set(self.labels)) < len(self.labels):
             raise UserError("objective.labels names a class twice: every class has a name of its own")
-        if not self.labels and {"classifier", "tags"} & set(self.heads):
-            raise UserError("objective.labels is empty: name the classes of the classifier or the tags")
         activation.check(self.pooler_activation, "objective.pooler_activation")
 
-    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Heads":
-        """The objective; no number of it depends on the vocabulary, the data or the predictions."""
-        names = [name for name in NAMES if name in self.heads]
-        encoder = encoders.of(self.kind, model, names, execution)
-        heads = encoders.made(names, encoder, len(self.labels), self.pooler_activation)
+    def build(
+        self,
+        model: EncoderConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Heads":
+        """The objective; no number of it depends on the vocabulary, the data or the predictions. Raises UserError for a name that is not
+        among `heads` and for heads that do not go together."""
+        chosen = self.chosen(heads)
+        encoder = encoders.of(self.kind, model, [head.name for head in chosen], execution)
         # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
-        coef = {name: 1.0 for name in heads if name in LABELS and heads[name].classes > 1}
-        return Heads(encoder, heads, coef)
+        idle = [head.name for head in chosen if len(self.labels) == 1 and _classifies(head)]
+        coef = {head.name: 1.0 for head in chosen if head.loss and head.name not in idle}
+        return Heads(encoder, encoders.fit(encoder, chosen, self.labels, self.pooler_activation), len(self.labels), coef)
+
+    def chosen(self, heads: Mapping[str, Head]) -> list[Head]:
+        """The named ones of `heads`, in their order there. Raises UserError as `build`."""
+        for name in self.heads:
+            if name not in heads:
+                own = "or a head of your own, where it is passed: load(DIR, heads=...)"
+                raise UserError(f"objective.heads holds {name!r}: it takes {', '.join(heads)}, {own}")
+        chosen = [head for name, head in heads.items() if name in self.heads]
+        pools = [head.name for head in chosen if head.role == "pools"]
+        if len(pools) > 1:
+            raise UserError(f"objective.heads holds {' and '.join(pools)}, and a text has one vector: keep one of them")
+        for head in chosen:
+            if head.role == "text" and not pools:
+                raise UserError(f"objective.heads holds {head.name} without pooler, or XLNet's summary, whose vector it reads: add it")
+        if not self.labels and (classify := [head.name for head in chosen if _classifies(head)]):
+            raise UserError(f"objective.labels is empty: name the classes of {' and '.join(classify)}")
+        return chosen
 
 
 @dataclasses.dataclass(frozen=True)
 class Heads(Objective):
-    """The sum of the losses of its classifiers, each a mean over its own labels, on rows that nothing corrupts.
+    """The sum of the losses of its heads, each a mean over its own labels, on rows that nothing corrupts.
 
-    `label` i32 [batch] and `tags` i32 [batch, length] are classes, -1 = not counted; padded places and rows never count. `start` and
-    `end` i32 [batch] are positions in the row; a row whose answer lies outside of it (-1, or past its end) is not counted. The loss of a
-    span is the mean of both cross-entropies over all positions of the row, as in transformers' BertForQuestionAnswering.
-    Parameters: the encoder's own, and each head's under its name.
+    Labels are counted as `heads.contract.Label` says; padded places and rows never are, and of a head with several labels only those rows
+    or tokens where all are. classes: the number of `objective.labels`. Parameters: the encoder's own, and each head's under its name.
     """
 
     encoder: Encoder
     heads: encoders.Heads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
+    classes: int
     coef: Mapping[str, float]
+
+    @property
+    def trained(self) -> Mapping[str, Fitted]:
+        """The heads that have a term in the loss."""
+        return {name: one for name, one in self.heads.items() if name in self.coef}
+
+    @property
+    def computed(self) -> Mapping[str, Fitted]:
+        """The heads that the loss takes: those with a term, and what pools for them."""
+        return {**encoders.having("pools", self.heads), **self.trained}
+
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """Those of any batch, and the labels of all its heads."""
+        return {**{label.name: label.field for one in self.heads.values() for label in one.head.labels}, **FIELDS}
 
     @property
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
         inputs = {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0}
-        classes = lambda name: config.positions if name == "spans" else self.heads[name].classes
-        return {**inputs, **{field: classes(name) for name in self.coef for field in LABELS[name]}}
+        bounds = {"classes": self.classes, "length": config.positions}
+        labels = [label for one in self.trained.values() for label in one.head.labels]
+        return inputs | {label.name: bounds.get(label.bound, label.bound) for label in labels}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)
@@ -93,47 +126,44 @@ class Heads(Objective):
         return dict(one)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
-        return {name: jnp.sum(_counted(name, example)) for name in self.coef}
+        return {name: jnp.sum(_counted(one.head, example)) for name, one in self.trained.items()}
 
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         noise = keys if train else None
         hidden = encoders.hidden(self.encoder, params, example, noise)
-        trained = {name: head for name, head in self.heads.items() if encoders.ROLES[name] == "pools" or name in self.coef}
-        given = encoders.pool_and_classify(self.encoder.config, trained, params, hidden, example["segments"], noise)
+        given = encoders.logits(self.encoder.config, self.computed, params, hidden, example["segments"], noise)
         terms, metrics = {}, {}
-        for name in self.coef:
-            counted = _counted(name, example)
-            terms[name], correct = _loss(name, given[name], example, counted)
+        for name, one in self.trained.items():
+            counted = _counted(one.head, example)
+            labels = {label.name: jnp.where(counted > 0, example[label.name], 0) for label in one.head.labels}
+            logits = given["pooled" if one.head.role == "pools" else name].astype(jnp.float32)
+            terms[name], sums = one.head.loss(logits, labels, counted)
             count = jnp.sum(counted).astype(jnp.float32)
-            metrics |= {f"{name}_loss": (terms[name], count), f"{name}_accuracy": (correct, count)}
+            metrics |= {f"{name}_{metric}": (value, count) for metric, value in {"loss": terms[name], **sums}.items()}
         return terms, metrics, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.encoder, self.heads, params, example)
 
     def flops(self, length: int) -> float:
-        width = self.encoder.width
-        heads = 2.0 * width * width * len(encoders.having("pools", self.heads))
-        heads += sum(2.0 * width * self.heads[name].classes * (1 if encoders.ROLES[name] == "text" else length) for name in self.coef)
+        heads = sum(encoders.forward_flops(self.encoder, one, length) for one in self.computed.values())
         return 3 * (self.encoder.forward_flops(length) + heads)
 
 
-def _counted(name: str, example: Mapping[str, Array]) -> Array:
-    """i32, 1 for each label of a head that its loss averages over: [batch], or [batch, length] for tags."""
+def _classifies(head: Head) -> bool:
+    """Whether its labels are the classes that `objective.labels` names."""
+    return any(label.bound == "classes" for label in head.labels)
+
+
+def _counted(head: Head, example: Mapping[str, Array]) -> Array:
+    """i32, 1 for each row [batch] or token [batch, length] that the head's loss averages over."""
     real = example["segments"] > 0
-    counted = real if name == "tags" else real.any(axis=1)
-    for field in LABELS[name]:
-        counted &= example[field] >= 0
-        if name == "spans":
-            counted &= example[field] < real.shape[1]
+    counted = real if head.labels[0].axis else real.any(axis=1)
+    for label in head.labels:
+        values = example[label.name]
+        counted &= ~jnp.isnan(values) if label.dtype == "float32" else values >= 0
+        if label.bound == "length":
+            counted &= values < real.shape[1]
     return counted.astype(jnp.int32)
-
-
-def _loss(name: str, logits: Array, example: Mapping[str, Array], counted: Array) -> tuple[Array, Array]:
-    """(sum of losses, number of right answers) of one head; a span is as right as both its ends are on average."""
-    labels = [jnp.where(counted > 0, example[field], 0) for field in LABELS[name]]
-    parts = [logits] if len(labels) == 1 else [logits[..., i] for i in range(len(labels))]
-    pairs = [losses.cross_entropy(part, label, counted) for part, label in zip(parts, labels, strict=True)]
-    return tuple(sum(values) / len(pairs) for values in zip(*pairs, strict=True))

@@ -9,15 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxenc import losses
 from jaxenc.config import at_least
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.heads import MlmHead
-from jaxenc.models.base import Encoder, EncoderConfig
+from jaxenc.families.contract import Encoder, EncoderConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.contract import Fitted
+from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.corrupt import masking, rule, spans
 from jaxenc.objectives.corrupt.rule import Masking
@@ -136,10 +138,19 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             return spans.ngrams(self.longest or 3)
         return spans.geometric(self.geometric, self.longest or 10) if self.unit == "spans" else ()
 
-    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Mlm":
+    def build(
+        self,
+        model: EncoderConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Mlm":
         """The objective of one phase; of an ELECTRA it is the generator's."""
-        encoder = encoders.of(self.kind, model, ("mlm",), execution)
-        return Mlm(encoder, encoders.made(("mlm",), encoder)["mlm"], self.masking(vocabulary, data.length, max_predictions))
+        encoder = encoders.of(self.kind, model, (MASKED_LM.name,), execution)
+        head = encoders.fit(encoder, (MASKED_LM,))[MASKED_LM.name]
+        return Mlm(encoder, head, self.masking(vocabulary, data.length, max_predictions))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +158,7 @@ class Mlm(Objective):
     """Predicts the masked tokens of one text. Parameters: the encoder's own, and `mlm` for the head."""
 
     encoder: Encoder
-    head: MlmHead
+    head: Fitted
     masking: Masking
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
 
@@ -187,7 +198,7 @@ class Mlm(Objective):
     def logits(self, params: Tree, hidden: Array, at: Array) -> Array:
         """float32 [batch, predictions, padded vocabulary] at the positions `at`, i32 [batch, predictions]."""
         chosen = jnp.take_along_axis(hidden, at[..., None], axis=1)
-        return encoders.tied_logits("mlm", self.head, params, chosen)
+        return encoders.tied_logits(self.head, params, chosen)
 
     def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""

@@ -7,13 +7,15 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc import losses
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
-from jaxenc.layers.heads import Classifier, Pooler
-from jaxenc.models.base import EncoderConfig
+from jaxenc.families.contract import EncoderConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.next_sentence import NEXT_SENTENCE
+from jaxenc.heads.pooler import POOLER
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
@@ -26,28 +28,34 @@ class PairConfig(MlmConfig):
 
     kind: ClassVar[str] = "mlm_nsp"
 
-    def build(self, model: EncoderConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Pair":
-        mlm = super().build(model, vocabulary, execution, data, max_predictions)
-        heads = encoders.made(("pooler", "next_sentence"), mlm.encoder)
-        return Pair(mlm, heads["pooler"], heads["next_sentence"])
+    def build(
+        self,
+        model: EncoderConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Pair":
+        mlm = super().build(model, vocabulary, execution, data, max_predictions, heads)
+        return Pair(mlm, encoders.fit(mlm.encoder, (POOLER, NEXT_SENTENCE)))
 
 
 @dataclasses.dataclass(frozen=True)
 class Pair(Objective):
     """The sum of both losses, each a mean over its own predictions (run_pretraining.py). Label 1 means a random second part.
 
-    Parameters: those of Mlm, `pooler` and `next_sentence`.
+    of_texts: `pooler` and `next_sentence`. Parameters: those of Mlm, and these.
     """
 
     mlm: Mlm
-    pooler: Pooler
-    classifier: Classifier
+    of_texts: encoders.Heads
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0, "next_sentence": 1.0})
 
     @property
     def heads(self) -> encoders.Heads:
         """The heads by their names in the parameter tree."""
-        return {**self.mlm.heads, "pooler": self.pooler, "next_sentence": self.classifier}
+        return {**self.mlm.heads, **self.of_texts}
 
     @property
     def reads(self) -> Mapping[str, int]:
@@ -68,7 +76,7 @@ class Pair(Objective):
         hidden = encoders.hidden(self.mlm.encoder, params, example, keys if train else None)
         mlm, metrics = self.mlm.predict(params, hidden, example)
         model, segments = self.mlm.encoder.config, example["segments"]
-        logits = encoders.pool_and_classify(model, self.heads, params, hidden, segments, None)["next_sentence"]
+        logits = encoders.logits(model, self.of_texts, params, hidden, segments, None)["next_sentence"]
         rows = _real_rows(example)
         loss, correct = losses.cross_entropy(logits, example["is_random"], rows)
         count = jnp.sum(rows).astype(jnp.float32)

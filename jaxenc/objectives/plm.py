@@ -8,15 +8,17 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc import losses
 from jaxenc.config import at_least
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.heads import LmHead
-from jaxenc.models.xlnet import Memory, Query, Rows, TwoStreams, XlnetConfig, XlnetEncoder
+from jaxenc.families.xlnet.model import Memory, Query, Rows, TwoStreams, XlnetConfig, XlnetEncoder
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.contract import Fitted
+from jaxenc.heads.lm import LM
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import losses
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.objectives.corrupt import masking, permute, spans
 from jaxenc.objectives.corrupt.permute import Permutation
@@ -107,7 +109,15 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
                 raise UserError(f"{rule.predictions} predictions a row, and {held}: lower objective.predictions or lengthen data.length")
         return rule
 
-    def build(self, model: XlnetConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Plm":
+    def build(
+        self,
+        model: XlnetConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Plm":
         """The objective of one phase. Raises UserError as `rule` does, for a model without a query stream and for a tokenizer without the
         <eod> that closes each document of a stream."""
         if not isinstance(model, XlnetConfig):
@@ -115,8 +125,8 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
         if vocabulary.fingerprint and vocabulary.eod < 0:
             mend = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
             raise UserError(f"objective.kind plm: the tokenizer of data.path {data.path!r} has no <eod>, which ends a document: {mend}")
-        encoder = model.encoder(("lm",), execution)
-        head = encoders.made(("lm",), encoder)["lm"]
+        encoder = model.encoder((LM.name,), execution)
+        head = encoders.fit(encoder, (LM,))[LM.name]
         return Plm(encoder, head, self.rule(vocabulary, data, max_predictions), self.memory)
 
 
@@ -129,7 +139,7 @@ class Plm(Objective):
     """
 
     encoder: XlnetEncoder
-    head: LmHead
+    head: Fitted
     permutation: Permutation
     memory: int
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"plm": 1.0})
@@ -165,7 +175,7 @@ class Plm(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         memory = self.remembered(carry, example["fresh"])
         streams = self.read(params, memory, example, keys if train else None)
-        logits = encoders.tied_logits("lm", self.head, params, streams.query)
+        logits = encoders.tied_logits(self.head, params, streams.query)
         labels = jnp.take_along_axis(example["tokens"], example["predicted_at"], axis=1)
         loss, correct = losses.cross_entropy(logits, labels, example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)

@@ -7,14 +7,17 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc import losses, rng
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.heads import MlmHead, RtdHead
-from jaxenc.models.electra import Electra, ElectraConfig
+from jaxenc.families.electra.model import Electra, ElectraConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.masked_lm import MASKED_LM
+from jaxenc.heads.replaced import REPLACED
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import losses, parts
+from jaxenc.objectives import parts
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.generator import Learned, ReplacingConfig
@@ -23,6 +26,9 @@ from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
 PREDICTS = ("chosen", "all")
+# The layers of other heads, for this objective alone: the softmax, and the logit of D.
+SOFTMAX = dataclasses.replace(MASKED_LM, name="replaced_mlm", site=rng.SITES["replaced_mlm"])
+COPY = dataclasses.replace(REPLACED, name="copy", site=rng.SITES["copy"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,15 +49,19 @@ class ReplacedMlmConfig(ReplacingConfig):
             raise UserError(f"objective.predicts is {self.predicts!r}: use {' or '.join(PREDICTS)}")
 
     def build(
-        self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int
+        self,
+        model: ElectraConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
     ) -> "ReplacedMlm":
         """The objective of one phase. Raises UserError for a model that is no pair."""
         generator = self.learned(model, vocabulary, execution, data.length, max_predictions)
         encoder = Electra(model, "discriminator", execution)
-        heads = {"replaced_mlm": encoders.made(("mlm",), encoder)["mlm"]}
-        if self.predicts == "all":
-            heads["copy"] = encoders.made(("rtd",), encoder)["rtd"]
-        return ReplacedMlm(generator, encoder, heads, {"mlm": self.mlm_coef, "replaced_mlm": self.replaced_mlm_coef})
+        own = encoders.fit(encoder, (SOFTMAX, COPY) if self.predicts == "all" else (SOFTMAX,))
+        return ReplacedMlm(generator, encoder, own, {"mlm": self.mlm_coef, "replaced_mlm": self.replaced_mlm_coef})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +71,12 @@ class ReplacedMlm(Objective):
     With `copy` among its heads it does so for every real token, [CLS] and [SEP] too: the head, which has the layers of the
     replaced-token head, gives the probability D that the original is the token at hand, and the model's of a token w is
     D · [w = the token at hand] + (1 - D) · softmax(w). Without, for the chosen places; one that was drawn twice counts once.
-    Parameters: the generator's, those of `models.electra.Electra` under `discriminator`, `replaced_mlm` and `copy`.
+    Parameters: the generator's, those of `families.electra.Electra` under `discriminator`, `replaced_mlm` and `copy`.
     """
 
     generator: Learned
     encoder: Electra
-    own_heads: Mapping[str, MlmHead | RtdHead]
+    own_heads: encoders.Heads
     coef: Mapping[str, float]
 
     @property
@@ -127,7 +137,7 @@ class ReplacedMlm(Objective):
         """
 
         def some(hidden: Array, tokens: Array, original: Array, counted: Array) -> tuple[Array, Array]:
-            copy = self.own_heads["copy"].apply({"params": params["copy"]}, hidden)
+            copy = encoders.apply(self.own_heads["copy"], params, hidden)
             return losses.copy_cross_entropy(self.softmax_logits(params, hidden), copy, tokens, original, counted)
 
         rows = (hidden, tokens, example["original"], self.counted(example))
@@ -135,15 +145,12 @@ class ReplacedMlm(Objective):
 
     def softmax_logits(self, params: Tree, hidden: Array) -> Array:
         """float32 [..., padded vocabulary] for hidden states [..., width]; the head is tied to the encoder's token table."""
-        return self.own_heads["replaced_mlm"].apply({"params": params["replaced_mlm"]}, hidden, params["embeddings"]["token"]["table"])
+        return encoders.tied_logits(self.own_heads["replaced_mlm"], params, hidden)
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         """`hidden` and, of the encoder, `replaced_mlm` [batch, length, vocab_size], logits of the softmax, and `copy` [batch, length], the
         logit of D; `mlm` is the generator's."""
-        copy = {name: head for name, head in self.own_heads.items() if name == "copy"}
-        given = encoders.outputs(self.encoder, copy, params, example)
-        logits = self.softmax_logits(params, given["hidden"][-1])[..., : self.encoder.config.vocab_size]
-        return {**given, "replaced_mlm": logits.astype(jnp.float32), **self.generator.outputs(params, example)}
+        return {**encoders.outputs(self.encoder, self.own_heads, params, example), **self.generator.outputs(params, example)}
 
     def flops(self, length: int) -> float:
         encoder, predictions = self.encoder, length if self.predicts_all else self.generator.masking.predictions

@@ -7,14 +7,17 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc import losses
 from jaxenc import metrics as metric_sums
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.heads import RtdHead
-from jaxenc.models.electra import Electra, ElectraConfig
-from jaxenc.objectives import detection, losses
+from jaxenc.families.electra.model import Electra, ElectraConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.contract import Fitted
+from jaxenc.heads.replaced import REPLACED
+from jaxenc.objectives import detection
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import sample
@@ -58,14 +61,22 @@ class RtdConfig(ReplacingConfig):
         of_network = [f"model.{name}" for name in ("generator_width", "generator_layers", "generator_heads", "generator_feed_forward")]
         return super().unused | dict.fromkeys([*of_masks, *of_network, "model.sharing"], "objective.generator=uniform has no network")
 
-    def build(self, model: ElectraConfig, vocabulary: Vocabulary, execution: Execution, data: DataConfig, max_predictions: int) -> "Rtd":
+    def build(
+        self,
+        model: ElectraConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Rtd":
         """The objective of one phase. Raises UserError for a model that is no pair."""
         if self.generator == "uniform":
             generator, coef = self.uniform(model, vocabulary, data.length, max_predictions), {}
         else:
             generator, coef = self.learned(model, vocabulary, execution, data.length, max_predictions), {"mlm": self.mlm_coef}
         discriminator = Electra(model, "discriminator", execution)
-        head = encoders.made(("rtd",), discriminator)["rtd"]
+        head = encoders.fit(discriminator, (REPLACED,))[REPLACED.name]
         return Rtd(generator, discriminator, head, self.detects, {**coef, "rtd": self.rtd_coef})
 
 
@@ -75,12 +86,12 @@ class Rtd(Objective):
 
     A sample that hits the original token is not a replacement. With `detects` all, every real token counts in the discriminator's loss,
     [CLS] and [SEP] too. Both losses reach the tables that the networks share. Both networks have dropout in training. Parameters: the
-    generator's, those of `models.electra.Electra` and `rtd`.
+    generator's, those of `families.electra.Electra` and `rtd`.
     """
 
     generator: Learned | Uniform
     discriminator: Electra
-    head: RtdHead
+    head: Fitted
     detects: str
     coef: Mapping[str, float]
 
@@ -113,7 +124,7 @@ class Rtd(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         tokens, terms, metrics = self.generator.replace(params, example, keys, train)
         hidden = encoders.hidden(self.discriminator, params, {**example, "tokens": tokens}, keys if train else None)
-        logits = self.head.apply({"params": params["rtd"]}, hidden)
+        logits = encoders.apply(self.head, params, hidden)
         labels, counted = (tokens != example["original"]).astype(jnp.int32), self.counted(example)
         loss = losses.binary_cross_entropy(logits, labels, counted)
         own = {"rtd_loss": (loss, jnp.sum(counted).astype(jnp.float32)), **detection.metrics(logits, labels, counted)}

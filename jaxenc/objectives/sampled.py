@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxenc.layers.heads import NEVER
 from jaxenc.layers.product import wide_product
+from jaxenc.layers.softmax import NEVER
 
 # Newton's steps add digits by pairs; what is left is rounding.
 CLOSE = 1e-10

@@ -5,13 +5,11 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc.optim.config import OptimConfig
-
 # The exponent of the share of steps that is left. Integers keep the powers 0 and 1 exact.
 POWERS = {"linear": 1, "square_root": 0.5, "constant": 0}
 
 
-def learning_rate(config: OptimConfig, lr: float, warmup: int, steps: int) -> Callable[[Array], Array]:
+def learning_rate(schedule: str, origin: str, lr: float, warmup: int, steps: int) -> Callable[[Array], Array]:
     """The rate of update `step` (i32, 0 for the first of a phase of `steps`) as a float32 of the same shape.
 
     Below `warmup` it is lr · step / warmup, so the first update of a warm-up has the rate 0. From there it is lr · left^power, where
@@ -21,8 +19,8 @@ def learning_rate(config: OptimConfig, lr: float, warmup: int, steps: int) -> Ca
     min(1, step / warmup) (google-research/electra:model/optimization.py). `square_root` from `step_zero` is NVIDIA's rule for LAMB
     (NVIDIA/DeepLearningExamples:PyTorch/LanguageModeling/BERT/schedulers.py, PolyWarmUpScheduler), which counts its steps from 1.
     """
-    power = POWERS[config.schedule]
-    start = warmup if config.origin == "warmup_end" else 0
+    power = POWERS[schedule]
+    start = warmup if origin == "warmup_end" else 0
     # Differences of integers, so that the last steps of a long phase do not lose digits.
     span = max(steps - start, 1)
 
@@ -30,7 +28,7 @@ def learning_rate(config: OptimConfig, lr: float, warmup: int, steps: int) -> Ca
         left = jnp.maximum(steps - step, 0).astype(jnp.float32) / span
         ramp = step.astype(jnp.float32) / max(warmup, 1)
         decay = left**power
-        warming = ramp * decay if config.origin == "step_zero_ramp" else ramp
+        warming = ramp * decay if origin == "step_zero_ramp" else ramp
         return jnp.float32(lr) * jnp.where(step < warmup, warming, decay)
 
     return rate

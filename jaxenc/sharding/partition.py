@@ -9,7 +9,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxenc.errors import UserError
-from jaxenc.sharding import multihost, rules
+from jaxenc.sharding import rules
 from jaxenc.tree import Tree
 
 
@@ -88,7 +88,7 @@ def check_rows(rows: int, parts: int, mesh: Mesh) -> None:
 
 
 def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
-    """Global arrays, split by rows, from the rows that this process read: its `multihost.process_slots` of the global batch.
+    """Global arrays, split by rows, from the rows that this process read: its `process_slots` of the global batch.
 
     Each array is [rows of this process, ...] and becomes [rows of all processes, ...]. Raises UserError when the devices cannot
     share the global batch evenly, or when the mesh gives this process other rows than its slots.
@@ -113,10 +113,24 @@ def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
     check_rows(rows, 1, sharding.mesh)
     shape = (rows, *array.shape[1:])
     held = [slices[0].indices(rows) for slices in sharding.addressable_devices_indices_map(shape).values()]
-    slots = multihost.process_slots(rows, count, index)
+    slots = process_slots(rows, count, index)
     if (min(part[0] for part in held), max(part[1] for part in held)) != (slots.start, slots.stop):
         raise UserError(
             f"mesh: process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}: "
             "choose mesh sizes that keep the devices of a process together"
         )
     return jax.make_array_from_process_local_data(sharding, array, shape)
+
+
+def process_slots(batch: int, count: int, index: int) -> slice:
+    """The slots of a global batch of `batch` rows that process `index` of `count` reads.
+
+    The processes' slices are contiguous, disjoint, of one size, and cover the batch in the order of their index. Raises UserError
+    when `count` does not divide `batch`, ValueError for an index outside [0, count).
+    """
+    if not 0 <= index < count:
+        raise ValueError(f"process {index} of {count}")
+    if batch % count:
+        raise UserError(f"train.batch is {batch}, which {count} processes cannot share: set it to a multiple of {count}")
+    rows = batch // count
+    return slice(index * rows, (index + 1) * rows)

@@ -11,14 +11,14 @@ import jax
 import numpy as np
 
 from jaxenc import rng, tree
-from jaxenc.cli import jobs
 from jaxenc.data.batch import Batch
-from jaxenc.run import Run, from_dict
 from jaxenc.sharding import partition
-from jaxenc.train import step as steps
-from jaxenc.train.job import Job
-from jaxenc.train.phases import locate
-from jaxenc.train.state import parameters
+from jaxenc.training import prepare
+from jaxenc.training import step as steps
+from jaxenc.training.job import Job
+from jaxenc.training.phases import locate
+from jaxenc.training.run import Run, from_dict
+from jaxenc.training.state import parameters
 from tests import tiny
 
 
@@ -50,7 +50,7 @@ class Subject:
 
         @jax.jit
         def corrupt(step: jax.Array, rows: Batch) -> Batch:
-            keys = steps.corruption_keys(config, rng.training(config.seed, step, phase.batch), rows)
+            keys = steps.corruption_keys(config, config.seed, rng.training(config.seed, step, phase.batch), rows)
             return steps.corrupt(objective, keys, rows, mesh)
 
         found = {}
@@ -71,15 +71,15 @@ class Subject:
             split = partition.batch_sharding(self.job.mesh)
             rows = {name: self.batch(self.step)[name] for name in steps.fields(objective, run.train)}
             shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
-            lowered = step.lower(place.abstract, shapes)
-            return lowered.as_text(), tiny.Compiled(self.job.mesh, place, lowered.compile(), "")
+            lowered = step.lower(place.abstract, shapes, jax.ShapeDtypeStruct((), np.int32))
+            return lowered.as_text(), tiny.Compiled(objective, self.job.mesh, place, lowered.compile(), "")
 
     def first_step(self, compiled: tiny.Compiled) -> dict[str, float]:
         """{name: number}, as metrics.jsonl has them, of one step from fresh parameters on the first batch of the phase."""
         objective, config = self.job.objective(self.phase), self.job.run.train
         rows = {name: array for name, array in self.batch(self.phase.start).items() if name in steps.fields(objective, config)}
         with jax.set_mesh(self.job.mesh):
-            _, report = compiled.run(rows, compiled.layout.create(rng.init_key(config.seed)))
+            _, report = compiled.run(rows, compiled.layout.create(rng.init_key(config.seed)), config.seed)
         numbers = {name: float(report[name]) for name in ("loss", "gradient_norm", "lr", "skipped")}
         return numbers | {name: float(value) for name, value in sorted(objective.summary(report["metrics"]).items())}
 
@@ -88,7 +88,7 @@ def subject(config: Path, data: Path, step: int, preset: str = "dp") -> Subject:
     """The run of a config.json on a data folder, under a mesh preset."""
     run: Run = from_dict(json.loads(config.read_text()))
     data_config, mesh = dataclasses.replace(run.data, path=str(data)), dataclasses.replace(run.mesh, preset=preset)
-    return Subject(jobs.prepare(dataclasses.replace(run, data=data_config, mesh=mesh), config.parent), step)
+    return Subject(prepare.prepare(dataclasses.replace(run, data=data_config, mesh=mesh), config.parent), step)
 
 
 def digest(array: np.ndarray) -> str:

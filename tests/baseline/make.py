@@ -30,13 +30,13 @@ from tests import conftest  # noqa: F401
 import jax
 from sentencepiece import SentencePieceTrainer
 
-from jaxenc.cli.config import resolve
-from jaxenc.run import Run
+from jaxenc.cli.recipe import resolve
+from jaxenc.training.run import Run
 from tests.baseline import counts, inside, runs, states
 from tests.baseline.recipes import RECIPES, STEPS, Recipe
 from tests.faults import same
-from tests.train import test_loop
-from tests.train.conftest import make_data
+from tests.training import test_loop
+from tests.training.conftest import make_data
 
 
 def resolved(name: str, recipe: Recipe) -> Run:

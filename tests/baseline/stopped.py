@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from jaxenc.cli.config import resolve
-from tests.train import test_loop
+from jaxenc.cli.recipe import resolve
+from tests.training import test_loop
 
 if __name__ == "__main__":
     config, step, workdir = sys.argv[1:]

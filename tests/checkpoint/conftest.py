@@ -8,8 +8,8 @@ import numpy as np
 import optax
 import pytest
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 
 
 def make_state(seed: int) -> dict:

@@ -7,9 +7,9 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import restore_state
+from jaxenc.checkpoint.retention import CheckpointConfig
 from tests.checkpoint.conftest import make_state
 
 mesh = jax.make_mesh((8,), ("fsdp",), axis_types=(jax.sharding.AxisType.Auto,))
@@ -28,4 +28,4 @@ for leaf, want, original in zip(*map(jax.tree.leaves, (state, wanted, expected))
     assert np.asarray(leaf).tobytes() == np.asarray(original).tobytes()
 assert len(state["params"]["encoder"]["kernel"].addressable_shards) == 8
 with Manager(Path(sys.argv[1]), CheckpointConfig()) as manager:
-    manager.save(2, state, {})
+    manager.save(2, state, {"config.json": b"{}"})

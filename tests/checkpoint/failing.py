@@ -8,8 +8,8 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.errors import UserError
 
 directory, fault = Path(sys.argv[1]), sys.argv[2]

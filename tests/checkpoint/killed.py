@@ -5,8 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from tests.checkpoint.conftest import make_state
 
 

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from jaxenc.checkpoint import arrays
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import restore_state
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import newest_valid, steps, verify
 from jaxenc.errors import UserError
 
@@ -62,7 +62,7 @@ def test_arrays_may_be_donated_once_save_has_returned(tmp_path: Path) -> None:
     state = {"params": {"w": jnp.arange(1 << 20, dtype=jnp.float32)}}
     template = abstract(state)
     with Manager(tmp_path, CheckpointConfig()) as manager:
-        manager.save(1, state, {})
+        manager.save(1, state, {"config.json": b"{}"})
         state["params"]["w"] = overwrite(state["params"]["w"]).block_until_ready()
     assert np.array_equal(restore_state(tmp_path / "1", template)["params"]["w"], np.arange(1 << 20))
 
@@ -192,5 +192,5 @@ def test_an_array_larger_than_what_may_be_in_flight_is_saved(tmp_path: Path, mon
     monkeypatch.setattr(arrays, "IN_FLIGHT", 1 << 16)
     state = {"params": {"table": jnp.arange(1 << 20, dtype=jnp.float32), "bias": jnp.ones(3)}}
     with Manager(tmp_path, CheckpointConfig()) as manager:
-        manager.save(1, state, {})
+        manager.save(1, state, {"config.json": b"{}"})
     assert same_bits(state, restore_state(tmp_path / "1", abstract(state)))

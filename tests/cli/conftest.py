@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.cli.main import main
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,11 @@
 import pytest
 
 from jaxenc import config
-from jaxenc.cli import config as cli_config
-from jaxenc.models.count import parameter_count
-from jaxenc.pretrained import objective_of
-from jaxenc.run import Run
-from jaxenc.train.state import parameters
+from jaxenc.cli import recipe as cli_config
+from jaxenc.families.count import parameter_count
+from jaxenc.inference.load import objective_of
+from jaxenc.training.run import Run
+from jaxenc.training.state import parameters
 
 # Heads on 256: dense, norm and output bias of a softmax over the vocabulary, and the two layers of the replaced-token head.
 SOFTMAX, DETECTION = 256 * 128 + 128 + 2 * 128 + 30_522, 256 * 256 + 256 + 256 + 1
@@ -23,7 +23,8 @@ def fields(run: Run) -> dict:
 
 
 def count(run: Run) -> int:
-    return parameter_count(parameters(objective_of(run, None))[0], run.model.vocab_size)
+    objective = objective_of(run, None)
+    return parameter_count(parameters(objective)[0], run.model.vocab_size, objective.vocabulary)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from jaxenc.cli.main import main
 from jaxenc.data import characters
 from jaxenc.data.batch import FIELDS
 from jaxenc.data.vocabulary import published_elmo
-from jaxenc.train import perf
+from jaxenc.training import perf
 from tests import tiny
 
 SMALL = ["--config.model.width=16", "--config.model.layers=1", "--config.model.heads=1", "--config.model.vocab_size=1100"]
@@ -40,7 +40,7 @@ def test_utilisation_is_of_rows_a_second_and_of_all_devices(monkeypatch: pytest.
 
 def test_rows_that_are_read_both_ways_are_filled() -> None:
     names = {name for name in FIELDS if "token" in name or "target" in name or "character" in name}
-    batch = random_rows(names, 3, 20, published_elmo(500))
+    batch = random_rows({name: FIELDS[name] for name in names}, 3, 20, published_elmo(500))
     assert set(batch) == names and all(batch[name].dtype == FIELDS[name].dtype for name in names)
     ids = [batch[name] for name in sorted(names) if "characters" not in name]
     assert all(array.min() > 2 and array.max() < 500 for array in ids) and len({array.tobytes() for array in ids}) == 4

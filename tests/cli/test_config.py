@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import pytest
 
-from jaxenc.cli import config as cli_config
-from jaxenc.models import MODELS
-from jaxenc.models.bert import BertConfig
+from jaxenc.cli import recipe as cli_config
+from jaxenc.families import MODELS
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 
 OWN = """from jaxenc.configs import recipe
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 
 """

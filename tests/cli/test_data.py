@@ -5,7 +5,7 @@ import pytest
 
 from jaxenc.cli import data
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import load, wordpiece, words
+from jaxenc.data.tokenizers import load, word_list, wordpiece
 from jaxenc.errors import UserError
 
 
@@ -39,7 +39,7 @@ def test_what_comes_later_and_what_is_missing(tmp_path):
 
 def test_words_that_are_predicted_as_unknown_are_counted(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("a a a b\n\nb c")
-    words.train(["a a a b b c"], 4).save(tmp_path / "tok")
+    word_list.train(["a a a b b c"], 4).save(tmp_path / "tok")
     assert run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--held-out", 0) == 0
     said = capsys.readouterr()
     assert "train: 2 documents, 2 sentences, 6 tokens, 50.00% predicted as unknown," in said.out

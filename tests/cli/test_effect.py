@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.cli import config as cli_config
 from jaxenc.cli import effect
+from jaxenc.cli import recipe as cli_config
 from jaxenc.config import flatten, to_dict
-from jaxenc.models import MODELS
+from jaxenc.families import MODELS
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
 from tests.cli.test_pretrain import command
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import jaxenc
-from jaxenc import words
 from jaxenc.cli.main import main
-from jaxenc.data.tokenizers import words as word_lists
+from jaxenc.data.tokenizers import word_list as word_lists
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.inference import words
 from tests.convert.elmo import folders
 
 LINES = ["the fox", "", "a dog , a fox", "the fox"]

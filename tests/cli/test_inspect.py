@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from jaxenc import tree
-from jaxenc.cli import config as cli_config
+from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.optim.masks import decay_mask
-from jaxenc.train.state import parameters
+from jaxenc.training.state import parameters
 
 # Of a pair: what transformers' ElectraForPreTraining has.
 KEPT = {"electra/small": 13_549_057, "electra/base": 109_483_009, "electra/large": 335_142_913}
@@ -112,7 +112,8 @@ def test_xlnet_recipes_are_as_published(recipe: str, batch: int) -> None:
     assert (objective.unit, objective.candidates, objective.shuffle) == ("tokens", "all", "shared")
     assert (optim.epsilon, optim.weight_decay, optim.clip, optim.bias_correction, optim.origin) == (1e-6, 0.01, 1.0, False, "warmup_end")
     shapes, _ = parameters(run.build(run.model.published_vocabulary, phase, "cpu"))
-    kept = {path for path, decays in tree.leaves(decay_mask(optim, shapes)) if not decays and ("layer_00" in path or path == "lm/bias")}
+    decays = tree.leaves(decay_mask(optim.decay_exclude, shapes))
+    kept = {path for path, is_decayed in decays if not is_decayed and ("layer_00" in path or path == "lm/bias")}
     layer = "encoder/layer_00/"
     norms = {f"{layer}{part}/norm/{leaf}" for part in ("attention", "feed_forward") for leaf in ("scale", "bias")}
     assert kept == {*norms, f"{layer}feed_forward/up/bias", f"{layer}feed_forward/down/bias", "lm/bias"}

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc import neighbours, pretrained, words
 from jaxenc.cli.main import main
 from jaxenc.convert import elmo
 from jaxenc.errors import UserError
-from jaxenc.neighbours import Place
-from jaxenc.pretrained import Model
+from jaxenc.inference import load, neighbours, words
+from jaxenc.inference.load import Model
+from jaxenc.inference.neighbours import Place
 from tests.convert.elmo import folders
 
 LINES = ["the bank of the river", "a bank lends money", "", "money in the bank", "the river runs", "banks lend", "a river bank", "to bank"]
@@ -61,7 +61,7 @@ def test_the_occurrences_that_are_shown_are_unlike_each_other() -> None:
 
 
 def test_the_text_of_it(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture, fails: Callable[..., str]) -> None:
-    pretrained.save(tmp_path / "run", model)
+    load.save(tmp_path / "run", model)
     (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n")
     command = ["neighbours", "--model", str(tmp_path / "run"), "--input", str(tmp_path / "text.txt"), "--word", WORD]
     assert main([*command, "--count", "2", "--senses", "3"]) == 0

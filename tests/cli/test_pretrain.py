@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 
 import jaxenc
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import TOLD
-from jaxenc.cli import jobs
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli.main import main
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.build import build
-from jaxenc.data.files import held
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.files import held
 from jaxenc.objectives.mlm import Mlm
-from jaxenc.optim.config import OptimConfig
-from jaxenc.sharding import multihost
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.processes import barriers
+from jaxenc.training import prepare, refusals
+from jaxenc.training.pretrain import pretrain
 from tests import older
 from tests.cli.test_two_stage import ROOM, SIZES
-from tests.train.test_loop import recipe
+from tests.training.test_loop import recipe
 
 TINY = ("--config.model.width=16", "--config.model.feed_forward=32", "--config.model.layers=1", "--config.data.length=24")
 NANO = (*TINY, "--config.train.batch=8", "--config.train.steps=1", "--config.optim.warmup=0", "--config.log.tensorboard=false")
@@ -62,24 +62,24 @@ def test_a_run_that_does_not_fit_is_one_line_and_leaves_nothing(
 
 def test_data_of_an_older_version_trains_what_needs_no_words(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And an objective that reads word_starts is told to build the data again."""
-    job = jobs.prepare(recipe(older.version_1(data, tmp_path / "data")), tmp_path / "run")
-    jobs.check(job)
+    job = prepare.prepare(recipe(older.version_1(data, tmp_path / "data")), tmp_path / "run")
+    prepare.check(job)
     reads = Mlm.reads.fget
     monkeypatch.setattr(Mlm, "reads", property(lambda self: {**reads(self), "word_starts": 2}))
-    jobs.check(jobs.prepare(recipe(data), tmp_path / "run"))
+    prepare.check(prepare.prepare(recipe(data), tmp_path / "run"))
     with pytest.raises(UserError, match="made before word_starts, which the objective reads: build the data again"):
-        jobs.check(job)
+        prepare.check(job)
 
 
 def test_rows_that_lack_what_an_objective_reads_are_refused(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of another kind, and data whose tokenizer has no characters."""
     run = dataclasses.replace(recipe(data), data=DataConfig(str(data), 16, "sentences"))
-    job = jobs.prepare(run, tmp_path / "run")
+    job = prepare.prepare(run, tmp_path / "run")
     with pytest.raises(UserError, match="the objective reads positions, types, which data.rows=sentences lacks: set data.rows"):
-        jobs.check(job)
+        prepare.check(job)
     monkeypatch.setattr(Mlm, "reads", property(lambda self: {"tokens": 0, "segments": 0, "reverse_characters": 261}))
     with pytest.raises(UserError, match="its tokenizer has no characters of words, which the model reads: make one with") as raised:
-        jobs.check(job)
+        prepare.check(job)
     assert "\n" not in str(raised.value)
 
 
@@ -90,7 +90,7 @@ def test_an_evaluation_on_data_of_an_older_version_is_one_line(
     older.version_1(data, tmp_path / "data")
     reads = Mlm.reads.fget
     monkeypatch.setattr(Mlm, "reads", property(lambda self: {**reads(self), "word_starts": 2}))
-    monkeypatch.setattr(jobs, "refuse_other_tokenizer", lambda job, step_dir: None)
+    monkeypatch.setattr(refusals, "refuse_other_tokenizer", lambda job, step_dir: None)
     said = fails("evaluate", "--workdir", lonely[1], "--data", tmp_path / "data")
     assert "made before word_starts, which the objective reads: build the data again" in said
 
@@ -157,7 +157,7 @@ def test_one_short_document_trains_and_is_reported(lonely: tuple[Path, Path], ca
 
 
 def test_what_is_rarely_meant_is_a_warning(lonely: tuple[Path, Path], tmp_path: Path) -> None:
-    said = jobs.warnings(jobs.prepare(recipe(lonely[0], optim=OptimConfig(warmup=20)), tmp_path))
+    said = prepare.warnings(prepare.prepare(recipe(lonely[0], optim=OptimConfig(warmup=20)), tmp_path))
     assert len(said) == 2 and "optim.warmup is 20 and the schedule has 20 steps" in said[0] and "not evaluated" in said[1]
 
 
@@ -238,6 +238,6 @@ def test_a_process_that_sees_another_folder_is_told_so(tmp_path: Path) -> None:
     """A mark of an earlier start, which was killed, is none of this one's."""
     (tmp_path / ".processes").write_text("another word")
     second = (mock.patch.object(jax, "process_count", lambda: 2), mock.patch.object(jax, "process_index", lambda: 1))
-    word = mock.patch.object(multihost, "from_primary", lambda name, make: "the word")
-    with second[0], second[1], word, mock.patch.object(jobs, "SIGHT", 0), pytest.raises(UserError, match="process 1 does not see there"):
-        jobs.refuse_other_folder(tmp_path)
+    word = mock.patch.object(barriers, "from_primary", lambda name, make: "the word")
+    with second[0], second[1], word, mock.patch.object(refusals, "SIGHT", 0), pytest.raises(UserError, match="process 1 does not see"):
+        refusals.refuse_other_folder(tmp_path)

@@ -13,7 +13,7 @@ from jaxenc.cli.main import main
 from jaxenc.cli.report import TOKENS, draw, panels
 from jaxenc.data import baselines
 from jaxenc.data.sources import DataConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 COUNTS = {"unigram": 6.6, "left_right": 4.4}
 MASKED = {"mask_rate": 0.15, "mlm_accuracy": 0.3, "mlm_loss": 4.0, "padding": 0.0, "lr": 1e-4, "seconds": 1.0}

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import jaxenc
-from jaxenc import pretrained
 from jaxenc.cli.main import main
 from jaxenc.data.build import build
 from jaxenc.data.tokenizers import bpe, wordpiece
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.inference import load
+from jaxenc.inference.load import Model
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
-from jaxenc.train.config import TrainConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
 from tests import tiny
 
 NEW = ["zebra", "##fish", "quagga"]
@@ -29,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = wordpiece.train(["the quick brown fox jumps over the lazy dog"] * 3, 60)
     model = BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
     config = Run(objective=PairConfig(), model=model, train=TrainConfig(steps=2)).with_vocabulary(tokenizer.vocabulary)
-    pretrained.save(out, Model(config, tiny.drawn(config), tokenizer))
+    load.save(out, Model(config, tiny.drawn(config), tokenizer))
     return out
 
 
@@ -69,7 +69,7 @@ def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest
     tokenizer = bpe.train(["the quick brown fox"] * 3, 300)
     config = Run(model=BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24, first_position=2))
     config = config.with_vocabulary(tokenizer.vocabulary)
-    pretrained.save(tmp_path / "run", pretrained.Model(config, tiny.drawn(config), tokenizer))
+    load.save(tmp_path / "run", load.Model(config, tiny.drawn(config), tokenizer))
     command = ["resize-vocab", "--model", str(tmp_path / "run"), "--out"]
     for number, (pieces, words) in enumerate(((["zebra", " vixen"], "'zebra' inside a sentence is two tokens"), ([" zebra"], ""))):
         assert main([*command, str(tmp_path / str(number)), "--tokens", *pieces]) == 0
@@ -120,5 +120,5 @@ def test_what_else_cannot_be(trained: Path, tmp_path: Path, fails: Callable[...,
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     assert "exists already" in fails("resize-vocab", "--model", trained, "--tokens", "zebra", "--out", tmp_path / "full")
-    pretrained.save(tmp_path / "mute", dataclasses.replace(jaxenc.load(trained), tokenizer=None))
+    load.save(tmp_path / "mute", dataclasses.replace(jaxenc.load(trained), tokenizer=None))
     assert "no tokenizer" in fails("resize-vocab", "--model", tmp_path / "mute", "--tokens", "zebra", "--out", tmp_path / "out")

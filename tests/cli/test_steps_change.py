@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.cli import jobs
 from jaxenc.errors import UserError
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.phases import Phases
-from tests.train.test_loop import recipe
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training import prepare, refusals
+from jaxenc.training.phases import Phases
+from jaxenc.training.run import Run
+from tests.training.test_loop import recipe
 
 
 def with_steps(run: Run, steps: int) -> Run:
@@ -21,8 +21,8 @@ def with_steps(run: Run, steps: int) -> Run:
 def saved(run: Run, workdir: Path) -> Callable[[int], None]:
     """What looks at a run directory of `run` for a run of another number of steps."""
     workdir.mkdir()
-    jobs.write_facts(jobs.prepare(run, workdir), workdir)
-    return lambda steps: jobs.refuse_other_run(jobs.prepare(with_steps(run, steps), workdir), workdir)
+    prepare.write_facts(prepare.prepare(run, workdir), workdir)
+    return lambda steps: refusals.refuse_other_run(prepare.prepare(with_steps(run, steps), workdir), workdir)
 
 
 @pytest.mark.parametrize("schedule", ["linear", "square_root"])

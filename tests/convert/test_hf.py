@@ -14,8 +14,8 @@ from jaxenc import config, tree
 from jaxenc.convert import hf
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
-from jaxenc.run import from_dict
+from jaxenc.inference.load import Model
+from jaxenc.training.run import from_dict
 from tests import tiny
 from tests.convert import folders
 

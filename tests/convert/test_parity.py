@@ -9,9 +9,9 @@ import pytest
 from jaxenc.cli.main import main
 from jaxenc.convert import parity
 from jaxenc.convert.parity import Difference
-from jaxenc.models.bert import BertConfig
-from jaxenc.models.xlnet import XlnetConfig
-from jaxenc.run import Run
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.training.run import Run
 
 
 def test_rows_are_fixed_and_padded_and_of_both_types() -> None:

@@ -8,7 +8,7 @@ import pytest
 from jaxenc.convert import FAMILIES, tf
 from jaxenc.convert.family import Family
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
+from jaxenc.inference.load import Model
 from tests.convert import tf1
 from tests.parity import ours
 from tests.parity.cases import CASES, GOLDEN, example, golden

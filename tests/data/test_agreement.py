@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, wordpiece, words
+from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_list, wordpiece
 from jaxenc.errors import UserError
 
 TEXT = ["the quick brown fox jumps over the lazy dog"] * 4
@@ -36,7 +36,7 @@ def test_r39_a_file_of_another_vocabulary_is_refused_by_its_first_piece(name: st
 
 def test_r39_a_word_list_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
     """bilm-tf's vocab.txt next to our tokenizer.json; a list of the same words is accepted, with blanks around them too."""
-    made = words.train(TEXT, 9)
+    made = word_list.train(TEXT, 9)
     made.save(tmp_path)
     ours = [made.token(index) for index in range(made.vocabulary.ids)]
     (tmp_path / "vocab.txt").write_text("".join(f" {word}\n" for word in ours))

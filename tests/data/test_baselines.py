@@ -9,7 +9,7 @@ from jaxenc.data import baselines
 from jaxenc.data.baselines import count_baselines
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import words
+from jaxenc.data.tokenizers import word_list
 from jaxenc.errors import UserError
 
 
@@ -54,7 +54,7 @@ def test_only_so_many_tokens_are_counted(data, monkeypatch):
 @pytest.fixture(scope="module")
 def words_data(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("words")
-    words.train(corpus.read_text().split("\n"), 20).save(folder / "tool")
+    word_list.train(corpus.read_text().split("\n"), 20).save(folder / "tool")
     build([str(corpus)], folder / "tool", folder / "data", held_out=0.2)
     return folder / "data"
 

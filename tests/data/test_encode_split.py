@@ -3,7 +3,7 @@
 import pytest
 
 from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
-from jaxenc.data.tokenizers import words as word_lists
+from jaxenc.data.tokenizers import word_list as word_lists
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
 

@@ -11,7 +11,7 @@ from jaxenc.config import to_dict
 from jaxenc.data.build import build
 from jaxenc.data.folders import described, must_be_new, must_hold_a_run, must_hold_only
 from jaxenc.errors import UserError
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 CONFIG = json.dumps(to_dict(Run()))
 

@@ -9,7 +9,7 @@ import pytest
 
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, wordpiece, words
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from tests.data.scripts import SENTENCES
 
@@ -18,7 +18,7 @@ TRAIN = {
     "wordpiece": lambda texts, *how: wordpiece.train(texts, 3000, *how),
     "bpe": lambda texts, *how: bpe.train(texts, 600, *how),
     "unigram": lambda texts, *how: sentencepiece.train(texts, 1500, *how),
-    "characters": lambda texts, *how: words.train(texts, 100, *how),
+    "characters": lambda texts, *how: word_list.train(texts, 100, *how),
 }
 # White space that decoding does not restore: byte-level BPE restores all, unigram gives one space for any, the others join words.
 SPACES = {

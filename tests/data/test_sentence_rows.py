@@ -14,7 +14,7 @@ from jaxenc.data.pipeline import open_batches
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.sources.streams import HELD_OUT
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, words
+from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_list
 from jaxenc.errors import UserError
 
 BATCH, SIZE = 5, 30
@@ -22,7 +22,7 @@ WAYS = ("", "reverse_")
 TRAINERS = {
     "bpe": lambda lines: bpe.train(lines, 300),
     "unigram": lambda lines: sentencepiece.train(lines, 80),
-    "characters": lambda lines: words.train(lines, SIZE),
+    "characters": lambda lines: word_list.train(lines, SIZE),
 }
 
 
@@ -152,7 +152,7 @@ def test_an_evaluation_is_the_same_whatever_the_batch(folders, limit):
 
 def test_a_text_of_two_words_and_one_that_is_too_short_for_the_slots(tmp_path):
     (tmp_path / "a.txt").write_text("b\n\na\n")
-    words.train(["b", "a"], 9).save(tmp_path / "tool")
+    word_list.train(["b", "a"], 9).save(tmp_path / "tool")
     build([str(tmp_path / "a.txt")], tmp_path / "tool", tmp_path / "data", held_out=0.0)
     rows = lambda length, batch: open_batches(DataConfig(str(tmp_path / "data"), length, "sentences"), "train", batch, 0, 0).batch_at(0)
     batch = rows(4, 1)

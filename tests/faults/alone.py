@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.electra import ElectraConfig
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests.faults.gang import ROOT
-from tests.train import test_loop, test_states
-from tests.train.conftest import make_data
+from tests.training import test_loop, test_states
+from tests.training.conftest import make_data
 
 OBJECTIVES = ("mlm", "rtd", "plm", "bilm")
 STEPS = 60

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.cli import main, pretrain
-from jaxenc.train import evaluate, loop, state
+from jaxenc.cli import main
+from jaxenc.training import evaluate, loop, pretrain, state
 
 NOTES, ACCIDENT, STAGE, COUNT = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 

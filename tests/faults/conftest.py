@@ -15,8 +15,8 @@ import pytest
 from tests.faults import alone
 from tests.faults.alone import Nano
 from tests.faults.several import STEPS, MadeOnce, Several
-from tests.train import test_loop
-from tests.train.conftest import make_data
+from tests.training import test_loop
+from tests.training.conftest import make_data
 
 
 @pytest.fixture(scope="session")

@@ -9,16 +9,17 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.errors import UserError
+from jaxenc.processes import barriers, cluster
+from jaxenc.processes.barriers import barrier, from_primary
+from jaxenc.processes.watch import Watch
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import multihost, partition
-from jaxenc.sharding.multihost import barrier, from_primary
-from jaxenc.sharding.watch import Watch
+from jaxenc.sharding import partition
 
 rank = int(os.environ["JAXENC_PROCESS"])
-multihost.TELL, multihost.LIMIT = 1, 4
+barriers.TELL, barriers.LIMIT = 1, 4
 
 
 def refuse() -> None:
@@ -28,11 +29,11 @@ def refuse() -> None:
 def save(hangs: str) -> None:
     """A checkpoint of one number, in which process 1 never comes to the barriers whose names begin with `hangs`."""
 
-    def meet(name: str, seconds: float = multihost.LIMIT) -> None:
+    def meet(name: str, seconds: float = barriers.LIMIT) -> None:
         time.sleep(60 * (rank == 1 and name.startswith(hangs)))
         barrier(name, seconds)
 
-    multihost.barrier = meet
+    barriers.barrier = meet
     everywhere = partition.replicated(meshes.make(meshes.MeshConfig()))
     number = jax.make_array_from_callback((), everywhere, lambda _: np.float32(1))
     with Manager(Path(sys.argv[2]), CheckpointConfig()) as checkpoints:
@@ -80,5 +81,5 @@ def told(error: BaseException) -> int:
     return 2
 
 
-with multihost.joined(multihost.from_environment(os.environ), told):
+with cluster.joined(cluster.from_environment(os.environ), told):
     act(sys.argv[1])

@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests.faults.gang import PRETRAIN, Gang
-from tests.train.test_loop import write_recipe
+from tests.training.test_loop import write_recipe
 
 # Relative: the order of reductions alone differs; measured 3e-7.
 CLOSE = 1e-5

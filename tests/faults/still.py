@@ -13,8 +13,8 @@ from typing import Any
 
 from jaxenc.checkpoint import arrays, manager
 from jaxenc.cli import main
-from jaxenc.sharding import multihost
-from jaxenc.train import read
+from jaxenc.processes import barriers
+from jaxenc.training import read
 
 RANK, NOTES, TELL = sys.argv[1:4]
 # Behind the first steps: at the first collective of a program Gloo waits for the other processes for 30 s and no longer.
@@ -49,7 +49,7 @@ def batch_read(*args: Any) -> None:
 
 if __name__ == "__main__":
     batches = 0
-    multihost.TELL = float(TELL)
+    barriers.TELL = float(TELL)
     first(arrays, "read", lambda *args: stop("restore"))
     first(read, "check_ranges", batch_read)
     first(manager.Manager, "save", lambda *args: stop("save"))

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify, write_checksums
 from tests.faults.conftest import Table
 from tests.faults.gang import ROOT
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 pytestmark = pytest.mark.full
 # Seconds to verify a gigabyte; seconds from a start to the first step, on two cores; the share of an interval that a save's checksums take

@@ -9,7 +9,7 @@ import pytest
 
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import CHECKSUMS
-from jaxenc.cli.pretrain import pretrain
+from jaxenc.training.pretrain import pretrain
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run

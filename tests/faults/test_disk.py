@@ -14,17 +14,17 @@ from pathlib import Path
 import jax.numpy as jnp
 import pytest
 
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify
-from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
-from jaxenc.sharding import multihost
+from jaxenc.processes import barriers
+from jaxenc.training import pretrain as command
 from tests.faults.alone import EVERY, STEPS, Nano, logged, newest
 from tests.faults.conftest import Table
 from tests.faults.disk import disk, needs_root
 from tests.faults.same import assert_same_run
-from tests.train import test_loop
+from tests.training import test_loop
 
 # What a save says, and the stage, of which save, with whose end saves begin to go wrong.
 FAULTS = {
@@ -122,7 +122,7 @@ def test_a_disk_that_is_slow_is_named_and_waited_for(tmp_path: Path, monkeypatch
             free.set()
 
     terminal = Terminal()
-    monkeypatch.setattr(multihost, "TELL", 0.05)
+    monkeypatch.setattr(barriers, "TELL", 0.05)
     monkeypatch.setattr(sys, "stderr", terminal)
     with Manager(tmp_path, CheckpointConfig(), lambda stage: free.wait(60 * (stage == "files"))) as manager:
         manager.save(1, {"params": {"w": jnp.ones(3)}}, {})

@@ -11,9 +11,9 @@ import pytest
 
 from jaxenc.checkpoint.verify import verify, write_checksums
 from jaxenc.cli.main import main
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.errors import UserError
-from jaxenc.train import evaluate
+from jaxenc.training import evaluate
+from jaxenc.training.pretrain import pretrain
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.errors import UserError
-from jaxenc.run import Run
+from jaxenc.training.pretrain import pretrain
+from jaxenc.training.run import Run
 from tests.faults.alone import EVERY, Nano, newest
 from tests.faults.conftest import Table
-from tests.train import test_loop
+from tests.training import test_loop
 
 SHARD = "train-00000.tokens"
 # Seconds.

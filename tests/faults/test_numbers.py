@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import pytest
 
 from jaxenc.checkpoint import arrays
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify
-from jaxenc.cli import pretrain as command
 from jaxenc.errors import Diverged, UserError
-from jaxenc.train import loop
+from jaxenc.training import loop
+from jaxenc.training import pretrain as command
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
-from tests.train import test_loop
+from tests.training import test_loop
 
 
 def bad_at(steps: set[int]) -> Any:
@@ -29,13 +29,13 @@ def bad_at(steps: set[int]) -> Any:
     def compiled(objective: Any, *rest: Any) -> Any:
         good, count = compile_step(objective, *rest), [0]
 
-        def step(state: Any, batch: Any) -> Any:
+        def step(state: Any, batch: Any, seed: Any) -> Any:
             count[0] += 1
             if int(state.step) + 1 not in steps:
-                return good(state, batch)
+                return good(state, batch, seed)
             poisoned = jax.tree.map(lambda leaf: leaf * jnp.nan, state.params)
             kept = jax.tree.map(jnp.copy, (state.params, state.moments, state.carry))
-            after, report = good(dataclasses.replace(state, params=poisoned), batch)
+            after, report = good(dataclasses.replace(state, params=poisoned), batch, seed)
             return dataclasses.replace(after, params=kept[0], moments=kept[1], carry=kept[2]), report
 
         return step
@@ -94,8 +94,8 @@ def test_a_state_that_is_not_finite_is_not_saved(nanos: Callable[[str], Nano], t
     def compiled(*parts: Any) -> Any:
         good = compile_step(*parts)
 
-        def step(state: Any, batch: Any) -> Any:
-            state, report = good(state, batch)
+        def step(state: Any, batch: Any, seed: Any) -> Any:
+            state, report = good(state, batch, seed)
             if int(state.step) == 2 * EVERY:
                 state = dataclasses.replace(state, moments=jax.tree.map(overflowed, state.moments))
             return state, report

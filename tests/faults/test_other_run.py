@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
 from jaxenc.data.build import build
 from jaxenc.errors import UserError
-from jaxenc.run import Run
+from jaxenc.training.pretrain import pretrain
+from jaxenc.training.run import Run
 from tests.faults import alone
 from tests.faults.alone import Nano
 from tests.faults.conftest import Table
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 
 def part(run: Run, which: str, **values: Any) -> Run:

@@ -9,21 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc import pretrained
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.cli import jobs
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli.main import main
-from jaxenc.convert import hf, vectors
+from jaxenc.convert import hf
 from jaxenc.data.build import build
-from jaxenc.data.files import flush, made, write_bytes
 from jaxenc.data.tokenizers import wordpiece
-from jaxenc.train import record
+from jaxenc.files import flush, made, write_bytes
+from jaxenc.inference import load, vectors
+from jaxenc.training import prepare, record
 from tests.checkpoint.conftest import make_state
 from tests.convert import folders
 from tests.faults import power
-from tests.train.conftest import make_data
-from tests.train.test_loop import recipe
+from tests.training.conftest import make_data
+from tests.training.test_loop import recipe
 
 TEXT = "the quick brown fox\n\njumps over the lazy dog\n\nand over the fox"
 
@@ -34,7 +33,7 @@ def names(folder: Path) -> set[str]:
 
 def test_a_step_is_on_the_disk_before_it_has_its_name(tmp_path: Path) -> None:
     """Every file that a run's checkpoint holds, Orbax's too, the folders, and after the rename the folder of the steps."""
-    job = jobs.prepare(recipe(make_data(tmp_path / "made", 1)), tmp_path)
+    job = prepare.prepare(recipe(make_data(tmp_path / "made", 1)), tmp_path)
     directory = tmp_path / "checkpoints"
     with power.recorded() as disk, Manager(directory, CheckpointConfig(keep=1)) as manager:
         for step in (1, 2):
@@ -68,7 +67,7 @@ def _converted(out: Path) -> list[Path]:
     """A run directory of a published model, and its export."""
     theirs = folders.write(out.with_suffix(".theirs"), folders.tensors("BertModel"), folders.config("BertModel"))
     model = hf.load(theirs)
-    pretrained.save(out, model)
+    load.save(out, model)
     hf.save(out.with_suffix(".export"), model)
     return [out, out.with_suffix(".export")]
 

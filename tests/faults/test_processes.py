@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.cli import jobs
+from jaxenc.training import prepare
 from tests.faults import alone
 from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, STEPS, MadeOnce, Several
 from tests.selection import FULL
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 
 @pytest.mark.slow
@@ -23,7 +23,7 @@ def test_several_processes_are_one(several: Several, row: Table, procs: int) -> 
     one, many = several.undisturbed(1, 8), several.undisturbed(procs, 4 // procs)
     assert_same_run(one, many, CLOSE, STEPS)
     assert sorted(path.name for path in many.iterdir()) == sorted(path.name for path in one.iterdir())
-    held_out = jobs.prepare(several.run, one).batches("held_out", several.run.plan[0], 1)
+    held_out = prepare.prepare(several.run, one).batches("held_out", several.run.plan[0], 1)
     assert len(held_out) % procs == 1
     counted = [(key, name) for key in rows(one) for name in rows(one)[key] if key[1] == "held_out" and not name.endswith("_loss")]
     assert len(counted) >= 2 * STEPS // 10

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.cli.pretrain import pretrain
-from jaxenc.run import Run
 from jaxenc.sharding.mesh import MeshConfig
-from jaxenc.train import read
+from jaxenc.training import read
+from jaxenc.training.pretrain import pretrain
+from jaxenc.training.run import Run
 from tests.faults.alone import Nano
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run

@@ -10,7 +10,7 @@ from jaxenc.data import characters
 from jaxenc.execution import Execution
 from jaxenc.layers.char_cnn import CharCnn, CharCnnSpec
 from jaxenc.precision import policy
-from tests.models import reference_elmo as reference
+from tests.families import reference_elmo as reference
 
 EXECUTION = Execution(policy("float32"), "xla", "none", False)
 

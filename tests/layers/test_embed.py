@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxenc.data.vocabulary import padded
 from jaxenc.execution import Execution
-from jaxenc.layers.embed import Embed, padded
+from jaxenc.layers.embed import Embed
 from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.precision import policy
 

@@ -7,8 +7,8 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.heads.pooler import Pooler
 from jaxenc.layers import initializers
-from jaxenc.layers.heads import Pooler
 from jaxenc.layers.initializers import Normal, TruncatedNormal, leading_rows
 from jaxenc.precision import policy
 

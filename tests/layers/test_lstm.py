@@ -14,7 +14,7 @@ from jaxenc.layers import recurrence
 from jaxenc.layers.lstm import Lstm
 from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, side_by_side
 from jaxenc.precision import policy
-from tests.models import reference_elmo as reference
+from tests.families import reference_elmo as reference
 
 SPEC = LstmSpec(cells=8, width=4, cell_clip=0.5, projection_clip=0.3, forget_bias=1.0)
 FREE = dataclasses.replace(SPEC, cell_clip=0.0, projection_clip=0.0)

@@ -12,10 +12,10 @@ from jaxenc import rng
 from jaxenc.data import characters
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.elmo import ElmoConfig
+from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.objectives.bilm import Bilm, BilmConfig
 from jaxenc.objectives.sampled import LogUniform
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests import tiny
 
 LENGTH = 8

@@ -11,11 +11,11 @@ import numpy as np
 from jaxenc import rng
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.objectives.corrupt import permute
 from jaxenc.objectives.corrupt.permute import Permutation
 from jaxenc.objectives.plm import Plm, PlmConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests import tiny
 
 LENGTH, REUSE = 32, 16
@@ -73,6 +73,6 @@ def corrupted(chosen: Plm, rows: Batch, step: int = 0, seed: int = 0) -> tuple[d
 def log_likelihoods(chosen: Plm, params: Any, carry: Any, example: Mapping[str, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
     """(log p of each predicted token [batch, predictions], its logits, the content stream's last layer), without dropout."""
     streams = chosen.read(params, chosen.remembered(carry, example["fresh"]), example, None)
-    logits = chosen.head.apply({"params": params["lm"]}, streams.query, params["embeddings"]["token"]["table"])
+    logits = chosen.head.module.apply({"params": params["lm"]}, streams.query, params["embeddings"]["token"]["table"])
     labels = jnp.take_along_axis(example["tokens"], example["predicted_at"], axis=1)
     return jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], axis=-1)[..., 0], logits, streams.content

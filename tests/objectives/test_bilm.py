@@ -10,7 +10,7 @@ import pytest
 
 from jaxenc.data import characters
 from jaxenc.errors import UserError
-from jaxenc.models.elmo import ElmoConfig
+from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.objectives import bilm
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.heads import HeadsConfig

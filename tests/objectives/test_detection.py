@@ -8,7 +8,7 @@ from jaxenc import metrics as metric_sums
 from jaxenc import rng
 from jaxenc.objectives import detection
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests import tiny
 
 VOCAB = 12

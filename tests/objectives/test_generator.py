@@ -9,8 +9,8 @@ from jaxenc import rng
 from jaxenc.errors import UserError
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.run import Run
 from jaxenc.sharding import partition
+from jaxenc.training.run import Run
 from tests import tiny
 
 UNIFORM = RtdConfig(rate=0.4, generator="uniform")

@@ -11,17 +11,19 @@ import pytest
 from jaxenc import rng, tree
 from jaxenc.data.batch import check_ranges
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.heads.tags import TAGS
+from jaxenc.layers.dropout import dropout
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.heads import Heads, HeadsConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run, from_dict
-from jaxenc.train.accumulate import combine
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.state import parameters
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.accumulate import combine
+from jaxenc.training.run import Run, from_dict
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import parameters
 from tests import tiny
-from tests.models.reference_bert import dense
+from tests.families.reference_bert import dense
 
 LABELS = ("none", "person", "place")
 ALL = HeadsConfig(heads=("pooler", "mlm", "next_sentence", "classifier", "tags", "spans"), labels=LABELS)
@@ -111,13 +113,15 @@ def test_gradients_reach_the_encoder_and_every_trained_head() -> None:
 
 
 def test_dropout_is_on_what_classifier_and_tags_read() -> None:
-    """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise."""
+    """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise. Each draws from its site."""
     objective, params = built()
     hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
     inputs = (dataclasses.replace(QUIET, dropout=0.5), objective.heads, params, hidden, rows()["segments"])
-    still, moved = (encoders.pool_and_classify(*inputs, noise) for noise in (None, keys))
+    still, moved = (encoders.logits(*inputs, noise) for noise in (None, keys))
     same = {name: bool((still[name] == moved[name]).all()) for name in still}
-    assert same == {"pooled": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
+    assert same == {"pooled": True, "mlm": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
+    read = dropout(hidden, 0.5, keys, TAGS.site)
+    np.testing.assert_allclose(moved["tags"], dense(np.float64(read), jax.device_get(params)["tags"]["dense"]), rtol=0, atol=1e-5)
     noisy = tiny.objective(ALL, dataclasses.replace(QUIET, dropout=0.5))
     terms = jax.jit(lambda params, train: noisy.terms(params, {}, rows(), keys, train)[0], static_argnums=1)
     one, other = (terms(params, train) for train in (True, False))
@@ -151,10 +155,10 @@ def test_a_head_starts_the_same_with_other_heads_beside_it() -> None:
 def test_labels_that_are_no_class_are_refused(field: str, value: int) -> None:
     """-1 is not counted, and anything below it or past the last class is a mistake in the data."""
     objective, batch = built()[0], rows()
-    check_ranges(batch, objective.reads)
+    check_ranges(batch, objective.reads, objective.fields)
     batch[field].flat[0] = value
     with pytest.raises(UserError, match=f"the rows hold {field} from"):
-        check_ranges(batch, objective.reads)
+        check_ranges(batch, objective.reads, objective.fields)
 
 
 @pytest.mark.parametrize(
@@ -164,13 +168,14 @@ def test_labels_that_are_no_class_are_refused(field: str, value: int) -> None:
         (("classifier",), LABELS, "classifier without pooler"),
         (("next_sentence",), (), "next_sentence without pooler"),
         (("tags",), (), "objective.labels is empty"),
+        (("pooler", "summary"), (), "holds pooler and summary, and a text has one vector"),
         (("tags", "tags"), LABELS, "name each head once"),
         (("tags",), ("a", "a"), "names a class twice"),
     ],
 )
 def test_heads_that_do_not_go_together_are_one_line(heads: tuple, labels: tuple, said: str) -> None:
     with pytest.raises(UserError) as error:
-        HeadsConfig(heads, labels)
+        tiny.objective(HeadsConfig(heads, labels))
     assert said in str(error.value) and "\n" not in str(error.value)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.run import Run
 from jaxenc.sharding import partition
+from jaxenc.training.run import Run
 from tests import tiny
 
 FAIRSEQ = MlmConfig(rounding="stochastic", candidates="all", replacements="all_but_control")

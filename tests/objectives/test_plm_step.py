@@ -11,9 +11,9 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.objectives.plm import Plm
-from jaxenc.optim.config import OptimConfig
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.state import State
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import State
 from tests import tiny
 from tests.objectives import streams
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxenc.data import characters
-from jaxenc.data.batch import FIELDS, Batch, empty
+from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.objectives.base import Objective
@@ -17,7 +17,7 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.train import read
+from jaxenc.training import read
 from tests import tiny
 from tests.objectives import sentences, streams
 
@@ -71,7 +71,7 @@ class Held:
 
 def reading(objective: Objective, monkeypatch: pytest.MonkeyPatch, field: str, value: int) -> Batch:
     """The batch that training reads where one value of a field is `value`. A value out of range has the data's files compared."""
-    rows = empty(objective.reads, 2, 4)
+    rows = empty(objective.reads, 2, 4, objective.fields)
     rows[field].flat[-1] = value
     job = SimpleNamespace(batches=lambda *_: Held(rows), run=SimpleNamespace(data=SimpleNamespace(path="data")))
     verified = []
@@ -92,7 +92,8 @@ def test_every_bound_is_right_and_kept_to_on_the_host(name: str, monkeypatch: py
             continue
         batch = reading(objective, monkeypatch, field, bound - 1)
         assert batch[field].max() == bound - 1
-        below = [FIELDS[field].least - 1] if np.dtype(FIELDS[field].dtype).kind == "i" else []
+        known = objective.fields[field]
+        below = [known.least - 1] if np.dtype(known.dtype).kind == "i" else []
         for value in (bound, *below):
             with pytest.raises(UserError, match=f"the rows hold {field} from .* to {bound - 1}"):
                 reading(objective, monkeypatch, field, value)

@@ -11,15 +11,15 @@ import pytest
 
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
-from jaxenc.models.electra import ElectraConfig
+from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
+from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
-from jaxenc.train.accumulate import combine
-from jaxenc.train.state import layout, parameters
+from jaxenc.training.accumulate import combine
+from jaxenc.training.run import Run
+from jaxenc.training.state import layout, parameters
 from tests import tiny
-from tests.models import reference_bert, reference_electra
+from tests.families import reference_bert, reference_electra
 
 LENGTHS = (16, 9, 3, 1, 0, 12)
 CHOSEN = ReplacedMlmConfig(rate=0.4, mask_share=0.85, with_replacement=True)

@@ -15,13 +15,13 @@ import pytest
 
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
-from jaxenc.models.electra import ElectraConfig
+from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig
-from jaxenc.run import Run
-from jaxenc.train.accumulate import combine
+from jaxenc.training.accumulate import combine
+from jaxenc.training.run import Run
 from tests import tiny
-from tests.models import reference_electra as reference
+from tests.families import reference_electra as reference
 
 LENGTHS = (16, 9, 3, 1, 0, 12)
 CLEAN = RtdConfig(rate=0.4)

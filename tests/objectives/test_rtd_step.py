@@ -14,10 +14,10 @@ from flax import linen as nn
 from jaxenc import rng
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.run import Run
-from jaxenc.train.config import TrainConfig
-from jaxenc.train.state import State
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import State
 from tests import tiny
 from tests.selection import FULL
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.layers.heads import NEVER
+from jaxenc.layers.softmax import NEVER
 from jaxenc.objectives import sampled
 from jaxenc.objectives.sampled import LogUniform
 from tests import tiny

@@ -1,7 +1,7 @@
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.optim.config import OptimConfig
+from jaxenc.optim.optimizer import OptimConfig
 
 
 @pytest.mark.parametrize(

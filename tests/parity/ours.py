@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenc import rng, tree
-from jaxenc.convert import hf, key_map, safetensors
-from jaxenc.convert.tensor import Tensor
+from jaxenc.convert import hf
 from jaxenc.data.batch import Batch
-from jaxenc.pretrained import Model
+from jaxenc.formats import key_map, safetensors
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import Model
 from jaxenc.tree import Tree
 
 BOUND = 1e-5

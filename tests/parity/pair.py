@@ -16,10 +16,10 @@ from jaxenc.convert.electra import ELECTRA
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.inference.load import Model
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig
-from jaxenc.pretrained import Model
-from jaxenc.train import accumulate
+from jaxenc.training import accumulate
 from jaxenc.tree import Tree
 from tests import tiny
 from tests.parity import ours

@@ -6,7 +6,7 @@ import jax
 import pytest
 
 from jaxenc.convert import hf
-from jaxenc.pretrained import Model
+from jaxenc.inference.load import Model
 from tests import tiny
 from tests.parity import ours
 from tests.parity.cases import CASES, PAIRS, Case, example, golden

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc import words
-from jaxenc.convert import elmo, hdf5
-from jaxenc.pretrained import Model
+from jaxenc.convert import elmo
+from jaxenc.formats import hdf5
+from jaxenc.inference import words
+from jaxenc.inference.load import Model
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "elmo"
 

@@ -16,11 +16,11 @@ import torch
 import transformers
 from safetensors.numpy import load_file
 
-from jaxenc import pretrained
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, parity
 from jaxenc.errors import UserError
-from jaxenc.pretrained import Model
+from jaxenc.inference import load
+from jaxenc.inference.load import Model
 from tests import tiny
 from tests.convert import tf1
 from tests.parity import ours, peer
@@ -115,7 +115,7 @@ def minilm(tmp_path_factory: pytest.TempPathFactory) -> Model:
     """The published weights, converted and checked by the command."""
     out = tmp_path_factory.mktemp("minilm") / "run"
     assert main(["convert", "--from", f"hf:{MINILM}", "--to", str(out), "--check"]) == 0
-    return pretrained.load(out)
+    return load.load(out)
 
 
 def test_published_weights_give_the_same_numbers(minilm: Model) -> None:
@@ -201,7 +201,7 @@ def test_the_command_on_a_pair(tied: bool, tmp_path: Path, capsys: pytest.Captur
     assert [row.split("  ")[0] for row in rows] == compared and len({len(row) for row in rows}) == 1
     assert main(["export", "--model", run, "--out", out]) == 0
     assert main(["convert", "--from", f"hf:{out}", "--to", again, "--check"]) == 0
-    tiny.assert_bitwise(pretrained.load(again).params, pretrained.load(run).params)
+    tiny.assert_bitwise(load.load(again).params, load.load(run).params)
     for network, name in networks.items():
         opened, told = getattr(transformers, name).from_pretrained(f"{out}/{network}", output_loading_info=True)
         assert not any(told.values()), told

@@ -12,9 +12,9 @@ import torch
 import transformers
 
 import jaxenc
-from jaxenc import inputs
 from jaxenc.cli.main import main
 from jaxenc.data.tokenizers import sentencepiece
+from jaxenc.inference import inputs
 from tests import tiny
 from tests.convert import tf1_xlnet
 from tests.parity import ours, peer, peer_xlnet, xlnet

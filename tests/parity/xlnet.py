@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenc import tree
-from jaxenc.layers.embed import padded
-from jaxenc.layers.heads import LmHead
-from jaxenc.models.xlnet import Memory, Query, Xlnet, XlnetConfig
-from jaxenc.models.xlnet import Rows as Read
+from jaxenc.data.vocabulary import padded
+from jaxenc.families.xlnet.model import Memory, Query, Xlnet, XlnetConfig
+from jaxenc.families.xlnet.model import Rows as Read
+from jaxenc.heads.lm import LmHead
 from jaxenc.tree import Tree
 from tests import tiny
 from tests.parity.cases import GOLDEN

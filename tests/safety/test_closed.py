@@ -13,18 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxenc import pretrained, rng
+from jaxenc import rng
 from jaxenc.checkpoint import arrays, restore, verify
-from jaxenc.checkpoint.config import CheckpointConfig
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.cli import config as cli
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.cli import recipe as cli
 from jaxenc.config import flatten, to_dict
 from jaxenc.convert import hf
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
-from jaxenc.run import Run, from_dict
-from jaxenc.train.state import layout
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.inference import load
+from jaxenc.training.run import Run, from_dict
+from jaxenc.training.state import layout
 from tests import tiny
 from tests.convert import folders
 from tests.safety.damage import Edits, bounded, byte_edits, damaged, dumped, fuzzed
@@ -40,7 +41,7 @@ def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {"config.json": dumped(to_dict(run)), "tokenizer": root / "tokenizer"}
     where = tiny.mesh("dp", 1)
     with jax.set_mesh(where), Manager(root / "checkpoints", CheckpointConfig()) as manager:
-        place = layout(pretrained.objective_of(run, tokenizer), run.optim, 8, where, "dp")
+        place = layout(load.objective_of(run, tokenizer), run.optim, 8, where, "dp")
         manager.save(7, place.create(rng.init_key(0)), files)
     for start in STARTS:
         start(root / "none", str(root / "checkpoints" / "7"))
@@ -58,9 +59,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 # `jaxenc.load` and the commands with --model, --continue-from and --init-from: (an empty run directory, the step) -> what they take.
 STARTS: tuple[Callable[[Path, str], object], ...] = (
-    lambda empty, step: pretrained.load(step),
-    lambda empty, step: pretrained.load(Path(step).parent.parent),
-    lambda empty, step: pretrained.load(Path(step).parent.parent, step=int(Path(step).name)),
+    lambda empty, step: load.load(step),
+    lambda empty, step: load.load(Path(step).parent.parent),
+    lambda empty, step: load.load(Path(step).parent.parent, step=int(Path(step).name)),
     lambda empty, step: restore.choose(empty, step, "", True),
     lambda empty, step: restore.choose(empty, "", step, True),
 )
@@ -179,7 +180,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with a small model."""
     root = tmp_path_factory.mktemp("converted")
     theirs = folders.write(root / "theirs", folders.tensors("BertForMaskedLM"), folders.config("BertForMaskedLM"))
-    pretrained.save(root / "ours", hf.load(theirs))
+    load.save(root / "ours", hf.load(theirs))
     return root / "ours" / "checkpoints" / "0"
 
 
@@ -193,7 +194,7 @@ def test_a_model_larger_than_its_checkpoint(converted: Path, field: str, number:
     verify.write_checksums(converted, 0)
     try:
         with bounded(), pytest.raises(UserError, match=rf"model\.{field} {number:,} and it holds"):
-            pretrained.load(converted)
+            load.load(converted)
     finally:
         (converted / "config.json").write_bytes(before)
         verify.write_checksums(converted, 0)
@@ -208,7 +209,7 @@ def test_what_a_checkpoint_names_is_not_touched(converted: Path, watched: list[s
             (converted / "config.json").write_bytes(dumped(with_text(json.loads(before), field, text)))
             verify.write_checksums(converted, 0)
             with contextlib.suppress(UserError):
-                pretrained.load(converted)
+                load.load(converted)
     finally:
         (converted / "config.json").write_bytes(before)
     assert not watched

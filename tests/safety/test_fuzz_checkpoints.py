@@ -9,8 +9,8 @@ from hypothesis import given
 from jaxenc.checkpoint import restore, verify
 from jaxenc.config import to_dict
 from jaxenc.errors import UserError
-from jaxenc.run import Run, from_dict
-from jaxenc.train import record
+from jaxenc.training import record
+from jaxenc.training.run import Run, from_dict
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
 
 

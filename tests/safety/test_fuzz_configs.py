@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxenc import config
-from jaxenc.cli import config as cli
-from jaxenc.convert import FAMILIES, hf, tensor
+from jaxenc.cli import recipe as cli
+from jaxenc.convert import FAMILIES, hf
 from jaxenc.convert.elmo import load as load_elmo
 from jaxenc.convert.elmo import options
 from jaxenc.errors import UserError
-from jaxenc.run import Run
+from jaxenc.formats import tensor
+from jaxenc.training.run import Run
 from tests.convert import folders
 from tests.convert.elmo import folders as elmo
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jaxenc.config import fingerprint
 from jaxenc.data import build, characters, manifest, readers, store
 from jaxenc.data.sources import grid
-from jaxenc.data.tokenizers import words
+from jaxenc.data.tokenizers import word_list
 from jaxenc.errors import UserError
 from tests.safety import damage
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
@@ -25,7 +25,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("data")
     texts = [f"word{i % 7} and word{i % 3} .\n" for i in range(40)]
     (root / "text.txt").write_text("\n".join(texts))
-    words.train(texts, 8).save(root / "tokenizer")
+    word_list.train(texts, 8).save(root / "tokenizer")
     build.build([str(root / "text.txt")], root / "tokenizer", root / "store", held_out=0.2)
     (root / "sound.json").write_bytes((root / "store" / manifest.NAME).read_bytes())
     return root

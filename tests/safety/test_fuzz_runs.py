@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxenc.cli import jobs, report
+from jaxenc.cli import report
 from jaxenc.config import to_dict
 from jaxenc.errors import UserError
-from jaxenc.run import Run, from_dict
-from jaxenc.train import record
-from jaxenc.train.job import Job
+from jaxenc.training import prepare, record, refusals
+from jaxenc.training.job import Job
+from jaxenc.training.run import Run, from_dict
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
 from tests.tiny import MODEL
-from tests.train.conftest import make_data
+from tests.training.conftest import make_data
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +28,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def job(place: Path) -> Job:
     """A run that could begin."""
     run = Run(model=MODEL)
-    return jobs.prepare(dataclasses.replace(run, data=dataclasses.replace(run.data, path=str(make_data(place / "made", 1)))), place)
+    return prepare.prepare(dataclasses.replace(run, data=dataclasses.replace(run.data, path=str(make_data(place / "made", 1)))), place)
 
 
 @fuzzed(300)
-@given(which=st.sampled_from([jobs.CONFIG, jobs.MANIFEST]), edits=json_edits())
+@given(which=st.sampled_from([prepare.CONFIG, prepare.MANIFEST]), edits=json_edits())
 def test_files_of_another_run(place: Path, job: Job, which: str, edits: Edits) -> None:
     """What a work directory and a checkpoint say of their run is compared with this one."""
-    files = {jobs.CONFIG: job.files[jobs.CONFIG], jobs.MANIFEST: job.files[jobs.MANIFEST]}
+    files = {prepare.CONFIG: job.files[prepare.CONFIG], prepare.MANIFEST: job.files[prepare.MANIFEST]}
     folder = folder_of(place / "7", {**files, which: dumped(altered(json.loads(files[which]), edits))})
-    for refuse in (jobs.refuse_other_run, jobs.refuse_other_state, jobs.refuse_other_tokenizer):
+    for refuse in (refusals.refuse_other_run, refusals.refuse_other_state, refusals.refuse_other_tokenizer):
         with bounded():
             refuse(job, folder)
 
@@ -46,32 +46,32 @@ def test_files_of_another_run(place: Path, job: Job, which: str, edits: Edits) -
 @given(edits=json_edits())
 def test_configs_that_are_opened(place: Path, job: Job, edits: Edits) -> None:
     """As far as `evaluate` and `report` go with the config.json of a run: to its data."""
-    data = altered(json.loads(job.files[jobs.CONFIG]), edits)
+    data = altered(json.loads(job.files[prepare.CONFIG]), edits)
     with bounded():
-        jobs.prepare(from_dict(data), place)
+        prepare.prepare(from_dict(data), place)
 
 
 @pytest.mark.parametrize("path", [odd for odd in ODD if isinstance(odd, str)])
 def test_paths_of_data(place: Path, job: Job, path: str) -> None:
     """A path of any letters is one that is not there."""
     with bounded(), pytest.raises(UserError):
-        jobs.prepare(dataclasses.replace(job.run, data=dataclasses.replace(job.run.data, path=path)), place)
+        prepare.prepare(dataclasses.replace(job.run, data=dataclasses.replace(job.run.data, path=path)), place)
 
 
 def test_a_manifest_as_deep_as_json_may_be(place: Path, job: Job) -> None:
     deep = json.loads('{"a":' * 900 + "1" + "}" * 900)
     for name in ("fingerprint", "tokenizer"):
-        manifest = {**json.loads(job.files[jobs.MANIFEST]), name: deep}
-        folder = folder_of(place / "7", {jobs.CONFIG: job.files[jobs.CONFIG], jobs.MANIFEST: dumped(manifest)})
+        manifest = {**json.loads(job.files[prepare.MANIFEST]), name: deep}
+        folder = folder_of(place / "7", {prepare.CONFIG: job.files[prepare.CONFIG], prepare.MANIFEST: dumped(manifest)})
         with bounded(), pytest.raises(UserError):
-            jobs.refuse_other_run(job, folder)
+            refusals.refuse_other_run(job, folder)
 
 
 ROW = {"step": 8, "split": "held_out", "mlm_loss": 2.5, "forward_loss": 1.5, "mlm_accuracy": 0.5, "mlm_predictions": 80, "seconds": 1.5}
 
 
 def reported(folder: Path, rows: bytes) -> None:
-    folder_of(folder, {record.METRICS: rows, jobs.CONFIG: dumped(to_dict(Run()))})
+    folder_of(folder, {record.METRICS: rows, prepare.CONFIG: dumped(to_dict(Run()))})
     report.report(folder, with_baselines=False)
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxenc.convert import bundle, hdf5, weights
-from jaxenc.convert.tensor import Tensor
 from jaxenc.data.protobuf import message
 from jaxenc.errors import UserError
+from jaxenc.formats import hdf5, tensorflow, weights
+from jaxenc.formats.tensor import Tensor
 from tests.convert import tf1
 from tests.convert.folders import safetensors_bytes
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
@@ -94,7 +94,7 @@ def test_indices_of_tensorflow(place: Path, records: list[tuple[bytes, bytes]]) 
     """Not a checksum is wrong, but what they protect is."""
     folder_of(place / "tf", {"model.index": tf1.table(records), "model.data-00000-of-00001": bytes(100)})
     with bounded():
-        read(bundle.open_tensors(place / "tf" / "model"))
+        read(tensorflow.open_tensors(place / "tf" / "model"))
 
 
 @fuzzed(400)
@@ -106,7 +106,7 @@ def test_tensorflow_byte_by_byte(place: Path, edits: Edits, any_checksum: None) 
     index = place / "tf1" / "model.index"
     index.write_bytes(damaged(index.read_bytes(), edits))
     with bounded():
-        read(bundle.open_tensors(place / "tf1" / "model"))
+        read(tensorflow.open_tensors(place / "tf1" / "model"))
 
 
 class Any32(int):
@@ -123,7 +123,7 @@ class Any32(int):
 
 @pytest.fixture
 def any_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "_checksum", lambda data: Any32())
+    monkeypatch.setattr(tensorflow, "_checksum", lambda data: Any32())
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_a_tensor_behind_the_end_of_its_file(place: Path) -> None:
         entry = message([(1, 1), (2, message([(2, message([(1, size // 4)]))])), (4, offset), (5, size)])
         folder_of(place / "far", {"m.index": tf1.table([(b"", message([(1, 1)])), (b"a", entry)]), "m.data-00000-of-00001": bytes(100)})
         with pytest.raises(UserError, match="a is cut off"):
-            bundle.open_tensors(place / "far" / "m")["a"].read()
+            tensorflow.open_tensors(place / "far" / "m")["a"].read()
 
 
 @pytest.mark.parametrize("repeated", [True, False])
@@ -161,7 +161,7 @@ def test_an_index_that_grows_as_it_is_read(place: Path, repeated: bool) -> None:
     else:
         handles = [(b"", tf1._append(out, [(b"k" * 2000 + b"%d" % i, b"") for i in range(3)]))]
     meta, index = tf1._append(out, []), tf1._append(out, handles)
-    content = bytes(out) + (meta + index).ljust(40, b"\0") + bundle.MAGIC.to_bytes(8, "little")
+    content = bytes(out) + (meta + index).ljust(40, b"\0") + tensorflow.MAGIC.to_bytes(8, "little")
     folder_of(place / "bomb", {"m.index": content})
     with pytest.raises(UserError, match="its blocks lie over one another" if repeated else "is damaged"):
-        bundle.open_tensors(place / "bomb" / "m")
+        tensorflow.open_tensors(place / "bomb" / "m")

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxenc.data import tokenizers
-from jaxenc.data.tokenizers import bpe, sentencepiece, wordpiece, words
+from jaxenc.data.tokenizers import bpe, sentencepiece, word_list, wordpiece
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
 
-KINDS = {"wordpiece": wordpiece, "bpe": bpe, "sentencepiece": sentencepiece, "words": words}
+KINDS = {"wordpiece": wordpiece, "bpe": bpe, "sentencepiece": sentencepiece, "words": word_list}
 TEXTS = ["the cat and the dog sat on the mat", "a dog and a cat ran to the mat", "the end of the day"] * 5
 SIZES = {"wordpiece": 60, "bpe": 270, "sentencepiece": 40, "words": 10}
 
@@ -63,7 +63,7 @@ def test_spiece_models(tmp_path_factory: pytest.TempPathFactory, sound: dict, ed
     opened(tmp_path_factory.getbasetemp() / "vocabulary", {"spiece.model": content})
 
 
-PIECES = st.sampled_from([*wordpiece.SPECIALS, *words.SPECIALS, "a", "##a", "the", "", " b", "\ufeff", "x\0", "\u2028", "\r"])
+PIECES = st.sampled_from([*wordpiece.SPECIALS, *word_list.SPECIALS, "a", "##a", "the", "", " b", "\ufeff", "x\0", "\u2028", "\r"])
 
 
 @fuzzed(500)

@@ -11,9 +11,9 @@ import os
 from pathlib import Path
 import numpy as np
 from jax.experimental.multihost_utils import process_allgather
-from jaxenc.sharding import multihost
+from jaxenc.processes import barriers, cluster
 
-with multihost.joined(multihost.from_environment(os.environ), lambda error: print(error, flush=True) or 1):
+with cluster.joined(cluster.from_environment(os.environ), lambda error: print(error, flush=True) or 1):
     assert process_allgather(np.ones(1)).sum() == 2
     sockets = {os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{name}")}
     for name in ("tcp", "tcp6"):
@@ -21,9 +21,9 @@ with multihost.joined(multihost.from_environment(os.environ), lambda error: prin
             fields = line.split()
             if f"socket:[{fields[9]}]" in sockets and fields[3] == "0A":
                 print("LISTENS", fields[1], flush=True)
-    if multihost.is_primary():
+    if barriers.is_primary():
         print("PORT", os.environ["JAXENC_COORDINATOR"], flush=True)
-    multihost.barrier("both have looked")
+    barriers.barrier("both have looked")
 """
 
 

@@ -9,10 +9,10 @@ import jaxenc
 FORBIDDEN = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "yaml", "joblib"}
 CALLS = {"eval", "exec", "compile", "__import__"}
 # PyTorch's files are pickles: torch reads them, with weights_only. A recipe in a file that the user named is run, and nothing else is.
-LOADS = {"convert/pytorch.py": "torch.load"}
-RUNS = {"cli/config.py": "spec.loader.exec_module"}
+LOADS = {"formats/pytorch.py": "torch.load"}
+RUNS = {"cli/recipe.py": "spec.loader.exec_module"}
 # Modules by a name that is put together: commands and recipes of the package.
-IMPORTS = ("cli/main.py", "cli/config.py")
+IMPORTS = ("__init__.py", "cli/main.py", "cli/recipe.py")
 
 
 def sources() -> Iterator[tuple[str, ast.AST]]:

@@ -1,5 +1,5 @@
+from jaxenc.processes.agreement import Agreement
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding.agreement import Agreement
 
 
 def test_a_process_that_is_alone_is_answered_at_once() -> None:

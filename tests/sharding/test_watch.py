@@ -1,4 +1,4 @@
-from jaxenc.sharding.watch import Sight
+from jaxenc.processes.watch import Sight
 
 
 def test_the_silent_and_those_behind_are_awaited() -> None:

@@ -13,11 +13,11 @@ from jaxenc.convert.bert import names
 from jaxenc.convert.bert.names import GOOGLE, Layout
 from jaxenc.convert.config import labels_of
 from jaxenc.convert.family import Export, Family, Google, Import, check_layers, class_of
-from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
-from jaxenc.objectives.heads import NAMES
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
+from jaxenc.inference.load import Model
+from jaxenc.training.run import Run
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -47,7 +47,7 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
 
 def write(ours: Model) -> Export:
     """The model as transformers has it; an encoder without heads as BertModel or RobertaModel saves itself, names bare."""
-    heads = [name for name in NAMES if name in ours.params]
+    heads = [name for name in BUILT_IN if name in ours.params]
     config, outputs = configs.config_json(ours.config, heads, ours.tokenizer.vocabulary if ours.tokenizer else None)
     column, model, params = config["model_type"], ours.config.model, ours.params
     configs.refuse(ours.config, heads, column, "this model")

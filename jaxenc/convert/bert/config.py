@@ -8,12 +8,12 @@ from typing import Any
 from jaxenc.convert import config as configs
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 CLASSES = {"bert": "Bert", "roberta": "Roberta"}
 # Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is

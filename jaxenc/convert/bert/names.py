@@ -5,13 +5,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from jaxenc.convert import leaves
-from jaxenc.convert.key_map import Entry
-from jaxenc.convert.leaves import NONE
-from jaxenc.convert.tensor import Tensor
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import Entry
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
 from jaxenc.layers.stack import layer_name
-from jaxenc.models.bert import BertConfig
-from jaxenc.objectives.heads import NAMES
 
 
 class Part(NamedTuple):
@@ -87,7 +87,7 @@ def layout_of(column: str, names: Collection[str]) -> Layout:
 
 
 def entries(config: BertConfig, heads: Collection[str], layout: Layout) -> tuple[Entry, ...]:
-    """The table of one model: the encoder and `heads`, some of `objectives.heads.NAMES`, in the order of PARTS.
+    """The table of one model: the encoder and `heads`, built-in ones, in the order of PARTS.
 
     Raises ValueError for a head that this column does not have.
     """
@@ -115,7 +115,7 @@ def _names_of(head: str, layout: Layout) -> list[str]:
 
 
 def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `objectives.heads.NAMES`.
+    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`.
 
     architecture: the class that transformers saved, such as BertForTokenClassification, or ''. It is asked only where tensors do not
     tell: BERT's classifiers of texts and of tokens have one name; without it, a classifier beside a pooler is one of texts.
@@ -129,7 +129,7 @@ def heads_of(names: Collection[str], layout: Layout, architecture: str) -> tuple
         found.remove("classifier" if tokens else "tags")
     if {"classifier", "next_sentence"} & found:
         found.add("pooler")
-    return tuple(head for head in NAMES if head in found)
+    return tuple(head for head in BUILT_IN if head in found)
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, layout: Layout) -> int:

@@ -12,11 +12,11 @@ from jaxenc.convert.config import labels_of
 from jaxenc.convert.electra import config as configs
 from jaxenc.convert.electra import names, pair
 from jaxenc.convert.family import Export, Family, Google, Import, Several, check_layers, class_of
-from jaxenc.convert.tensor import Tensor
 from jaxenc.errors import UserError
-from jaxenc.models.electra import NETWORKS
-from jaxenc.objectives.heads import NAMES
-from jaxenc.pretrained import Model
+from jaxenc.families.electra.model import NETWORKS
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
+from jaxenc.inference.load import Model
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -53,7 +53,7 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
 
 def write(ours: Model) -> Export:
     """One network as transformers has it, whatever the other of its pair was; without heads as ElectraModel saves itself, names bare."""
-    heads, params = [name for name in NAMES if name in ours.params], ours.params
+    heads, params = [name for name in BUILT_IN if name in ours.params], ours.params
     network = _network(heads)
     model = configs.alone(ours.config.model, network)
     run = dataclasses.replace(ours.config, model=model)

@@ -11,13 +11,13 @@ from typing import Any
 
 from jaxenc.convert import config as configs
 from jaxenc.convert.bert import config as berts
-from jaxenc.convert.tensor import Tensor
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.models.electra import NETWORKS, ElectraConfig
+from jaxenc.families.electra.model import NETWORKS, ElectraConfig
+from jaxenc.formats.tensor import Tensor
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 # As `convert.bert.config.ENDINGS`.
 ENDINGS = (

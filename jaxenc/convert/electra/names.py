@@ -5,15 +5,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from jaxenc.convert import leaves
 from jaxenc.convert.bert.names import PARTS as BERT_PARTS
 from jaxenc.convert.bert.names import TOKENS
-from jaxenc.convert.key_map import Entry
-from jaxenc.convert.leaves import NONE
-from jaxenc.convert.tensor import Tensor
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import Entry
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
 from jaxenc.layers.stack import layer_name
-from jaxenc.models.electra import ElectraConfig
-from jaxenc.objectives.heads import NAMES
 
 
 class Part(NamedTuple):
@@ -72,7 +72,7 @@ def google_layout(network: str, names: Collection[str]) -> Layout:
 
 
 def entries(config: ElectraConfig, network: str, heads: Collection[str], layout: Layout) -> tuple[Entry, ...]:
-    """The table of the `generator` or the `discriminator` with `heads`, some of `objectives.heads.NAMES`, in the order of PARTS.
+    """The table of the `generator` or the `discriminator` with `heads`, built-in ones, in the order of PARTS.
 
     Raises ValueError for a head that such a file does not have.
     """
@@ -103,8 +103,8 @@ def _names_of(head: str) -> list[str]:
 
 
 def heads_of(names: Collection[str]) -> tuple[str, ...]:
-    """The heads whose tensors are among the `names` of a file of transformers, in the order of `objectives.heads.NAMES`."""
-    return tuple(head for head in NAMES if any(name in names for name in _names_of(head)))
+    """The heads whose tensors are among the `names` of a file of transformers, in the order of `heads.BUILT_IN`."""
+    return tuple(head for head in BUILT_IN if any(name in names for name in _names_of(head)))
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str) -> int:

@@ -9,12 +9,12 @@ import numpy as np
 from jaxenc import tree
 from jaxenc.convert.electra import config as configs
 from jaxenc.errors import UserError
-from jaxenc.models.electra import NETWORKS, ElectraConfig
+from jaxenc.families.electra.model import NETWORKS, ElectraConfig
+from jaxenc.inference.load import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 # The heads that the networks of a pair have.
 HEADS = {"generator": ("mlm",), "discriminator": ("rtd",)}

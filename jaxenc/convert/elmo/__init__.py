@@ -6,18 +6,19 @@ The weights are those of the network alone: the softmax stays behind in TensorFl
 import json
 from pathlib import Path
 
-from jaxenc.convert import build, hdf5, key_map
+from jaxenc.convert import build
 from jaxenc.convert.elmo import names, options
 from jaxenc.convert.family import Import, check_layers
-from jaxenc.data.files import made, read_json
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.models.elmo import ElmoConfig
+from jaxenc.families.elmo.model import ElmoConfig
+from jaxenc.files import made, read_json
+from jaxenc.formats import hdf5, key_map
+from jaxenc.inference.load import Model
 from jaxenc.objectives.features import FeaturesConfig
-from jaxenc.optim.config import OptimConfig
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
 
 ADVICE = "name a folder with an options.json and its weights in HDF5"
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from jaxenc.convert.key_map import IDENTITY, Entry, Transform
-from jaxenc.convert.tensor import Tensor
+from jaxenc.families.elmo.model import DIRECTIONS, ElmoConfig
+from jaxenc.formats.key_map import IDENTITY, Entry, Transform
+from jaxenc.formats.tensor import Tensor
 from jaxenc.layers.stack import layer_name
-from jaxenc.models.elmo import DIRECTIONS, ElmoConfig
 
 CELL = "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 # One kernel for what a cell reads and for its own last output, one above the other.

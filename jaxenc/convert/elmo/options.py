@@ -8,7 +8,7 @@ from typing import Any
 from jaxenc.data.characters import SIZE, WIDTH
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.models.elmo import ACTIVATIONS, ElmoConfig
+from jaxenc.families.elmo.model import ACTIVATIONS, ElmoConfig
 
 LARGEST = 1 << 31
 MOST_FILTERS = 64

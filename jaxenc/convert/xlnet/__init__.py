@@ -1,7 +1,7 @@
 """XLNet: folders of transformers in and out, checkpoints of zihangdai/xlnet in.
 
 Where a text that is classified is padded: zihangdai/xlnet and transformers read the vector of the last place of a row and so pad on the
-left; here it is that of the last token that is no padding (`layers.heads.Summary`), so that rows may be padded on either side, and
+left; here it is that of the last token that is no padding (`heads.summary.Summary`), so that rows may be padded on either side, and
 `encode` pads all of them at their end. In transformers an exported classifier is right for rows padded on the left alone, which is what
 the tokenizer beside it does. Rows with answers (SQuAD) have their padding at the end everywhere.
 """
@@ -12,14 +12,14 @@ from typing import Any
 
 from jaxenc.convert.config import labels_of
 from jaxenc.convert.family import Export, Family, Google, Import, check_layers
-from jaxenc.convert.tensor import Tensor
 from jaxenc.convert.xlnet import config as configs
 from jaxenc.convert.xlnet import names
 from jaxenc.convert.xlnet.names import Layout
 from jaxenc.errors import UserError
-from jaxenc.models.xlnet import XlnetConfig
-from jaxenc.objectives.heads import NAMES
-from jaxenc.pretrained import Model
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
+from jaxenc.inference.load import Model
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -45,7 +45,7 @@ def read_google(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where:
 
 def write(ours: Model) -> Export:
     """The model as transformers has it; an encoder without heads as XLNetModel saves itself, names bare."""
-    heads = [name for name in NAMES if name in ours.params]
+    heads = [name for name in BUILT_IN if name in ours.params]
     configs.refuse(heads, "this model")
     config, outputs = configs.config_json(ours.config, heads, ours.tokenizer.vocabulary if ours.tokenizer else None)
     layout = Layout("transformer." if heads else "")

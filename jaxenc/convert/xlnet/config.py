@@ -13,10 +13,10 @@ from jaxenc.convert import config as configs
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary, published_xlnet
 from jaxenc.errors import UserError
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.plm import PlmConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 
 # As `convert.bert.config.ENDINGS`.
 ENDINGS = (

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxenc.convert import leaves
-from jaxenc.convert.key_map import TRANSPOSE, Entry, Transform
-from jaxenc.convert.leaves import NONE
-from jaxenc.convert.tensor import Tensor
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import TRANSPOSE, Entry, Transform
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
 from jaxenc.layers.stack import layer_name
-from jaxenc.models.xlnet import XlnetConfig
-from jaxenc.objectives.heads import NAMES
 
 
 class Part(NamedTuple):
@@ -102,7 +102,7 @@ def transforms(config: XlnetConfig) -> dict[str, Transform]:
 
 
 def entries(config: XlnetConfig, heads: Collection[str], layout: Layout) -> tuple[Entry, ...]:
-    """The table of one model: the encoder and `heads`, some of `objectives.heads.NAMES`, in the order of PARTS.
+    """The table of one model: the encoder and `heads`, built-in ones, in the order of PARTS.
 
     Raises ValueError for a head that such a file does not have.
     """
@@ -127,9 +127,9 @@ def _names_of(head: str, layout: Layout) -> list[str]:
 
 
 def heads_of(names: Collection[str], layout: Layout) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `objectives.heads.NAMES`."""
+    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`."""
     published = {part.head for part in PARTS if part.head and not (layout.google and part.google == NONE)}
-    return tuple(head for head in NAMES if head in published and any(name in names for name in _names_of(head, layout)))
+    return tuple(head for head in BUILT_IN if head in published and any(name in names for name in _names_of(head, layout)))
 
 
 def beam_of(names: Collection[str]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxenc.data.files import mapped, write_bytes
 from jaxenc.data.store import Shards
+from jaxenc.files import mapped, write_bytes
 
 SUM = 4  # int64s behind a grid in its file, which hold the sha256 of its bytes
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from jaxenc.data.files import read_json
-from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, wordpiece, wordpiece_rules, words
+from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, word_list, wordpiece, wordpiece_rules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json
 
 __all__ = ["Tokenizer", "load"]
 
 # {type of model in a tokenizer.json: module that opens it}; wordpiece opens, or refuses, all others
-KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram": sentencepiece, "WordLevel": words}
+KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram": sentencepiece, "WordLevel": word_list}
 
 
 def load(directory: str | Path) -> Tokenizer:
@@ -29,8 +29,8 @@ def load(directory: str | Path) -> Tokenizer:
     if (path := folder / "tokenizer.json").is_file():
         return _opened(path)
     if (path := folder / "vocab.txt").is_file():
-        if words.is_list(path):
-            return words.from_vocab(path)
+        if word_list.is_list(path):
+            return word_list.from_vocab(path)
         return wordpiece.from_vocab(path, wordpiece_rules.of_settings(folder / SETTINGS))
     if (folder / "vocab.json").is_file():
         return bpe.from_files(folder)

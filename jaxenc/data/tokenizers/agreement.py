@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.files import read_json, read_lines, user_errors
 from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.spiece import parsed
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.errors import UserError
+from jaxenc.files import read_json, read_lines, user_errors
 
 NOTHING = "nothing"
 

@@ -16,7 +16,6 @@ import tokenizers as library
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, read_lines
 from jaxenc.data.tokenizers import checks, normalization
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.lines import cut
@@ -24,6 +23,7 @@ from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json, read_lines
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # CLS, padding, SEP, unknown, mask
 BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())

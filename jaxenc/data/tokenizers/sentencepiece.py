@@ -18,7 +18,6 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_json, user_errors
 from jaxenc.data.tokenizers import checks, coverage, normalization, spm_train, xlnet_rules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import Normalization
@@ -27,6 +26,7 @@ from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.tokenizers.xlnet_rules import XlnetRules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json, user_errors
 
 MARK = "▁"
 OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"

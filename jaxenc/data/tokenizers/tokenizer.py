@@ -12,9 +12,9 @@ import numpy as np
 import tokenizers as library
 
 from jaxenc.data import characters, sentences
-from jaxenc.data.files import user_errors, write_bytes
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+from jaxenc.files import user_errors, write_bytes
 
 SETTINGS = "tokenizer_config.json"
 

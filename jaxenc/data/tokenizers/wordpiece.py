@@ -12,13 +12,13 @@ import tokenizers as library
 from tokenizers import decoders, models, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.files import read_lines
 from jaxenc.data.tokenizers import checks, wordpiece_rules, wordpiece_train
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, Rules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_lines
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 UNUSED = re.compile(r"\[unused\d+\]")

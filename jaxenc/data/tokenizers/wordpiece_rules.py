@@ -8,11 +8,11 @@ from typing import Any
 
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-from jaxenc.data.files import read_json
 from jaxenc.data.tokenizers import normalization
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json
 
 LONGEST_WORD = 100  # the library's max_input_chars_per_word, above which a word is [UNK]; google-research/bert has 200
 # Where a text is split before its words are found: around a zero width space, which ends a word in Khmer, Thai or Burmese; and every

@@ -8,10 +8,10 @@ from typing import IO
 import tokenizers as library
 from tokenizers import models, normalizers, trainers
 
-from jaxenc.data.files import user_errors
 from jaxenc.data.tokenizers import checks, coverage
 from jaxenc.data.tokenizers.wordpiece_rules import Rules
 from jaxenc.errors import UserError
+from jaxenc.files import user_errors
 
 ALPHABET = 1000  # characters that get a piece however rare; the limit_alphabet of the library's BertWordPieceTokenizer
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc.objectives.corrupt import spans, tokens, words
+from jaxenc.objectives.corrupt import spans, tokens, whole_words
 from jaxenc.objectives.corrupt.rule import UINT32, Choice, Draws, Masking
 
 UNITS: Mapping[str, Callable[[Masking, Draws, Mapping[str, Array]], Choice]] = {
     "tokens": tokens.select,
-    "words": words.select,
+    "words": whole_words.select,
     "ngrams": spans.select,
     "spans": spans.select,
 }
@@ -59,7 +59,7 @@ def threshold(share: float) -> int:
 
 def _counts(masking: Masking, drawn: Draws, row: Mapping[str, Array], chosen: Choice) -> dict[str, Array]:
     candidate = masking.candidates(row["tokens"], row["segments"])
-    first = words.words_of(candidate, row["segments"], row["word_starts"]).first
+    first = whole_words.words_of(candidate, row["segments"], row["word_starts"]).first
     return {
         "masked_words": jnp.sum(chosen.masked & first[chosen.at], dtype=jnp.int32),
         "masked_spans": jnp.max(jnp.where(chosen.masked, chosen.span + 1, 0)),

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxenc.objectives.corrupt import rule, words
+from jaxenc.objectives.corrupt import rule, whole_words
 
 # Fields of one row that a choice reads, each i32 [length].
 FIELDS = ("tokens", "segments", "word_starts")
@@ -145,7 +145,7 @@ def ngrams(permutation: Permutation, drawn: Draws, candidate: Array, half: Mappi
     asks again and again where the first one starts.
     """
     length, whole = len(candidate), permutation.unit == "words"
-    table = words.words_of(candidate, half["segments"], half["word_starts"])
+    table = whole_words.words_of(candidate, half["segments"], half["word_starts"])
     starts = table.first if whole else candidate & (half["word_starts"] > 0)
     at = jnp.arange(length, dtype=jnp.int32)
     following = jnp.append(jax.lax.cummin(jnp.where(starts, at, length), reverse=True), jnp.int32(length))

@@ -14,7 +14,7 @@ def draw(logits: Array, noise: Array, temperature: float) -> Array:
     """i32 [...], one id of each softmax(logits / temperature), without a gradient; logits, noise: float32 [..., vocab].
 
     The largest of logits / T + noise has that distribution (Gumbel 1954). It is written as logits + T · noise, which has the same
-    largest and no overflow at a small T. An id whose logit is `layers.heads.NEVER` is not drawn.
+    largest and no overflow at a small T. An id whose logit is `layers.softmax.NEVER` is not drawn.
     """
     return jnp.argmax(jax.lax.stop_gradient(logits) + temperature * noise, axis=-1).astype(jnp.int32)
 

@@ -12,7 +12,7 @@ from itertools import accumulate
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc.objectives.corrupt import words
+from jaxenc.objectives.corrupt import whole_words
 from jaxenc.objectives.corrupt.rule import UINT32, Choice, Draws, Masking
 
 # The most words of a span, and the least p of the geometric law: the thresholds are counted exactly, on the host.
@@ -40,6 +40,6 @@ def _thresholds(weights: list[Fraction]) -> tuple[int, ...]:
 def select(masking: Masking, drawn: Draws, row: Mapping[str, Array]) -> Choice:
     """Spans of whole words that never overlap. row: `tokens`, `segments`, `word_starts`, i32 [length]."""
     if not masking.lengths:
-        return words.select(masking, drawn, row)
+        return whole_words.select(masking, drawn, row)
     reached = drawn.lengths[:, None] >= jnp.array(masking.lengths, jnp.uint32)
-    return words.take(masking, drawn, row, 1 + jnp.sum(reached, axis=1, dtype=jnp.int32))
+    return whole_words.take(masking, drawn, row, 1 + jnp.sum(reached, axis=1, dtype=jnp.int32))

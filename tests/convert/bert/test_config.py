@@ -9,9 +9,9 @@ from jaxenc.convert.bert import config, names
 from jaxenc.convert.config import labels_of
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
 from jaxenc.objectives.heads import HeadsConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests.convert import folders
 
 WHERE = Path("config.json")

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from jaxenc import tree
-from jaxenc.convert import key_map
 from jaxenc.convert.bert import BERT, names
 from jaxenc.convert.bert.names import GOOGLE, Layout
-from jaxenc.convert.tensor import Tensor
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.execution import Execution
-from jaxenc.models.bert import BertConfig
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.formats import key_map
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import objective_of
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.precision import policy
-from jaxenc.pretrained import objective_of
-from jaxenc.train.state import parameters
+from jaxenc.training.state import parameters
 from tests.convert import folders
 
 MODEL = BertConfig(vocab_size=folders.VOCAB, width=folders.WIDTH, layers=folders.LAYERS, heads=2, feed_forward=folders.INNER, positions=16)

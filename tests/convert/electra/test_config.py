@@ -7,11 +7,11 @@ import pytest
 
 from jaxenc.convert.electra import config, names, pair
 from jaxenc.errors import UserError
-from jaxenc.models import sizes
-from jaxenc.models.electra import ElectraConfig
+from jaxenc.families.electra import sizes
+from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests.convert import folders
 
 WHERE = Path("config.json")

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from jaxenc import tree
-from jaxenc.convert import key_map
 from jaxenc.convert.electra import ELECTRA, names
 from jaxenc.convert.electra.names import Layout
-from jaxenc.convert.tensor import Tensor
-from jaxenc.models.electra import ElectraConfig
-from jaxenc.pretrained import objective_of
-from jaxenc.run import Run
-from jaxenc.train.state import parameters
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.formats import key_map
+from jaxenc.formats.tensor import Tensor
+from jaxenc.inference.load import objective_of
+from jaxenc.training.run import Run
+from jaxenc.training.state import parameters
 from tests.convert import folders
 
 PAIR = ElectraConfig(

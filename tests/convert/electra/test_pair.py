@@ -9,22 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc import pretrained
 from jaxenc.checkpoint import restore
-from jaxenc.cli import onward
 from jaxenc.cli.main import main
-from jaxenc.convert import hf, tf
+from jaxenc.convert import hf, onward, tf
 from jaxenc.convert.electra import config
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
+from jaxenc.inference import load
+from jaxenc.inference.load import Model
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
-from jaxenc.train.state import parameters
+from jaxenc.training.run import Run
+from jaxenc.training.state import parameters
 from tests import tiny
 from tests.convert import folders, tf1
 from tests.parity import ours
@@ -61,8 +60,8 @@ def test_two_folders_are_one_run_and_come_out_again(tied: bool, tmp_path: Path) 
     found = hf.load(write(tmp_path / "theirs", held))
     assert found.config.objective.kind == "rtd" and found.config.model.sharing == ("embeddings" if tied else "none")
     assert ("embeddings" in found.params["generator"]) == (not tied)
-    pretrained.save(tmp_path / "run", found)
-    found = pretrained.load(tmp_path / "run")
+    load.save(tmp_path / "run", found)
+    found = load.load(tmp_path / "run")
     assert hf.save(tmp_path / "out", found) == {tmp_path / "out" / network: name for network, name in ARCHITECTURES.items()}
     for network, arrays in held.items():
         out = folders.read(tmp_path / "out" / network / "model.safetensors")
@@ -239,12 +238,12 @@ def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:
 def test_a_checkpoint_of_the_pair_holds_the_discriminator_as_it_is_alone(tmp_path: Path) -> None:
     """So that a run with other heads starts from it, with no table of names between the two."""
     pair = hf.load(write(tmp_path / "theirs", tensors(True)))
-    pretrained.save(tmp_path / "run", pair)
+    load.save(tmp_path / "run", pair)
     alone = dataclasses.replace(pair.config, objective=HeadsConfig(("rtd",)))
-    shapes, _ = parameters(pretrained.objective_of(alone, None))
+    shapes, _ = parameters(load.objective_of(alone, None))
     found = restore.restore_params(tmp_path / "run" / "checkpoints" / "0", shapes)
     tiny.assert_bitwise(found, hf.load(tmp_path / "theirs" / "discriminator").params)
-    shapes, _ = parameters(pretrained.objective_of(dataclasses.replace(pair.config, objective=MlmConfig()), None))
+    shapes, _ = parameters(load.objective_of(dataclasses.replace(pair.config, objective=MlmConfig()), None))
     found = restore.restore_params(tmp_path / "run" / "checkpoints" / "0", shapes)
     tiny.assert_bitwise(found, hf.load(tmp_path / "theirs" / "generator").params)
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from jaxenc.convert import elmo, hf
-from jaxenc.data.tokenizers import wordpiece, words
+from jaxenc.data.tokenizers import word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
+from jaxenc.inference.load import Model
 from jaxenc.objectives.bilm import BilmConfig
-from jaxenc.pretrained import Model
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests import tiny
 from tests.convert.elmo import folders
 
@@ -225,7 +225,7 @@ def test_a_softmax_stays_behind(model: Model, folder: Path, tmp_path: Path) -> N
 def test_a_tokenizer_of_words(folder: Path, tmp_path: Path) -> None:
     """Characters are a word's own, lower-cased where the list is, whether it is known or not; a text, its words and, where it knows them
     all, its ids give the same."""
-    words.train(["the fox"], 4, Normalization(lowercase=True)).save(tmp_path)
+    word_list.train(["the fox"], 4, Normalization(lowercase=True)).save(tmp_path)
     found = elmo.load(folder, str(tmp_path))
     text, split = found.encode(["The Ox"]), found.encode(words=[["the", "oX"]])
     assert text.tokens.tolist() == [[0, found.tokenizer.encode(["the"])[0][0], 2, 1]]

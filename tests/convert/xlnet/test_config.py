@@ -9,12 +9,12 @@ from jaxenc.convert.xlnet import config, names
 from jaxenc.convert.xlnet.names import Layout
 from jaxenc.data.vocabulary import published_bert
 from jaxenc.errors import UserError
-from jaxenc.models import sizes
-from jaxenc.models.xlnet import XlnetConfig
+from jaxenc.families.xlnet import sizes
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.inference.load import objective_of
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.plm import PlmConfig
-from jaxenc.pretrained import objective_of
-from jaxenc.run import Run
+from jaxenc.training.run import Run
 from tests.convert import folders
 
 WHERE = Path("config.json")

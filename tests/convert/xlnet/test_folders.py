@@ -11,9 +11,8 @@ import pytest
 
 import jaxenc
 from jaxenc import tree
-from jaxenc.cli import onward
 from jaxenc.cli.main import main
-from jaxenc.convert import hf, tf
+from jaxenc.convert import hf, onward, tf
 from jaxenc.data.tokenizers import Tokenizer, sentencepiece
 from jaxenc.errors import UserError
 from tests import tiny

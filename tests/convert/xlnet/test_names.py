@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from jaxenc import tree
-from jaxenc.convert import hf, key_map
-from jaxenc.convert.tensor import Tensor, unstacked
+from jaxenc.convert import hf
 from jaxenc.convert.xlnet import XLNET, names
 from jaxenc.convert.xlnet.names import Layout
 from jaxenc.errors import UserError
-from jaxenc.models.xlnet import XlnetConfig
-from jaxenc.pretrained import objective_of
-from jaxenc.run import Run
-from jaxenc.train.state import parameters
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.formats import key_map
+from jaxenc.formats.tensor import Tensor, unstacked
+from jaxenc.inference.load import objective_of
+from jaxenc.training.run import Run
+from jaxenc.training.state import parameters
 from tests.convert import folders
 
 CONFIG, WHERE = XlnetConfig(folders.VOCAB, 8, 2, 2, 12), Path("config.json")

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from jaxenc import rng
-from jaxenc.layers.heads import NEVER
+from jaxenc.layers.softmax import NEVER
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.generator import LARGEST
 from jaxenc.sharding import partition

@@ -19,7 +19,7 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.sharding import partition
-from jaxenc.train.step import corrupt
+from jaxenc.training.step import corrupt
 from tests import tiny
 
 V = tiny.VOCABULARY

@@ -1,0 +1,48 @@
+"""What earlier versions wrote, in the words of this one: fields of config.json and paths of a checkpoint's arrays.
+
+A config.json has a `format`; one without is of format 1. Each step below goes from one format to the next, so a folder of any age is read
+by the steps from its own on. Nothing on the disk is rewritten.
+
+Format 2 stores moments under the name of the optimizer's stage (`moments/adam/mu/...`), format 1 under its place in the chain
+(`moments/0/mu/...`).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jaxenc.errors import UserError
+
+FORMAT = 2
+
+# Of each format: patterns of the paths that the next one has under other names, with what replaces them.
+PATHS = {
+    1: (
+        (r"moments/0/(count|mu|nu)(/.*)?", r"moments/adam/\1\2"),
+        (r"moments/0/sum_of_squares(/.*)?", r"moments/adagrad/sum_of_squares\1"),
+    )
+}
+
+
+def format_of(config: Mapping[str, Any], where: str) -> int:
+    """The format of a config.json. Raises UserError, which begins with `where`, for one that this version does not know."""
+    number = config.get("format", 1)
+    if type(number) is not int or not 1 <= number <= FORMAT:
+        raise UserError(f"{where}: format is {number!r}, and this version reads 1 to {FORMAT}: install a newer jaxenc")
+    return number
+
+
+def fields(config: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The fields of a config.json of any format as this version names them, without `format`. Raises UserError as `format_of`."""
+    format_of(config, where)
+    return {name: value for name, value in config.items() if name != "format"}
+
+
+def path(old: str, number: int) -> str:
+    """The path that an array of a checkpoint of format `number` has today."""
+    for step in range(number, FORMAT):
+        for pattern, new in PATHS[step]:
+            if re.fullmatch(pattern, old):
+                old = re.sub(pattern, new, old)
+                break
+    return old

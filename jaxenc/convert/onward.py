@@ -1,0 +1,55 @@
+"""What to run next with a model that a command wrote."""
+
+import dataclasses
+import shlex
+from pathlib import Path
+
+from jaxenc import tree
+from jaxenc.errors import UserError
+from jaxenc.families.contract import EncoderConfig
+from jaxenc.inference.load import Model, objective_of
+from jaxenc.objectives.features import FeaturesConfig
+from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.training.state import parameters
+
+
+def commands(out: Path, model: Model) -> str:
+    """Lines to print: how `model`, which lies in the run directory `out`, is trained on with text of one's own.
+
+    A model whose objective is not learned from text alone, such as a classifier, goes on with masked tokens, and an ELMo without its
+    softmax with a new one.
+    """
+    if model.tokenizer is None:
+        given = "words=[[...]]" if model.config.model.reads_characters else "tokens=..."
+        return f"next, in Python: jaxenc.load({str(out)!r}).encode({given}); training on needs a tokenizer"
+    run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
+    kind = ""
+    if isinstance(model.config.objective, FeaturesConfig):
+        kind = " --config.objective.kind=bilm"
+    elif not _learns_from_text(model):
+        if not _can_learn_mlm(model):
+            return f"next, in Python: jaxenc.load({str(out)!r}).encode([...])"
+        kind = " --config.objective.kind=mlm"
+    return (
+        f"next: jaxenc data --input FILES --tokenizer {tokenizer} --out DATA\n"
+        f"      jaxenc pretrain --config {config}{kind} --init-from {run} --config.data.path=DATA --workdir RUN"
+    )
+
+
+def _learns_from_text(model: Model) -> bool:
+    """Whether its objective does: heads of fine-tuned models read labels, or have no loss."""
+    return bool(model.objective.coef) and not isinstance(model.config.objective, HeadsConfig)
+
+
+def _can_learn_mlm(model: Model) -> bool:
+    """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that, nor a
+    model that predicts them otherwise."""
+    if not isinstance(model.config.model, EncoderConfig):
+        return False
+    try:
+        objective = objective_of(dataclasses.replace(model.config, objective=MlmConfig()), model.tokenizer)
+    except UserError:
+        return False
+    needed = {path for path, _ in tree.leaves(parameters(objective)[0]) if path.split("/")[0] not in objective.heads}
+    return needed <= {path for path, _ in tree.leaves(model.params)}

@@ -1,0 +1,148 @@
+"""The contract between a model's config and what trains, opens and converts models without knowing their family."""
+
+import abc
+from collections.abc import Collection
+from typing import ClassVar, Protocol, Self
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxenc.config import at_least
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.heads import BUILT_IN
+from jaxenc.layers import activation, initializers
+from jaxenc.layers.attend import Visible
+from jaxenc.layers.initializers import Initializer
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+# How the path of the token table ends in every family: it has a row a token, padded as `data.vocabulary.padded` says.
+TOKEN_TABLE = "token/table"
+
+
+class ModelConfig(abc.ABC):
+    """A frozen dataclass: the numbers of a model. kind: its name in a recipe. All else is for the model's own module and its objectives.
+
+    vocab_size: true number of tokens, a field, so that config.json has it. width, layers: of the hidden states, [layers + 1, batch,
+    length, width] with the embedding output. positions: the longest text in tokens, 0 where there is no limit. types: number of token
+    types, 0 where the model has none. attention_dropout: rate on attention weights, 0 where there are none; fused attention cannot
+    have it.
+    """
+
+    kind: ClassVar[str]
+
+    vocab_size: int
+    width: int
+    layers: int
+    positions: int
+    types: int
+    attention_dropout: float
+
+    @property
+    def ids(self) -> int:
+        """How many ids a row may hold: those that are predicted, and for a model of words maybe more."""
+        return self.vocab_size
+
+    @property
+    def reads_characters(self) -> bool:
+        """Whether it reads words by the batch field `characters` and not by their ids."""
+        return False
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        return {}
+
+    @property
+    @abc.abstractmethod
+    def published_vocabulary(self) -> Vocabulary:
+        """The vocabulary that a recipe stands for when no data is named."""
+
+    @abc.abstractmethod
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
+        """This model for a tokenizer: its size, and what else follows from its ids."""
+
+    @abc.abstractmethod
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """Positions i32 [batch, length] of a text a row, as the family counts them; `tokens` i32 [batch, length] may be traced."""
+
+
+class EncoderConfig(ModelConfig):
+    """A model that gives every token of a row a vector, on which heads sit (`heads/`).
+
+    activation, norm_epsilon, init, init_scale: of its layers, and of the heads. dropout: on the embeddings, on what each sublayer adds and
+    on what the heads `dropped_out` read, as BertForSequenceClassification and BertForTokenClassification of transformers.
+    head_names: those of the built-in heads that its family has; heads from elsewhere sit on any. Raises UserError when a number does not
+    fit.
+    """
+
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
+    dropped_out: ClassVar[tuple[str, ...]] = ("classifier", "tags")
+
+    activation: str
+    norm_epsilon: float
+    dropout: float
+    init: str
+    init_scale: float
+
+    def __post_init__(self) -> None:
+        at_least(1, "model", self, "vocab_size", "width", "layers")
+        at_least(0, "model", self, "positions", "types")
+        for name in ("dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a rate from 0 up to but not including 1")
+        for name in ("norm_epsilon", "init_scale"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
+        activation.check(self.activation, "model.activation")
+        initializers.check(self.init, "model.init")
+
+    @property
+    def initializer(self) -> Initializer:
+        """What kernels and tables start from."""
+        return initializers.BY_NAME[self.init](self.init_scale)
+
+    def visible(self, segments: Array) -> Visible:
+        """What rows of one text each see in training, segments i32 [batch, length], 0 = padding: by lengths, for padding at the end."""
+        return Visible.by_lengths(jnp.sum(segments > 0, axis=1))
+
+    def check_heads(self, heads: Collection[str]) -> None:
+        """Raises UserError for a built-in head that the family does not have."""
+        for name in heads:
+            if name in BUILT_IN and name not in self.head_names:
+                raise UserError(f"{name} is no head for model.kind {self.kind}: use {', '.join(self.head_names)}")
+
+    @abc.abstractmethod
+    def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
+        """The module that has these heads. Raises UserError as `check_heads` does, and where no one network has them together."""
+
+
+class Encoder(Protocol):
+    """A Flax module, frozen, whose parameters lie beside those of its heads in one tree. width: of the hidden states; table_width: of the
+    token table, `embeddings/token/table`, which the masked-token head is tied to."""
+
+    config: EncoderConfig
+    execution: Execution
+    width: int
+    table_width: int
+
+    def apply(
+        self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+    ) -> Array:
+        """Hidden states [batch, length, width] of the last layer, in the compute dtype.
+
+        variables: {"params": parameters}; tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None
+        for evaluation. all_layers: what enters the first layer and every layer's output, [layers + 1, batch, length, width].
+        """
+        ...
+
+    def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
+        """{"params": parameters} in float32, boxed with their axis names, from the shapes of what `apply` takes."""
+        ...
+
+    def forward_flops(self, length: int) -> float:
+        """FLOPs of its matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+        ...

@@ -1,0 +1,184 @@
+"""ELECTRA (Clark et al. 2020): two BERT encoders that share their tables, the smaller one to replace tokens, the other to notice."""
+
+import dataclasses
+from collections.abc import Collection
+from typing import ClassVar
+
+import numpy as np
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.config import at_least
+from jaxenc.data.vocabulary import Vocabulary, published_bert
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.contract import EncoderConfig
+from jaxenc.layers.attend import Visible
+from jaxenc.layers.block import BlockSpec
+from jaxenc.layers.dense import Dense
+from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
+from jaxenc.layers.initializers import glorot_uniform
+from jaxenc.layers.stack import Stack, stack_flops
+from jaxenc.rng import Keys
+
+NETWORKS = ("generator", "discriminator")
+SHARING = ("embeddings", "none")
+
+
+@dataclasses.dataclass(frozen=True)
+class ElectraConfig(EncoderConfig):
+    """The numbers of an ELECTRA pair; the defaults are ELECTRA-base. What BertConfig has too means the same, of the discriminator.
+
+    embedding: width of the tables; a network of another width has a dense layer (`project`) behind them.
+    generator_width, generator_layers, generator_heads, generator_feed_forward: of the generator, which has the same depth and a
+    quarter or a third of the width as published.
+    sharing: `embeddings`, as published: the networks have one token, position and type table and one norm behind them
+    (google-research/electra:model/modeling.py), where the paper speaks of token and position embeddings; `none`: the generator has its
+    own, `embedding` wide too.
+    activation: `gelu_erf` is what google-research/electra was trained with and what transformers runs.
+    init, init_scale: of all kernels and tables but `project` and the last layer of the replaced-token head, which start from Glorot's
+    uniform draws as in google-research/electra.
+    Raises UserError when a number does not fit.
+    """
+
+    kind: ClassVar[str] = "electra"
+
+    vocab_size: int = 30522
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    feed_forward: int = 3072
+    embedding: int = 768
+    generator_width: int = 256
+    generator_layers: int = 12
+    generator_heads: int = 4
+    generator_feed_forward: int = 1024
+    sharing: str = "embeddings"
+    positions: int = 512
+    types: int = 2
+    activation: str = "gelu_erf"
+    norm_epsilon: float = 1e-12
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    init: str = "truncated_normal"
+    init_scale: float = 0.02
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(1, "model", self, "heads", "feed_forward", "embedding", "positions")
+        at_least(1, "model", self, "generator_width", "generator_layers", "generator_heads", "generator_feed_forward")
+        for part in ("", "generator_"):
+            width, heads = getattr(self, f"{part}width"), getattr(self, f"{part}heads")
+            if width % heads:
+                raise UserError(f"model.{part}width {width} does not divide into model.{part}heads {heads}: make it a multiple")
+        if self.sharing not in SHARING:
+            raise UserError(f"model.sharing is {self.sharing!r}: use {' or '.join(SHARING)}")
+
+    @property
+    def published_vocabulary(self) -> Vocabulary:
+        """The vocabulary that a recipe stands for when no data is named: BERT's layout."""
+        return published_bert(self.vocab_size)
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "ElectraConfig":
+        """This pair for a tokenizer, which both networks have."""
+        return dataclasses.replace(self, vocab_size=vocabulary.size)
+
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """0, 1, 2 ... at every place of every row, i32 [batch, length]."""
+        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
+
+    def encoder(self, heads: Collection[str], execution: Execution) -> "Electra":
+        """The generator for `mlm`, the discriminator for all other heads and for none.
+
+        Raises UserError where heads of both are asked for, for a generator alone with tables of its own, and for a head that is another
+        family's.
+        """
+        self.check_heads(heads)
+        if "mlm" in heads and len(heads) > 1:
+            others = ", ".join(name for name in heads if name != "mlm")
+            raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
+        if "mlm" in heads and self.sharing != "embeddings":
+            mend = "set it to embeddings, or open its own folder of `jaxenc export`"
+            raise UserError(f"model.sharing is {self.sharing}: a generator alone has one set of tables: {mend}")
+        return Electra(self, "generator" if "mlm" in heads else "discriminator", execution)
+
+    @property
+    def embeddings(self) -> EmbeddingsSpec:
+        """What the tables need to know, of either network."""
+        shape = (self.vocab_size, self.embedding, self.positions, 0, self.types)
+        return EmbeddingsSpec(*shape, self.norm_epsilon, self.dropout, self.initializer)
+
+    def depth(self, network: str) -> int:
+        """Layers of the `generator` or the `discriminator`."""
+        return self.generator_layers if network == "generator" else self.layers
+
+    def block(self, network: str) -> BlockSpec:
+        """What one layer of the `generator` or the `discriminator` needs to know."""
+        shape = (self.width, self.heads, self.feed_forward)
+        if network == "generator":
+            shape = (self.generator_width, self.generator_heads, self.generator_feed_forward)
+        return BlockSpec(*shape, self.activation, self.norm_epsilon, self.dropout, self.attention_dropout, self.initializer)
+
+
+class Body(nn.Module):
+    """What a network has for itself: the dense layer from the tables' width to its own where they differ, the layers, and its own
+    tables where it shares none."""
+
+    config: ElectraConfig
+    network: str
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, inputs: Array | tuple[Array, Array, Array], visible: Visible, noise: Keys | None, all_layers: bool) -> Array:
+        """inputs: vectors [batch, length, embedding], or (tokens, types, positions) where the tables are the network's own."""
+        config, block = self.config, self.config.block(self.network)
+        hidden = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise) if isinstance(inputs, tuple) else inputs
+        if config.embedding != block.width:
+            hidden = Dense(block.width, ("embed", "norm"), glorot_uniform, self.execution, name="project")(hidden)
+        return Stack(block, config.depth(self.network), self.execution, name="encoder")(hidden, visible, noise, all_layers)
+
+
+class Electra(nn.Module):
+    """One network of the pair, `network` = `generator` or `discriminator`, called as `models.bert.Bert` is.
+
+    Parameters: `embeddings`, which both networks read, and the rest under the network's name (`discriminator/encoder/layer_00/...`);
+    with `sharing` none the generator's tables are `generator/embeddings`. Heads are in `heads/`.
+    """
+
+    config: ElectraConfig
+    network: str
+    execution: Execution
+
+    @property
+    def width(self) -> int:
+        """Of the network's hidden states."""
+        return self.config.block(self.network).width
+
+    @property
+    def table_width(self) -> int:
+        """Of the tables."""
+        return self.config.embedding
+
+    @nn.compact
+    def __call__(
+        self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+    ) -> Array:
+        """Hidden states [batch, length, width of the network] of the last layer, in the compute dtype.
+
+        tokens, types, positions: i32 [batch, length]. noise: None for evaluation; the two networks draw independently from the same.
+        all_layers: what enters the first layer and every layer's output, [layers + 1, batch, length, width].
+        """
+        config = self.config
+        if self.network not in NETWORKS:
+            raise ValueError(f"network {self.network!r} is not one of {', '.join(NETWORKS)}")
+        noise = noise and noise.apart(self.network)
+        inputs = (tokens, types, positions)
+        if self.network == "discriminator" or config.sharing == "embeddings":
+            inputs = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise)
+        return Body(config, self.network, self.execution, name=self.network)(inputs, visible, noise, all_layers)
+
+    def forward_flops(self, length: int) -> float:
+        """As `base.Encoder`."""
+        config, block = self.config, self.config.block(self.network)
+        project = 2.0 * length * config.embedding * block.width if config.embedding != block.width else 0.0
+        return project + stack_flops(block, config.depth(self.network), length)

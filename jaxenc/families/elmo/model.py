@@ -1,0 +1,250 @@
+"""ELMo (Peters et al. 2018): two stacks of LSTMs, one read forward and one backward, over the characters of words."""
+
+import dataclasses
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.config import at_least
+from jaxenc.data import characters as character_ids
+from jaxenc.data.vocabulary import Vocabulary, padded, published_elmo
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.contract import ModelConfig
+from jaxenc.layers.char_cnn import CharCnn, CharCnnSpec
+from jaxenc.layers.dropout import dropout
+from jaxenc.layers.embed import Embed
+from jaxenc.layers.initializers import Uniform, leading_rows
+from jaxenc.layers.lstm import Lstm
+from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, side_by_side
+from jaxenc.layers.stack import layer_name
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+INPUTS = ("characters", "tokens")
+ACTIVATIONS = ("relu", "tanh")
+DIRECTIONS = ("forward", "backward")
+
+
+@dataclasses.dataclass(frozen=True)
+class ElmoConfig(ModelConfig):
+    """The numbers of an ELMo; the defaults are the original's (bin/train_elmo.py of allenai/bilm-tf).
+
+    vocab_size: words that are predicted, sorted by falling frequency. input: `characters` reads a word by its bytes, `tokens` by a row of a
+    table, which has a row for each of `words` ids, 0 for `vocab_size` of them. width: of what a layer gives and reads, in each direction;
+    cells: of a layer's memory. filter_widths, filters: how many characters each convolution reads at once, and how many filters it has.
+    activation: of the filters, `relu` or `tanh`. cell_clip, projection_clip: largest magnitude of a cell and of an output, 0 for none.
+    residual: layers but the first add what they read. dropout: on what each layer reads, also where the residual adds it, and on the
+    last layer. forget_bias: added at run time. Raises UserError when a number does not fit.
+    """
+
+    kind: ClassVar[str] = "elmo"
+    positions: ClassVar[int] = 0
+    types: ClassVar[int] = 0
+    attention_dropout: ClassVar[float] = 0.0
+
+    vocab_size: int = 793_471
+    input: str = "characters"
+    words: int = 0
+    width: int = 512
+    cells: int = 4096
+    layers: int = 2
+    character_width: int = 16
+    filter_widths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)
+    filters: tuple[int, ...] = (32, 32, 64, 128, 256, 512, 1024)
+    activation: str = "relu"
+    highways: int = 2
+    cell_clip: float = 3.0
+    projection_clip: float = 3.0
+    residual: bool = True
+    dropout: float = 0.1
+    forget_bias: float = 1.0
+
+    def __post_init__(self) -> None:
+        at_least(1, "model", self, "vocab_size", "width", "cells", "layers", "character_width", "filter_widths", "filters")
+        at_least(0, "model", self, "words", "highways", "cell_clip", "projection_clip")
+        for name, choices in (("input", INPUTS), ("activation", ACTIVATIONS)):
+            if getattr(self, name) not in choices:
+                raise UserError(f"model.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"model.dropout is {self.dropout}: it takes a rate from 0 up to but not including 1")
+        if len(self.filters) != len(self.filter_widths) or not self.filters:
+            raise UserError(f"model.filters is {self.filters} and model.filter_widths {self.filter_widths}: give each width one number")
+        if max(self.filter_widths) > character_ids.WIDTH:
+            raise UserError(f"model.filter_widths is {self.filter_widths}: a word has {character_ids.WIDTH} characters, use no more")
+        if self.words and self.words < self.vocab_size:
+            raise UserError(f"model.words is {self.words} and model.vocab_size {self.vocab_size}: all that is predicted is read, use more")
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        out = dict.fromkeys(("train.attention", "train.remat", "train.scan"), "model.kind=elmo has no layers of attention")
+        if not self.reads_characters:
+            of_words = [f"model.{name}" for name in ("character_width", "filter_widths", "filters", "activation", "highways")]
+            out |= dict.fromkeys(of_words, "model.input=tokens reads no characters")
+        return out
+
+    @property
+    def published_vocabulary(self) -> Vocabulary:
+        """The vocabulary that a recipe stands for when no data is named: ELMo's layout."""
+        return dataclasses.replace(published_elmo(self.vocab_size), words=self.words)
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "ElmoConfig":
+        """This model for a tokenizer."""
+        return dataclasses.replace(self, vocab_size=vocabulary.size, words=vocabulary.words)
+
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """0, 1, 2 ... at every place of every row, i32 [batch, length]; the model does not read them."""
+        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
+
+    @property
+    def ids(self) -> int:
+        """Rows of the table of words, where there is one."""
+        return self.words or self.vocab_size
+
+    @property
+    def reads_characters(self) -> bool:
+        """As `input` says."""
+        return self.input == "characters"
+
+    @property
+    def lstm(self) -> LstmSpec:
+        """What one layer of one direction needs to know."""
+        return LstmSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(LstmSpec)})
+
+    @property
+    def char_cnn(self) -> CharCnnSpec:
+        """What the network over characters needs to know."""
+        return CharCnnSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(CharCnnSpec)})
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Read:
+    """What one direction reads, in the order of its reading. tokens: i32 [batch, length]; characters: uint16 [batch, length, 50]; the
+    one that the model does not read may be None. real: bool [batch, length], None for all. What is not real moves no state and gives zeros.
+    """
+
+    tokens: Array | None
+    characters: Array | None
+    real: Array | None
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Both:
+    """What each direction gives, in the order of its reading: the last layer [batch, length, width], or what enters the first layer and
+    every layer's output [layers + 1, batch, length, width]."""
+
+    forward: Array
+    backward: Array
+
+
+class Elmo(nn.Module):
+    """Both directions. The softmax is `layers.softmax.Softmax`."""
+
+    config: ElmoConfig
+    execution: Execution
+
+    def setup(self) -> None:
+        """The parts, by their names in the parameter tree."""
+        config, execution = self.config, self.execution
+        if config.reads_characters:
+            self.char_cnn = CharCnn(config.char_cnn, execution)
+        elif config.words:
+            self.word = Embed(config.words, config.width, ("vocab", "table_embed"), Uniform(1.0), execution)
+        else:
+            init = leading_rows(Uniform(1.0), config.vocab_size)
+            self.token = Embed(padded(config.vocab_size), config.width, ("vocab", "table_embed"), init, execution)
+        self.forward = Layers(config, execution)
+        self.backward = Layers(config, execution)
+
+    def start(self, key: Array) -> Tree:
+        """The parameters it starts from, boxed with their axis names; key: one typed key."""
+        ids = lambda *axes: jax.ShapeDtypeStruct((1, 1, *axes), jnp.int32)
+        one = Read(ids(), ids(character_ids.WIDTH), None)
+        return self.lazy_init(key, one, one, jax.eval_shape(lambda: self.zero_state(1)), None)["params"]
+
+    def __call__(self, forward: Read, backward: Read, state: Tree, noise: Keys | None, all_layers: bool = False) -> tuple[Both, Tree]:
+        """What both directions give, in the compute dtype, and the state behind the last step.
+
+        The two read different words. state: as `zero_state` gives it. noise: None for evaluation. all_layers: without dropout on the last.
+        Nothing stops the gradient of the state: a caller that hands it on differentiates with respect to parameters only.
+        """
+        both = lambda one, other: jax.tree.map(lambda *pair: jnp.stack(pair), one, other)
+        reads = both(forward, backward)
+        return self.read(self.embed(reads.tokens, reads.characters), reads.real, state, noise, all_layers)
+
+    def embed(self, tokens: Array, characters: Array | None) -> Array:
+        """The vector of each word without its context, [..., width] in the compute dtype, of tokens i32 [...] or characters [..., 50]."""
+        if self.config.reads_characters:
+            return self.char_cnn(characters)
+        table = self.word if self.config.words else self.token
+        return table(tokens).astype(self.execution.policy.compute)
+
+    def read(self, x: Array, real: Array | None, state: Tree, noise: Keys | None, all_layers: bool = False) -> tuple[Both, Tree]:
+        """As `__call__`, of words' vectors: x [2, batch, length, width], real [2, batch, length], forward first."""
+        config = self.config
+        noises = (noise, noise and noise.apart("backward"))
+        drop = lambda x, site, layer: jnp.stack([dropout(x[at], config.dropout, noises[at], site, layer) for at in range(2)])
+        states, after = [x], []
+        weights = jax.tree.map(lambda *pair: jnp.stack(pair), self.forward(), self.backward())
+        for layer in range(config.layers):
+            x = drop(states[-1], "lstm_input", layer)
+            before = jax.tree.map(lambda *pair, layer=layer: jnp.stack([leaf[:, layer] for leaf in pair]), *_pair(state))
+            y, kept = side_by_side(config.lstm, weights[layer], x, real, before)
+            states.append(y + x if config.residual and layer else y)
+            after.append(kept)
+        out = jnp.stack(states, axis=1) if all_layers else drop(states[-1], "final", 0)
+        stacked = jax.tree.map(lambda *layers: jnp.stack(layers, axis=2), *after)
+        return Both(*out), {name: jax.tree.map(lambda leaf, at=at: leaf[at], stacked) for at, name in enumerate(DIRECTIONS)}
+
+    def text(self, params: Tree, tokens: Array, characters: Array | None, segments: Array, state: Tree | None = None) -> tuple[Array, Tree]:
+        """(hidden [layers + 1, batch, length, 2 · width], forward beside backward, in the order of the text; the state behind it).
+
+        tokens: i32 [batch, length], a text a row with <S> before and </S> behind it; characters: uint16 [batch, length, 50] for a model
+        that reads them. segments: i32 [batch, length], 0 = padding, wherever it is: it moves no state, so the backward direction begins
+        at the last token of each row. The first of the layers + 1 is the vector of the word twice (bilm/model.py). What is padding gives
+        zeros. state: None for zeros.
+        """
+        real = segments > 0
+        apply = lambda *inputs, method: self.apply({"params": params}, *inputs, method=method)
+        words = jnp.where(real[..., None], apply(tokens, characters, method="embed"), 0)
+        state = self.zero_state(len(tokens)) if state is None else state
+        pair, real = (jnp.stack([array, jnp.flip(array, axis=1)]) for array in (words, real))
+        both, state = apply(pair, real, state, None, True, method="read")
+        return jnp.concatenate([both.forward, jnp.flip(both.backward, axis=2)], axis=-1), state
+
+    def zero_state(self, batch: int) -> Tree:
+        """{"forward", "backward"} of LstmState with an axis of layers: cell [batch, layers, cells], hidden [batch, layers, width]."""
+        config, compute = self.config, self.execution.policy.compute
+        zeros = lambda size: jnp.zeros((batch, config.layers, size), compute)
+        return {name: LstmState(zeros(config.cells), zeros(config.width)) for name in DIRECTIONS}
+
+    def forward_flops(self, length: int) -> float:
+        """FLOPs of its matrix products on one row of `length` words a direction, forward; a multiply and an add are two."""
+        config = self.config
+        layer = 2.0 * (2 * config.width * 4 * config.cells + config.cells * config.width)
+        word = config.char_cnn.forward_flops() if config.reads_characters else 0.0
+        return 2 * length * (config.layers * layer + word)
+
+
+class Layers(nn.Module):
+    """The layers of one direction: their parameters."""
+
+    config: ElmoConfig
+    execution: Execution
+
+    @nn.compact
+    def __call__(self) -> list[LstmWeights]:
+        """The weights of each layer; all read vectors as wide as those they give."""
+        config = self.config
+        return [Lstm(config.lstm, self.execution, name=layer_name(layer)).weights(config.width) for layer in range(config.layers)]
+
+
+def _pair(state: Tree) -> tuple[LstmState, LstmState]:
+    return tuple(state[name] for name in DIRECTIONS)

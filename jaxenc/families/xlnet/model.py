@@ -1,0 +1,237 @@
+"""XLNet (Yang et al. 2019): a Transformer-XL whose query stream predicts tokens that it does not see."""
+
+import dataclasses
+from collections.abc import Collection
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.config import at_least
+from jaxenc.data.vocabulary import Vocabulary, published_xlnet
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.contract import EncoderConfig
+from jaxenc.layers.attend import Visible
+from jaxenc.layers.block import BlockSpec
+from jaxenc.layers.dropout import dropout
+from jaxenc.layers.relative import Context, Sight, sinusoids
+from jaxenc.layers.stack import Stack
+from jaxenc.layers.two_streams import StreamEmbeddings, TwoStreamBlock, of_query
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+
+@dataclasses.dataclass(frozen=True)
+class XlnetConfig(EncoderConfig):
+    """The numbers of an XLNet; the defaults are XLNet-base. What BertConfig has too means the same.
+
+    positions 0: a text may be as long as memory allows. types 5: first segment, second segment, CLS, SEP and padding
+    (zihangdai/xlnet classifier_utils.py); they have no table and are only compared.
+    clamp: distances beyond it count as this one; 0 is off, as published (their -1).
+    activation: `gelu_tanh` is what zihangdai/xlnet was trained with; transformers runs `gelu_erf`.
+    dropout: on what the layers read, on the sinusoids of distances, on what each sublayer adds, inside the feed-forward layer and on
+    the last layer. init, init_scale: of all but the query stream's start (Glorot's uniform) and the norms; the three biases of attention
+    too. Raises UserError when a number does not fit.
+    """
+
+    kind: ClassVar[str] = "xlnet"
+    positions: ClassVar[int] = 0
+    types: ClassVar[int] = 5
+    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
+    # The last layer is dropped out already; the summary that the classifier reads is not.
+    dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
+
+    vocab_size: int = 32000
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    feed_forward: int = 3072
+    clamp: int = 0
+    activation: str = "gelu_tanh"
+    norm_epsilon: float = 1e-12
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    init: str = "normal"
+    init_scale: float = 0.02
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(1, "model", self, "heads", "feed_forward")
+        at_least(0, "model", self, "clamp")
+        if self.width % self.heads:
+            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
+        if self.width % 2:
+            raise UserError(f"model.width is {self.width}: it takes an even number, half of it sines and half cosines")
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        return {"train.attention": "model.kind=xlnet has one implementation of attention"}
+
+    @property
+    def published_vocabulary(self) -> Vocabulary:
+        """The vocabulary that a recipe stands for when no data is named: XLNet's layout."""
+        return published_xlnet(self.vocab_size)
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "XlnetConfig":
+        """This model for a tokenizer."""
+        return dataclasses.replace(self, vocab_size=vocabulary.size)
+
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """0, 1, 2 ... at every place of every row, i32 [batch, length]; the model reads distances only."""
+        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
+
+    def visible(self, segments: Array) -> Visible:
+        """By keys: texts to be classified are padded on the left, those with answers on the right."""
+        return Visible.by_keys(segments)
+
+    def encoder(self, heads: Collection[str], execution: Execution) -> "XlnetEncoder":
+        """The content stream alone, without memory. Raises UserError for a head that XLNet does not have."""
+        self.check_heads(heads)
+        return XlnetEncoder(self, execution)
+
+    @property
+    def block(self) -> BlockSpec:
+        """What one layer needs to know."""
+        return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """What the layers read of the places before a row. states: [batch, layers, memory, width] in the compute dtype; filled: i32 [batch],
+    how many of them, at the end, are real: no query sees the others."""
+
+    states: Array
+    filled: Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """The places that the query stream predicts. at: i32 [batch, predictions]; sees: bool [batch, predictions, memory + length]."""
+
+    at: Array
+    sees: Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """What the network reads of rows whose factorisation order is in what each place sees.
+
+    tokens, types: i32 [batch, length]; only whether two types are equal counts, and memory has type 0. sees: bool [batch, length or 1,
+    memory + length], what the content of each place does, itself included. direction: i32 [batch], -1 where the text of a row runs
+    backward, None where none does.
+    """
+
+    tokens: Array
+    types: Array
+    sees: Array
+    direction: Array | None = None
+    memory: Memory | None = None
+    query: Query | None = None
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class TwoStreams:
+    """Both streams' last layers, [batch, length, width] and [batch, predictions, width] or None, or all layers of each,
+    [layers + 1, ...]; inputs: [batch, layers, length, width], what each layer read of the content, tomorrow's memory."""
+
+    content: Array
+    query: Array | None
+    inputs: Array
+
+
+class Xlnet(nn.Module):
+    """Both streams. Heads are in `heads/`."""
+
+    config: XlnetConfig
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, rows: Rows, noise: Keys | None, all_layers: bool = False) -> TwoStreams:
+        """Both streams. noise: None for evaluation. The last layer is dropped out too.
+
+        Nothing stops the gradient of memory: a caller that hands it on differentiates with respect to parameters only.
+        """
+        config, query, memory = self.config, rows.query, rows.memory
+        embeddings = StreamEmbeddings(config.vocab_size, config.block, self.execution, name="embeddings")
+        pair = embeddings(rows.tokens, None if query is None else query.at, noise)
+        own = None if memory is None else jnp.swapaxes(memory.states, 0, 1)
+        stack = Stack(config.block, config.layers, self.execution, TwoStreamBlock, name="encoder")
+        content, answers = stack(pair, _context(config, self.execution.policy.compute, rows, noise), noise, True, own)
+        inputs = jnp.swapaxes(content[:-1], 0, 1)
+        last = lambda states, noise: dropout(states[-1], config.dropout, noise, "final")
+        if not all_layers:
+            content, answers = last(content, noise), None if query is None else last(answers, of_query(noise))
+        return TwoStreams(content, answers, inputs)
+
+    def forward_flops(self, length: int, memory: int = 0, predictions: int = 0) -> float:
+        """FLOPs of its matrix products on one row, forward; the keys of distances, which all rows share, do not count."""
+        width, keys = self.config.width, memory + length
+        # Of every place: query, output, feed-forward layer, and content, distance and value with every key. Of every key: key, value.
+        place = 4.0 * width * (width + self.config.feed_forward) + 6.0 * keys * width
+        return self.config.layers * ((length + predictions) * place + keys * 4.0 * width * width)
+
+
+def _context(config: XlnetConfig, compute: jnp.dtype, rows: Rows, noise: Keys | None) -> Context:
+    """What all layers read, besides hidden states."""
+    types, direction, memory, query = rows.types, rows.direction, rows.memory, rows.query
+    length, before = types.shape[1], 0 if memory is None else memory.states.shape[2]
+    real, labels = True, jnp.pad(types, ((0, 0), (before, 0)))
+    if memory is not None:
+        real = (jnp.arange(before + length) >= before - memory.filled[:, None])[:, None]
+    table = sinusoids(before + length, length, config.width, config.clamp, direction is not None).astype(compute)
+    # One mask for all rows, as in Transformer-XL; zihangdai/xlnet draws one for each row and so computes the keys of distances for each.
+    shared = noise and dataclasses.replace(noise, rows=np.arange(len(table), dtype=np.uint32))
+    table = dropout(table, config.dropout, shared, "distances")
+    sight = lambda sees, own, at: Sight(sees & real, own[:, :, None] != labels[:, None], at)
+    answers = None
+    if query is not None:
+        answers = sight(query.sees, jnp.take_along_axis(types, query.at, axis=1), query.at)
+    return Context(table, None if direction is None else direction < 0, sight(rows.sees, types, None), answers)
+
+
+@dataclasses.dataclass(frozen=True)
+class XlnetEncoder:
+    """The content stream as `base.Encoder`: without memory, forward, every place with every visible one and itself."""
+
+    config: XlnetConfig
+    execution: Execution
+
+    @property
+    def width(self) -> int:
+        """Of the hidden states."""
+        return self.config.width
+
+    @property
+    def table_width(self) -> int:
+        """Of the token table."""
+        return self.config.width
+
+    @property
+    def module(self) -> Xlnet:
+        """The network with both streams, of the same parameters."""
+        return Xlnet(self.config, self.execution)
+
+    def apply(
+        self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+    ) -> Array:
+        """As `base.Encoder`; positions are not read: the model knows distances only."""
+        sees = visible.pairs(tokens.shape[1]) | jnp.eye(tokens.shape[1], dtype=bool)
+        return self.module.apply(variables, Rows(tokens, types, sees), noise, all_layers).content
+
+    def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
+        """As `base.Encoder`."""
+        sees = jax.ShapeDtypeStruct((*tokens.shape, tokens.shape[1]), jnp.bool_)
+        return self.module.lazy_init(key, Rows(tokens, types, sees), noise)
+
+    def forward_flops(self, length: int) -> float:
+        """As `base.Encoder`."""
+        return self.module.forward_flops(length)

@@ -1,0 +1,147 @@
+"""Checkpoints of other projects, leaf by leaf: a table of (their name, our path, transform) that runs in both directions.
+
+A family's table is plain data, made for one config. Before any tensor is read the table is compared with the headers: every name,
+shape and dtype that disagrees is told at once. After that each tensor is read, checked, turned and placed by itself, so that an import
+never holds the file and the result side by side.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import numpy as np
+
+from jaxenc import tree
+from jaxenc.data.vocabulary import padded
+from jaxenc.errors import UserError
+from jaxenc.formats.tensor import Tensor, as_dtype, contiguous
+from jaxenc.tree import Tree
+
+Shape = tuple[int, ...]
+READABLE = ("float16", "bfloat16", "float32", "float64")
+LISTED = 4  # names of one kind in a message; the others are counted
+
+
+@dataclasses.dataclass(frozen=True)
+class Transform:
+    """A pair of inverse functions on one array; views where possible."""
+
+    to_ours: Callable[[np.ndarray], np.ndarray]
+    to_theirs: Callable[[np.ndarray], np.ndarray]
+
+    def then(self, other: "Transform") -> "Transform":
+        """On the way in this one first, then `other`; on the way out the reverse."""
+        return Transform(lambda a: other.to_ours(self.to_ours(a)), lambda a: self.to_theirs(other.to_theirs(a)))
+
+    def their_shape(self, ours: Shape) -> Shape:
+        """The shape that a leaf of shape `ours` has in their file."""
+        return self.to_theirs(np.broadcast_to(np.int8(0), ours)).shape
+
+
+IDENTITY = Transform(lambda a: a, lambda a: a)
+TRANSPOSE = Transform(np.transpose, np.transpose)
+
+
+def rows(size: int) -> Transform:
+    """Their `size` rows of a vocabulary are ours with rows of zeros up to `data.vocabulary.padded`."""
+
+    def pad(array: np.ndarray) -> np.ndarray:
+        out = np.zeros((padded(size), *array.shape[1:]), array.dtype)
+        out[:size] = array
+        return out
+
+    return Transform(pad, lambda a: a[:size])
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One leaf. theirs: a tensor's name; ours: a parameter's path; copies: names under which a file may hold the same values again, or
+    hold them alone (a decoder tied to the token table)."""
+
+    theirs: str
+    ours: str
+    transform: Transform = IDENTITY
+    copies: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their name and its copies."""
+        return (self.theirs, *self.copies)
+
+
+def to_ours(
+    entries: Sequence[Entry], tensors: Mapping[str, Tensor], shapes: Mapping[str, Shape], where: str, skipped: Sequence[str] = ()
+) -> Tree:
+    """The parameters of a file: a nested dict of float32 jax.Arrays in the host's memory, if jax may use it.
+
+    tensors: {their name: Tensor}; shapes: {our path: shape} of the model that the file is for; where: what messages call the file;
+    skipped: patterns (`re.fullmatch`) of their names that hold no parameter.
+    Raises one UserError for all names, shapes and dtypes that disagree, before anything is read; one for copies that differ; ValueError
+    for a table that does not name each leaf of `shapes` exactly once.
+    """
+    check_table(entries, shapes)
+    held = {name: tensor for name, tensor in tensors.items() if not any(re.fullmatch(pattern, name) for pattern in skipped)}
+    _compare(entries, held, shapes, where)
+    # Arrays of jax and not of NumPy: Orbax copies the latter once more before it writes them.
+    place = _host()
+    return tree.from_leaves((entry.ours, jax.device_put(_read(entry, held, where), place)) for entry in entries)
+
+
+def to_theirs(entries: Sequence[Entry], params: Tree) -> dict[str, np.ndarray]:
+    """{their name: float32 array} of the parameters, in the table's order, without copies; views of `params` where the transform allows.
+
+    Raises ValueError for a table that does not name each leaf of `params` exactly once.
+    """
+    leaves = dict(tree.leaves(params))
+    check_table(entries, {path: leaf.shape for path, leaf in leaves.items()})
+    return {entry.theirs: entry.transform.to_theirs(np.asarray(leaves[entry.ours])) for entry in entries}
+
+
+def _host() -> jax.Device:
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        # JAX_PLATFORMS leaves out the CPU.
+        return jax.local_devices()[0]
+
+
+def check_table(entries: Sequence[Entry], shapes: Mapping[str, Shape]) -> None:
+    """ValueError unless each of our paths and of their names occurs once and the paths are those of `shapes`."""
+    ours, theirs = [entry.ours for entry in entries], [name for entry in entries for name in entry.names]
+    faults = {
+        "named twice": sorted({name for names in (ours, theirs) for name in names if names.count(name) > 1}),
+        "named by no entry": sorted(set(shapes) - set(ours)),
+        "not a leaf of the model": sorted(set(ours) - set(shapes)),
+    }
+    if any(faults.values()):
+        raise ValueError("key map: " + "; ".join(f"{fault}: {', '.join(names)}" for fault, names in faults.items() if names))
+
+
+def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mapping[str, Shape], where: str) -> None:
+    known = {name: entry for entry in entries for name in entry.names}
+    wanted = {name: entry.transform.their_shape(shapes[entry.ours]) for name, entry in known.items()}
+    both = [held[name] for name in known if name in held]
+    faults = {
+        "missing": [entry.theirs for entry in entries if not any(name in held for name in entry.names)],
+        "not known": [name for name in held if name not in known],
+        "of another shape": [f"{t.name} {t.shape}, expected {wanted[t.name]}" for t in both if t.shape != wanted[t.name]],
+        "of another dtype": [f"{t.name} {t.dtype}" for t in both if t.dtype.name not in READABLE],
+    }
+    if any(faults.values()):
+        told = "; ".join(f"{fault}: {_listed(names)}" for fault, names in faults.items() if names)
+        raise UserError(f"{where}: the tensors are not those that its config describes: {told}: name a folder whose files belong together")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
+
+
+def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:
+    first, *others = (held[name] for name in entry.names if name in held)
+    values = as_dtype(first.read(), np.dtype(np.float32), f"{where}: {first.name}")
+    for other in others:
+        if not np.array_equal(values, as_dtype(other.read(), values.dtype, f"{where}: {other.name}")):
+            raise UserError(f"{where}: {other.name} differs from {first.name}: untied heads are not supported, tie them and save again")
+    return contiguous(entry.transform.to_ours(values))

@@ -1,0 +1,21 @@
+"""Every head that a recipe can name: an entry here, a file beside this one."""
+
+from collections.abc import Mapping
+
+from jaxenc.heads.classifier import CLASSIFIER
+from jaxenc.heads.contract import Head, registry
+from jaxenc.heads.lm import LM
+from jaxenc.heads.masked_lm import MASKED_LM
+from jaxenc.heads.next_sentence import NEXT_SENTENCE
+from jaxenc.heads.pooler import POOLER
+from jaxenc.heads.replaced import REPLACED
+from jaxenc.heads.spans import SPANS
+from jaxenc.heads.summary import SUMMARY
+from jaxenc.heads.tags import TAGS
+
+BUILT_IN = registry((POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY))
+
+
+def with_built_in(*own: Head) -> Mapping[str, Head]:
+    """The built-in heads and `own`, for what takes `heads`. Raises UserError as `registry`."""
+    return registry((*BUILT_IN.values(), *own))

@@ -1,0 +1,34 @@
+"""XLNet's language-model head, tied to the token table."""
+
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.execution import Execution
+from jaxenc.heads.contract import Head, likeliest
+from jaxenc.layers import initializers
+from jaxenc.layers.softmax import vocabulary_logits
+
+
+class LmHead(nn.Module):
+    """The product with the token table and a bias, and nothing else (zihangdai/xlnet modeling.py, lm_loss). The table is the encoder's
+    own and is passed in, as for `MlmHead`."""
+
+    vocab_size: int
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, hidden: Array, table: Array) -> Array:
+        """hidden [..., width] and table [padded, width] to logits [..., padded] in the logits dtype (float32)."""
+        policy = self.execution.policy
+        bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
+        return vocabulary_logits(hidden.astype(policy.compute), table, bias, self.vocab_size, policy)
+
+
+LM = Head(
+    name="lm",
+    role="vocabulary",
+    site=44,
+    module=lambda setting: LmHead(setting.vocab_size, setting.execution),
+    prediction=likeliest,
+    vocabulary=("bias",),
+)

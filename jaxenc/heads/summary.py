@@ -1,0 +1,38 @@
+"""The vector of the last token of a text."""
+
+import jax.numpy as jnp
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.execution import Execution
+from jaxenc.heads.contract import Head
+from jaxenc.layers.activation import activate
+from jaxenc.layers.dense import Dense
+from jaxenc.layers.initializers import Initializer
+
+
+class Summary(nn.Module):
+    """tanh(dense(hidden of the last token)): XLNet's vector of a text (zihangdai/xlnet modeling.py, summarize_sequence, `last`)."""
+
+    width: int
+    init_kernel: Initializer
+    execution: Execution
+
+    @nn.compact
+    def __call__(self, hidden: Array, segments: Array) -> Array:
+        """[batch, length, width] to [batch, width] in the compute dtype. segments: i32 [batch, length], 0 = padding.
+
+        The last token is the last that is not padding: the last place of texts padded on the left, as published.
+        """
+        length = segments.shape[1]
+        last = jnp.max(jnp.where(segments > 0, jnp.arange(length), 0), axis=1)
+        token = jnp.take_along_axis(hidden, last[:, None, None], axis=1)[:, 0]
+        return activate("tanh", Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(token))
+
+
+SUMMARY = Head(
+    name="summary",
+    role="pools",
+    site=45,
+    module=lambda setting: Summary(setting.width, setting.initializer, setting.execution),
+)

@@ -1,0 +1,141 @@
+"""Texts, words and tokens that people give a trained model, as checked rows of a batch."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxenc.data import characters
+from jaxenc.data.batch import Batch
+from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.errors import UserError
+from jaxenc.families.contract import ModelConfig
+
+
+def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[str]) -> Batch:
+    """Rows of `texts` with the tokenizer's special tokens, padded at their end to the longest: `tokens`, `types` (the tokenizer's),
+    `segments` (0 = padding) and `positions`, i32 [batch, length]; and `characters` where the model reads words by these.
+
+    Raises UserError for what is no list of texts, without a tokenizer, and for a text that is longer than the model takes.
+    """
+    texts = _all_str(texts, "a list of texts", "[text] for a single one")
+    tokenizer = needed(model, tokenizer)
+    if model.reads_characters:
+        return of_words(model, tokenizer, [tokenizer.split(text) for text in texts])[0]
+    return _framed(model, tokenizer.vocabulary.pad, [tokenizer.encode_framed(text) for text in texts], "texts[{}]".format)
+
+
+def of_words(
+    model: ModelConfig, tokenizer: Tokenizer | None, sentences: Iterable[Iterable[str]], called: Callable[[int], str] = "words[{}]".format
+) -> tuple[Batch, np.ndarray]:
+    """Rows of sentences that are split into words, as of `of_texts`, and i32 [batch, length], the number of the word that each place
+    belongs to, -1 for special tokens and padding.
+
+    A word that the tokenizer cuts further has several places, one that it takes away none. A model that reads characters gives every word
+    one place, '' too, and needs no tokenizer. called: what a message about the length calls a sentence, by its number from 0. Raises
+    UserError as `of_texts`.
+    """
+    if isinstance(sentences, str) or not isinstance(sentences, Iterable):
+        raise UserError("words= takes a list of sentences: [[word, word], [word]]")
+    split = [_all_str(words, "a list of words for each sentence", "[word] for a single one") for words in sentences]
+    if not model.reads_characters or tokenizer is not None:
+        tokenizer = needed(model, tokenizer)
+        framed = [tokenizer.encode_split(words) for words in split]
+        vocabulary = tokenizer.vocabulary
+    else:
+        vocabulary = model.published_vocabulary
+        framed = [_frame(len(words), vocabulary.cls, vocabulary.unk, vocabulary.sep) for words in split]
+    rows = _framed(model, vocabulary.pad, [(ids, types) for ids, types, _ in framed], called)
+    numbers = np.full(rows["tokens"].shape, -1, np.int32)
+    numbers[rows["segments"] > 0] = [number for *_, found in framed for number in found]
+    if model.reads_characters:
+        rows["characters"] = np.zeros((*numbers.shape, characters.WIDTH), np.uint16)
+        rows["characters"][:, :1] = characters.begin()
+        rows["characters"][np.arange(len(split)), [len(words) + 1 for words in split]] = characters.end()
+        written = [tokenizer.written(word) if tokenizer else word for words in split for word in words]
+        rows["characters"][numbers >= 0] = characters.of_words(written)
+    return rows, numbers
+
+
+def _frame(words: int, begin: int, word: int, end: int) -> tuple[list[int], list[int], list[int]]:
+    """As `Tokenizer.encode_split`, where ids are not read."""
+    return [begin, *[word] * words, end], [0] * (words + 2), [-1, *range(words), -1]
+
+
+def needed(model: ModelConfig, tokenizer: Tokenizer | None) -> Tokenizer:
+    """A model's own tokenizer. Raises UserError where it has none."""
+    if tokenizer is None:
+        other = "words=" if model.reads_characters else "tokens="
+        raise UserError(f"this model has no tokenizer: give it one when it is converted, or use encode({other})")
+    return tokenizer
+
+
+def of_tokens(
+    model: ModelConfig, tokenizer: Tokenizer | None, tokens: Any, mask: Any = None, types: Any = None, what: str = "each row"
+) -> Batch:
+    """The rows of `of_texts` from lists or arrays [batch, length]: without `mask` nothing is padding, without `types` all are 0.
+
+    what: what a message about the length calls a row. A tokenizer is needed where words are read by their characters, alone.
+    Raises UserError for what is no rectangle of such numbers, and for too long rows.
+    """
+    table = needed(model, tokenizer).characters() if model.reads_characters else None
+    tokens = _integers("tokens", tokens, model.ids if table is None else len(table))
+    _check_length(model, tokens.shape[1], what)
+    segments = np.ones_like(tokens) if mask is None else _integers("mask", mask, 2)
+    types = np.zeros_like(tokens) if types is None else _integers("types", types, max(model.types, 1))
+    for name, array in (("mask", segments), ("types", types)):
+        if array.shape != tokens.shape:
+            raise UserError(f"{name} has the shape {list(array.shape)} and tokens {list(tokens.shape)}: give one number a token")
+    rows = _rows(model, tokens, segments, types)
+    return rows if table is None else {**rows, "characters": table[tokens]}
+
+
+def filled(rows: Batch, count: int, length: int) -> Batch:
+    """`count` rows of `length` places: zeros, which are padding, behind the rows and at the end of each."""
+    to = lambda array: np.pad(array, [(0, count - array.shape[0]), (0, length - array.shape[1]), *[(0, 0)] * (array.ndim - 2)])
+    return {field: to(array) for field, array in rows.items()}
+
+
+def _framed(model: ModelConfig, pad: int, framed: Sequence[tuple[list[int], list[int]]], called: Callable[[int], str]) -> Batch:
+    """Rows of (ids, types), padded at their end."""
+    lengths = np.array([len(ids) for ids, _ in framed], np.int32)
+    if len(framed):
+        _check_length(model, int(lengths.max()), called(int(lengths.argmax())))
+    segments = (np.arange(lengths.max(initial=0)) < lengths[:, None]).astype(np.int32)
+    tokens, types = np.full(segments.shape, pad, np.int32), np.zeros(segments.shape, np.int32)
+    tokens[segments > 0], types[segments > 0] = ([item for row in framed for item in row[part]] for part in (0, 1))
+    return _rows(model, tokens, segments, types)
+
+
+def _rows(model: ModelConfig, tokens: np.ndarray, segments: np.ndarray, types: np.ndarray) -> Batch:
+    return {"tokens": tokens, "segments": segments, "types": types, "positions": model.positions_of(tokens)}
+
+
+def _all_str(values: Iterable[str], what: str, single: str) -> list[str]:
+    """Raises UserError for one str, for what is no list, and for a value in it that is no str."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise UserError(f"encode takes {what}: {single}")
+    values = list(values)
+    if other := [type(value).__name__ for value in values if not isinstance(value, str)]:
+        raise UserError(f"encode takes {what}, and a {other[0]} is among them: give each as a str")
+    return values
+
+
+def _check_length(model: ModelConfig, length: int, what: str) -> None:
+    if 0 < model.positions < length:
+        raise UserError(f"{what} has {length} tokens and the model takes {model.positions}: shorten it")
+
+
+def _integers(name: str, values: Any, bound: int) -> np.ndarray:
+    """i32 [batch, length] of integers from 0 up to but not including `bound`; UserError for anything else."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise UserError(f"{name} has rows of several lengths: pad them to one length and say where with mask=") from None
+    if array.ndim != 2:
+        raise UserError(f"{name} has {array.ndim} axes: give rows of numbers, [batch, length]")
+    if array.size and array.dtype.kind not in "iub":
+        raise UserError(f"{name} is {array.dtype}: give integers")
+    if array.size and not 0 <= array.min() <= array.max() < bound:
+        raise UserError(f"{name} holds {array.min()} to {array.max()}, and the model takes 0 to {bound - 1}: use this model's tokenizer")
+    return array.astype(np.int32)

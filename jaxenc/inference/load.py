@@ -1,0 +1,242 @@
+"""A trained model in a notebook or a script: `jaxenc.load(DIR)`."""
+
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.data import characters, tokenizers
+from jaxenc.data.batch import Batch
+from jaxenc.data.folders import must_be_named, must_be_new
+from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.data.vocabulary import unnamed
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.count import parameter_count
+from jaxenc.files import made
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.inference import inputs
+from jaxenc.objectives.base import Objective
+from jaxenc.precision import policy
+from jaxenc.training.run import Run, of_checkpoint, to_json
+from jaxenc.training.state import parameters
+from jaxenc.tree import Tree
+
+# Rows that are computed at once: activations take the memory of these, however many are asked for.
+ROWS = 32
+# How a loaded model computes.
+EXACT = Execution(policy("float32"), "xla", "none", False)
+SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
+
+
+@dataclasses.dataclass(frozen=True)
+class Guess:
+    """One candidate for a masked token. token: the piece as the vocabulary has it; text: as it is read, without a blank around it, and
+    the piece where nothing readable is left; probability: of the softmax over the true vocabulary."""
+
+    token: str
+    text: str
+    probability: float
+
+
+class Encoded(NamedTuple):
+    """hidden: float32 [layers + 1, batch, length, width], the embedding output and every layer; mask, tokens: int32 [batch, length]."""
+
+    hidden: np.ndarray
+    mask: np.ndarray
+    tokens: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Model:
+    """A checkpoint on one device. It computes in float32 at the highest matmul precision, whatever it was trained in.
+
+    config: the Run it was trained with; params: a plain dict tree of float32 arrays; tokenizer: None where the folder has none; heads:
+    those that the config may name.
+    """
+
+    config: Run
+    params: Tree
+    tokenizer: Tokenizer | None
+    heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
+
+    def __repr__(self) -> str:
+        """One line, with the true number of parameters."""
+        model, (states, width) = self.config.model, self.shape
+        count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
+        heads = ", ".join(self.objective.heads) or "no heads"
+        size = f"{states - 1} layers of {width}, {model.vocab_size:,} tokens"
+        return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
+
+    @functools.cached_property
+    def objective(self) -> Objective:
+        """What computes: the modules of the config, in float32."""
+        return objective_of(self.config, self.tokenizer, self.heads)
+
+    def apply(self, params: Tree, batch: Mapping[str, Any]) -> dict[str, Array]:
+        """What `Objective.outputs` gives for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
+
+        batch: `tokens` i32 [batch, length], and, where they are not all 0, seen by all and counted as the model counts, `types`,
+        `segments` (0 = a key that nobody sees) and `positions`; `characters` [batch, length, 50] for a model that reads words by these,
+        as `jaxenc.data.characters` makes them. Nothing is checked: JAX clamps an id that is out of range.
+        """
+        tokens = batch["tokens"]
+        example = {
+            **({"characters": batch["characters"]} if self.config.model.reads_characters else {}),
+            "tokens": tokens,
+            "types": batch.get("types", np.zeros(tokens.shape, np.int32)),
+            "segments": batch.get("segments", np.ones(tokens.shape, np.int32)),
+            "positions": batch["positions"] if "positions" in batch else self.config.model.positions_of(tokens),
+        }
+        with jax.default_matmul_precision("highest"):
+            return self.objective.outputs(params, {name: jnp.asarray(value) for name, value in example.items()})
+
+    def encode(
+        self,
+        texts: Iterable[str] | None = None,
+        *,
+        words: Iterable[Iterable[str]] | None = None,
+        tokens: Any = None,
+        mask: Any = None,
+        types: Any = None,
+    ) -> Encoded:
+        """Hidden states of texts, of sentences that are split into words already, or of tokens: lists or arrays [batch, length], where
+        mask 0 marks padding and types 0 is usual.
+
+        Rows are computed 32 at a time; a row's numbers depend on the others and on the padding in their rounding alone. Texts and
+        sentences get the special tokens of the tokenizer and are padded at their end to the longest. For a vector a word, without special
+        tokens and with the same bits whatever stands around a sentence, see `jaxenc.inference.words.vectors`.
+        Raises UserError for texts without a tokenizer, for what is longer than the model takes (nothing is cut off), and for tokens,
+        mask or types that are no rectangle of such numbers.
+        """
+        given = [value is not None for value in (texts, words, tokens)]
+        if sum(given) != 1 or (tokens is None and not (mask is None and types is None)):
+            raise UserError("encode takes texts, or words=, or tokens= with mask= and types= where they are needed: give one of the three")
+        model = self.config.model
+        if tokens is not None:
+            rows = inputs.of_tokens(model, self.tokenizer, tokens, mask, types)
+        elif words is not None:
+            rows, _ = inputs.of_words(model, self.tokenizer, words)
+        else:
+            rows = inputs.of_texts(model, self.tokenizer, texts)
+        return Encoded(self.hidden(rows), rows["segments"], rows["tokens"])
+
+    def hidden(self, rows: Batch, at_once: int = ROWS) -> np.ndarray:
+        """float32 [layers + 1, batch, length, width] of rows that `jaxenc.inference.inputs` made, computed `at_once` at a time.
+
+        What is compiled has the powers of two from the length and from the number of rows on.
+        """
+        count, length = rows["tokens"].shape
+        states, width = self.shape
+        hidden = np.empty((states, count, length, width), np.float32)
+        for start in range(0, count, at_once):
+            some = slice(start, start + at_once)
+            hidden[:, some] = self._computed("hidden", {field: array[some] for field, array in rows.items()})[:, : count - start, :length]
+        return hidden
+
+    def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
+        """For each mask of `text`, such as [MASK], the `k` likeliest tokens, likeliest first.
+
+        Raises UserError without a tokenizer, a masked-token head or a mask, for what is not one text, for too long a one and for a
+        `k` that the vocabulary does not have.
+        """
+        if not isinstance(text, str):
+            raise UserError("fill_mask takes one text: ask for each of several in turn")
+        tokenizer = inputs.needed(self.config.model, self.tokenizer)
+        size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
+        if "mlm" not in self.params:
+            raise UserError("this model has no masked-token head: load one that was trained with it")
+        if not 1 <= k <= size:
+            raise UserError(f"{k} candidates are asked for: ask for 1 to {size}")
+        ids = tokenizer.encode_prompt(text)
+        if mask not in ids:
+            raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
+        logits = self._computed("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text"))[0, : len(ids)]
+        masked = logits[np.array(ids) == mask].astype(np.float64)
+        odds = np.exp(masked - masked.max(axis=1, keepdims=True))
+        probabilities = odds / odds.sum(axis=1, keepdims=True)
+        return [[self._guess(int(i), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
+
+    def _guess(self, index: int, probability: float) -> Guess:
+        token, text = self.tokenizer.token(index), self.tokenizer.decode([index]).strip()
+        # A piece of bytes may be a part of a character, which decodes to U+FFFD.
+        return Guess(token, text if text and "\ufffd" not in text else token, probability)
+
+    def _computed(self, name: str, rows: Batch) -> np.ndarray:
+        """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
+        count, length = rows["tokens"].shape
+        padded = power_of_two(length, SHORTEST)
+        wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
+        return np.asarray(self._compiled(name, self.params, inputs.filled(rows, *wanted)))
+
+    @functools.cached_property
+    def shape(self) -> tuple[int, int]:
+        """(layers + 1, width) of the hidden states that `Objective.outputs` gives, which of two networks are those of one."""
+        row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
+        row["characters"] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
+        states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
+        return states, width
+
+    @functools.cached_property
+    def _compiled(self) -> Callable[[str, Tree, Batch], Array]:
+        return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
+
+
+def power_of_two(number: int, least: int) -> int:
+    """The least power of two that is not below `number`, nor below `least`."""
+    return max(least, 1 << max(number - 1, 0).bit_length())
+
+
+def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN) -> Model:
+    """The model of a run directory (its newest checkpoint that verifies, or `step`) or of one checkpoint's folder, on one device.
+
+    heads: those that its config may name, `jaxenc.heads.with_built_in(HEAD)` for a model with a head of your own. It works for checkpoints
+    of any mesh. Raises UserError when there is none, or it is damaged, or has a head that is not among `heads`.
+    """
+    folder = must_be_named(path, "the model")
+    where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
+    config = of_checkpoint(where)
+    tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
+    if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
+        sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
+        raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
+    shapes, _ = parameters(objective_of(config, tokenizer, heads))
+    return Model(config, restore.restore_params(where, shapes), tokenizer, heads)
+
+
+def save(out: str | pathlib.Path, model: Model) -> None:
+    """Writes a new run directory that holds parameters only: checkpoints/0, config.json and, when there is one, tokenizer/.
+
+    Vocabulary rows of the parameters are padded as `data.vocabulary.padded` says. The folder appears whole or not at all.
+    Raises UserError for a folder that holds something already and a disk that refuses; ValueError for params that are not the config's.
+    """
+    out = pathlib.Path(out)
+    shapes, _ = parameters(model.objective)
+    kinds = lambda tree: jax.tree.map(lambda leaf: (tuple(leaf.shape), str(leaf.dtype)), tree)
+    if kinds(model.params) != kinds(shapes):
+        raise ValueError("the parameters are not those of the config: names, shapes or dtypes differ")
+    must_be_new(out, "folder")
+    with made(out) as folder:
+        files: dict[str, bytes | pathlib.Path] = {"config.json": to_json(model.config)}
+        (folder / "config.json").write_bytes(files["config.json"])
+        if model.tokenizer is not None:
+            model.tokenizer.save(folder / "tokenizer")
+            files["tokenizer"] = folder / "tokenizer"
+        with Manager(folder / "checkpoints", CheckpointConfig()) as checkpoints:
+            checkpoints.save(0, {"params": model.params}, files)
+
+
+def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
+    """The objective of a run as a loaded model computes it: float32, on one device, at any length that the model takes."""
+    vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
+    longest = config.model.positions or max(config.phases.length, default=config.data.length)
+    return config.objective.build(config.model, vocabulary, EXACT, dataclasses.replace(config.data, length=longest), 0, heads)

@@ -1,0 +1,79 @@
+"""Files of vectors in the layout of AllenNLP's `elmo` command (allennlp commands/elmo.py): an array `i` for the sentence in line i."""
+
+import contextlib
+import itertools
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.data.folders import described
+from jaxenc.errors import UserError
+from jaxenc.files import user_errors, written
+from jaxenc.formats import hdf5
+
+# One sentence: its text and its array.
+Add = Callable[[str, np.ndarray], None]
+INDEX = "sentence_to_index"
+HDF5 = (".hdf5", ".h5")
+
+
+def check(path: Path) -> None:
+    """Raises UserError, before any work is done, for a place that is taken, a folder that is not there and an unknown ending."""
+    if path.suffix not in (".npz", *HDF5):
+        raise UserError(f"{path}: ends in neither .npz nor {' nor '.join(HDF5)}: the ending says the format")
+    if path.suffix in HDF5:
+        hdf5.library()
+    with user_errors(path, "choose another --out"):
+        if path.exists() or path.is_symlink():
+            raise UserError(f"{path}: exists already, {described(path)}; choose another --out")
+        if not path.absolute().parent.is_dir():
+            raise UserError(f"{path.parent}: no such folder; make it, or choose another --out")
+
+
+@contextlib.contextmanager
+def writer(path: Path) -> Iterator[Add]:
+    """What adds one sentence after another to a file at `path`, which is there when the block ends well and not at all otherwise.
+
+    Arrays are written as they come. At the end a JSON object from each sentence to the number of its array, as text, is added under
+    `sentence_to_index`; of equal sentences the last one counts, as in AllenNLP.
+    """
+    index, numbers = {}, itertools.count()
+    opened = _hdf5 if path.suffix in HDF5 else _npz
+    with user_errors(path, "free some space or choose another --out"), written(path) as place, opened(place) as store:
+
+        def add(sentence: str, array: np.ndarray) -> None:
+            index[sentence] = str(next(numbers))
+            store(index[sentence], array)
+
+        yield add
+        store(INDEX, json.dumps(index))
+
+
+@contextlib.contextmanager
+def _npz(place: Path) -> Iterator[Callable[[str, np.ndarray | str], None]]:
+    """Arrays as np.load reads them, a text as an array without axes. Nothing of it depends on the time."""
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as file:
+
+        def store(name: str, value: np.ndarray | str) -> None:
+            with file.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, np.asarray(value))
+
+        yield store
+
+
+@contextlib.contextmanager
+def _hdf5(place: Path) -> Iterator[Callable[[str, np.ndarray | str], None]]:
+    """Arrays as datasets, a text as a dataset of one."""
+    h5py = hdf5.library()
+    with h5py.File(place, "w") as file:
+
+        def store(name: str, value: np.ndarray | str) -> None:
+            if isinstance(value, str):
+                file.create_dataset(name, data=[value], dtype=h5py.string_dtype())
+            else:
+                file.create_dataset(name, data=value)
+
+        yield store

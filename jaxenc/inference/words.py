@@ -1,0 +1,92 @@
+"""Contextual vectors of words: one a word and layer, from a model of any family."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import jax
+import numpy as np
+
+from jaxenc.data.batch import Batch
+from jaxenc.errors import UserError
+from jaxenc.families.elmo.model import Elmo, ElmoConfig
+from jaxenc.inference import inputs
+from jaxenc.inference.load import EXACT, SHORTEST, Model, power_of_two
+from jaxenc.tree import Tree
+
+BATCH = 32
+# Batches of sentences that are sorted by their length at once; so many sentences' vectors are in memory.
+WINDOW = 8
+
+Sentence = Sequence[str]
+
+
+def vectors(model: Model, sentences: Iterable[Sentence], batch: int = BATCH, stateful: bool = False) -> Iterator[np.ndarray]:
+    """float32 [layers + 1, words, width] of each sentence, in their order; layer 0 is what the first layer reads.
+
+    A sentence is read with the tokenizer's special tokens around it, whose vectors are left out. The vector of a word is the mean of its
+    pieces', and zero where it has none (a word that the tokenizer's normaliser takes away). Memory does not grow with `sentences`.
+    What a sentence gives depends on itself alone, bit for bit: the shape that is computed goes by its own length and by `batch`, never by
+    the others'. stateful: as ELMo was released instead, sentence i goes on with the state that sentence i - batch left, of each
+    direction, markers included (bilm/model.py of allenai/bilm-tf; stateful in allennlp's modules/elmo_lstm.py).
+    Raises UserError for a sentence that is longer than the model takes, and for a state that the model does not have.
+    """
+    if batch < 1:
+        raise UserError(f"the batch is {batch}: it takes 1 or more sentences")
+    if stateful:
+        yield from _on(model, sentences, batch)
+        return
+    sentences = iter(sentences)
+    while window := list(itertools.islice(sentences, WINDOW * batch)):
+        yield from _window(model, window, batch)
+
+
+def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.ndarray]:
+    """Sentences of like length are computed together, always `batch` of them in rows of one length."""
+    # Its number here is not its number in what was given, so a sentence is called by its words.
+    called = lambda index: f"the sentence that begins with {' '.join(sentences[index])[:40]!r}"
+    rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called)
+    buckets: dict[int, list[int]] = {}
+    for index, length in enumerate(rows["segments"].sum(axis=1)):
+        buckets.setdefault(power_of_two(int(length), SHORTEST), []).append(index)
+    out: dict[int, np.ndarray] = {}
+    for length, members in buckets.items():
+        for start in range(0, len(members), batch):
+            chosen = members[start : start + batch]
+            some = {field: array[chosen, :length] for field, array in rows.items()}
+            hidden = model.hidden(inputs.filled(some, batch, some["tokens"].shape[1]), batch)
+            out |= {index: _of_words(hidden[:, at], numbers[index], len(sentences[index])) for at, index in enumerate(chosen)}
+    return [out[index] for index in range(len(sentences))]
+
+
+def _of_words(hidden: np.ndarray, numbers: np.ndarray, words: int) -> np.ndarray:
+    """[layers, words, width], the mean of the places of hidden [layers, places, width] that have each word's number."""
+    numbers = numbers[: hidden.shape[1]]
+    out, count = np.zeros((hidden.shape[0], words, hidden.shape[2]), np.float32), np.zeros(words, np.float32)
+    for place, number in enumerate(numbers):
+        if number >= 0:
+            out[:, number] += hidden[:, place]
+            count[number] += 1
+    return out / np.maximum(count, 1)[:, None]
+
+
+def _on(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.ndarray]:
+    """Batch after batch, each row going on with the state that it has."""
+    config = model.config.model
+    if not isinstance(config, ElmoConfig):
+        raise UserError(f"a model of kind {config.kind} has no state from sentence to sentence: leave out stateful")
+    elmo, sentences = Elmo(config, EXACT), iter(sentences)
+    step, state = _step(elmo), elmo.zero_state(batch)
+    while group := list(itertools.islice(sentences, batch)):
+        rows, numbers = inputs.of_words(config, model.tokenizer, group)
+        hidden, state = step(model.params, inputs.filled(rows, batch, power_of_two(numbers.shape[1], SHORTEST)), state)
+        hidden = np.asarray(hidden)
+        yield from (_of_words(hidden[:, at], numbers[at], len(words)) for at, words in enumerate(group))
+
+
+def _step(elmo: Elmo) -> Callable[[Tree, Batch, Tree], tuple[jax.Array, Tree]]:
+    @jax.jit
+    def step(params: Tree, rows: Batch, state: Tree) -> tuple[jax.Array, Tree]:
+        with jax.default_matmul_precision("highest"):
+            return elmo.text(params, rows["tokens"], rows.get("characters"), rows["segments"], state)
+
+    return step

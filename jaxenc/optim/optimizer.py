@@ -1,0 +1,171 @@
+"""The optimizer: what a recipe chooses of it, and from gradients to the next parameters."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import optax
+from jax import Array
+
+from jaxenc.config import at_least
+from jaxenc.errors import UserError
+from jaxenc.optim import masks
+from jaxenc.optim.adam import scale_by_adam
+from jaxenc.optim.clip import clip_by_global_norm
+from jaxenc.optim.schedules import learning_rate
+from jaxenc.tree import Tree
+
+CHOICES = {
+    "name": ("adamw", "lamb", "adagrad", "adafactor"),
+    "schedule": ("linear", "square_root", "constant"),
+    "origin": ("warmup_end", "step_zero", "step_zero_ramp"),
+    "epsilon_added": ("after_correction", "before_correction"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimConfig:
+    """Defaults: BERT-base's numbers (google-research/bert:optimization.py) with the bias correction that BERT's code leaves out.
+
+    name: `adamw` (Loshchilov and Hutter 2019), `lamb` (You et al. 2020, for batches of many thousands), `adagrad` (Duchi et al. 2011) or
+        `adafactor` (Shazeer and Stern 2018, with optax's numbers); the last two read no beta, no epsilon and no bias_correction.
+    lr: the rate at the end of the warm-up; warmup: steps of linear warm-up from 0.
+    schedule: `linear` or `square_root` decay to 0 at the last step, or `constant` after the warm-up.
+    origin: where the decay starts. `warmup_end` is fairseq's (RoBERTa) and XLNet's; `step_zero` is BERT's and NVIDIA's: the warm-up
+        replaces the first steps of a decay that runs from step 0, so the rate drops at its end by the share already decayed;
+        `step_zero_ramp` is ELECTRA's: the decay from step 0 times the ramp of the warm-up.
+    bias_correction: divide the moments by 1 - beta^t, as Adam's paper does; False is the original BERT, ELECTRA and ALBERT.
+    epsilon_added: to the root of the second moment `after_correction` of its bias, as Adam's paper (algorithm 1) and most libraries do,
+        or `before_correction`, as fairseq does (fairseq/optim/adam.py), whose epsilon weighs more in the first steps.
+    accumulator: what Adagrad's sums of squares start from, as tf.train.AdagradOptimizer; ELMo's is 1 (allenai/bilm-tf:bilm/training.py).
+    clip: limit of the gradient's global norm; 0 is off.
+    decay_exclude: patterns (`re.fullmatch`) of the paths of parameters without weight decay and, under lamb, without a trust ratio;
+        () decays every parameter, as fairseq does.
+    freeze: patterns of the paths of parameters that are not trained.
+    rates: `PATTERN=FACTOR` items: the learning rate of the parameters whose whole path matches is multiplied by FACTOR; a path takes the
+        first item that matches it, and has the factor 1 without one.
+    """
+
+    name: str = "adamw"
+    lr: float = 1e-4
+    warmup: int = 10_000
+    schedule: str = "linear"
+    origin: str = "warmup_end"
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-6
+    bias_correction: bool = True
+    epsilon_added: str = "after_correction"
+    accumulator: float = 1.0
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    decay_exclude: tuple[str, ...] = (".*/bias", ".*/norm/.*")
+    freeze: tuple[str, ...] = ()
+    rates: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for field, choices in CHOICES.items():
+            if getattr(self, field) not in choices:
+                raise UserError(f"optim.{field} is {getattr(self, field)!r}: use {' or '.join(choices)}")
+        at_least(0, "optim", self, "lr", "warmup", "clip", "weight_decay")
+        for field in ("beta1", "beta2"):
+            if not 0 < getattr(self, field) < 1:
+                raise UserError(f"optim.{field} is {getattr(self, field)}: use a number between 0 and 1")
+        for field in ("epsilon", "accumulator"):
+            if not getattr(self, field) > 0:
+                raise UserError(f"optim.{field} is {getattr(self, field)}: it takes a positive number")
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        of_adam = ("beta1", "beta2", "epsilon", "bias_correction", "epsilon_added")
+        unread = {"adagrad": of_adam, "adafactor": (*of_adam, "accumulator")}.get(self.name, ("accumulator",))
+        out = dict.fromkeys(unread, f"optim.name={self.name} does not read it")
+        if self.schedule == "constant":
+            out["origin"] = "optim.schedule=constant has no decay"
+        if not self.bias_correction:
+            out.setdefault("epsilon_added", "optim.bias_correction=false makes both choices the same")
+        if not self.weight_decay and self.name != "lamb":
+            out["decay_exclude"] = "optim.weight_decay is 0"
+        return {f"optim.{name}": why for name, why in out.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimizer:
+    """From the gradient of a batch to the next parameters.
+
+    transform: an optax chain whose stages have names, from clipped gradients to a direction; its state, the moments, is a dict by stage.
+    rate: the learning rate by clock, an i32 step of the phase's schedule. factors: what multiplies the rate of each leaf, None for 1
+    everywhere. clip: limit of the gradient's global norm, 0 for none.
+    """
+
+    transform: optax.GradientTransformation
+    rate: Callable[[Array], Array]
+    factors: Tree | None
+    clip: float
+
+    def init(self, params: Tree) -> Any:
+        """The moments of trained parameters at the start; they may have any rank and dtype."""
+        return self.transform.init(params)
+
+    def update(self, grads: Tree, norm: Array, moments: Any, params: Tree, clock: Array) -> tuple[Tree, Any, Array]:
+        """(parameters, moments, learning rate) after one update.
+
+        norm: float32, the global norm of `grads` (`optax.tree.norm`). clock: i32, the step of the schedule, which counts skipped steps too;
+        the count that Adam corrects its bias by is in the moments and does not.
+        """
+        grads = clip_by_global_norm(grads, norm, self.clip)
+        direction, moments = self.transform.update(grads, moments, params)
+        lr = self.rate(clock)
+        if self.factors is None:
+            return jax.tree.map(lambda p, d: p - lr * d, params, direction), moments, lr
+        return jax.tree.map(lambda p, d, factor: p - lr * factor * d, params, direction, self.factors), moments, lr
+
+
+def build(config: OptimConfig, params: Tree, lr: float, warmup: int, steps: int) -> Optimizer:
+    """The optimizer of a phase whose schedule has `steps` steps.
+
+    params: all parameters of the model or their shapes, frozen ones included, so that every pattern is checked against the whole model;
+    `init` and `update` take the trained ones. lr, warmup: as `schedules.learning_rate`. Raises UserError as `masks` does.
+    """
+    trained = masks.trained(config.freeze, params)
+    decays = masks.select(trained, masks.decay_mask(config.decay_exclude, params))
+    factors = masks.select(trained, masks.factors(config.rates, params)) if config.rates else None
+    rate = learning_rate(config.schedule, config.origin, lr, warmup, steps)
+    return Optimizer(optax.named_chain(*_stages(config, decays)), rate, factors, config.clip)
+
+
+def _stages(config: OptimConfig, decays: Tree) -> list[tuple[str, optax.GradientTransformation]]:
+    """The named stages of a chain. decays: a tree of bool, the trained leaves that weight decay applies to.
+
+    adamw: Adam's direction plus weight_decay · parameter (Loshchilov and Hutter 2019, algorithm 2).
+    lamb: that sum times |parameter| / |sum| per leaf, 1 where either norm is 0 (You et al. 2020, algorithm 2, with φ(z) = z). Leaves
+    without decay have the ratio 1, which the paper does not say and the code behind the published models does
+    (google-research/albert:lamb_optimizer.py; NVIDIA/apex:csrc/multi_tensor_lamb.cu unless use_nvlamb).
+    adagrad: gradient / sqrt(sum of its squares so far + accumulator), without an epsilon, as TensorFlow's ApplyAdagrad; then as adamw.
+    adafactor: factored second moments, the update clipped to a root mean square of 1 and multiplied by that of the parameter
+    (Shazeer and Stern 2018, algorithms 4 and 5), with the numbers of optax.adafactor; then as adamw.
+    """
+    decay = ("decay", optax.add_decayed_weights(config.weight_decay, decays))
+    if config.name == "adagrad":
+        return [("adagrad", optax.scale_by_rss(config.accumulator, eps=0.0)), decay]
+    if config.name == "adafactor":
+        factored = ("adafactor", optax.scale_by_factored_rms())
+        return [factored, ("clip", optax.clip_by_block_rms(1.0)), ("scale", optax.scale_by_param_block_rms()), decay]
+    adam = ("adam", scale_by_adam(config.beta1, config.beta2, config.epsilon, config.bias_correction, config.epsilon_added))
+    if config.name == "adamw":
+        return [adam, decay]
+    return [adam, decay, ("ratio", optax.masked(optax.scale_by_trust_ratio(), decays))]
+
+
+def moment_names(optimizer: Optimizer, params: Tree, names: Tree) -> Any:
+    """The logical axis names of every leaf of the moments: its parameter's where it has its shape, no axes for a count, and axes that no
+    mesh splits for moments of another shape, such as Adafactor's rows and columns.
+
+    params: the trained parameters or their shapes; names: the same tree with a tuple of names in the place of each array.
+    The result goes to `sharding.partition.shardings` beside `jax.eval_shape(optimizer.init, params)`.
+    """
+    state = jax.eval_shape(optimizer.init, params)
+    own = lambda moment, param, axes: axes if moment.shape == param.shape else (None,) * len(moment.shape)
+    return optax.tree_map_params(optimizer.transform, own, state, params, names, transform_non_params=lambda _: ())

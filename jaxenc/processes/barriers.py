@@ -1,0 +1,99 @@
+"""Several processes as one: waiting for all of them, and what process 0 decides for all. A process that is alone never waits."""
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+from jax._src import distributed  # The one way to the coordination service's key-value store: jax has no public one.
+
+from jaxenc.errors import Absent, UserError
+
+# Seconds: between two lines that name the processes that are missing; for all to reach a barrier, the largest save included.
+TELL, LIMIT = 15, 1200
+
+
+class ErrorOfAll(UserError):
+    """An error that process 0 found on behalf of all: every process raises and reports it."""
+
+
+def is_primary() -> bool:
+    """Whether this process writes what is written once: logs, configuration, reports."""
+    return jax.process_index() == 0
+
+
+def barrier(name: str, seconds: float = LIMIT) -> None:
+    """Waits for every process to come to `name`, which is used once in a run; any thread may call it.
+
+    Every 15 s a line on stderr names the processes that are awaited. Raises Absent, which names them, after `seconds`.
+    """
+    count, index, client = jax.process_count(), jax.process_index(), distributed.global_state.client
+    if count == 1:
+        return
+    folder = f"jaxenc/barrier/{name}/"
+
+    def missing() -> list[int]:
+        present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
+        return [rank for rank in range(count) if str(rank) not in present]
+
+    began = time.monotonic()
+    with service(name):
+        client.key_value_set(f"{folder}{index}", "here")
+        # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
+        if index == 0:
+            for rank in range(count):
+                _await(name, f"{folder}{rank}", missing, seconds, began)
+            client.key_value_set(f"{folder}all", "here")
+        else:
+            _await(name, f"{folder}all", lambda: missing() or [0], seconds, began)
+
+
+def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
+    """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
+
+    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised as ErrorOfAll in every
+    process. Waits, reports and raises as `barrier` does.
+    """
+    client, key = distributed.global_state.client, f"jaxenc/value/{name}"
+    if jax.process_count() == 1:
+        return make()
+    if not is_primary():
+        with service(name):
+            answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
+        if "error" in answer:
+            raise ErrorOfAll(answer["error"])
+        return answer["value"]
+    try:
+        value = make()
+    except UserError as error:
+        client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
+        raise ErrorOfAll(str(error)) from error
+    client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
+    return value
+
+
+@contextlib.contextmanager
+def service(name: str) -> Iterator[None]:
+    """Raises Absent where the coordination service, which is process 0's, does not answer."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        raise Absent(f"{name}: process 0 is gone: see what it says, and start all processes again") from error
+
+
+def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float, began: float) -> str:
+    """The value of a key, once a process has set it. missing: the processes to name meanwhile. Raises Absent `seconds` after `began`."""
+    client, end = distributed.global_state.client, began + seconds
+    while True:
+        try:
+            return client.blocking_key_value_get(key, round(1000 * min(TELL, max(end - time.monotonic(), 0))) or 1)
+        except jax.errors.JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+        awaited = f"process {', '.join(map(str, missing()))}"
+        if time.monotonic() >= end:
+            raise Absent(f"{name}: {awaited} did not come within {seconds:g} s: see what it says, and start all processes again")
+        print(f"{name}: process {jax.process_index()} waits for {awaited}", file=sys.stderr, flush=True)

@@ -1,0 +1,89 @@
+"""Reads each step's report while the next step runs, and writes the rows and lines that are due."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+from jax.sharding import Mesh
+
+from jaxenc.data.batch import Batch
+from jaxenc.errors import Diverged
+from jaxenc.objectives.base import Objective
+from jaxenc.sharding import partition
+from jaxenc.training import perf
+from jaxenc.training.phases import Phase
+from jaxenc.training.record import Recorder, named, progress
+from jaxenc.training.settings import LogConfig
+
+
+class Log:
+    """Owner of the one report that is still on the device."""
+
+    def __init__(self, recorder: Recorder, config: LogConfig, steps: int, stop_after_bad: int) -> None:
+        self._recorder, self._config, self._steps, self._stop_after_bad = recorder, config, steps, stop_after_bad
+        self._pending: tuple[int, Any, Batch] | None = None
+        self._bad_in_a_row = 0
+
+    def begin(self, phase: Phase, objective: Objective, mesh: Mesh) -> None:
+        """Starts a phase and its clock. objective: says what a report's sums mean and how many FLOPs a row takes."""
+        self.flush()
+        self._phase, self._objective, self._mesh = phase, objective, mesh
+        self._clock: tuple[float, int] | None = None
+        self._recorder.say(f"compiling the step: {phase.batch:,} rows of {phase.length:,} tokens")
+
+    def push(self, step: int, report: Any, batch: Batch) -> None:
+        """Takes the report of step `step`, just dispatched, and reads the one before it."""
+        previous, self._pending = self._pending, (step, report, batch)
+        if previous is not None:
+            self._read(*previous)
+
+    def flush(self) -> None:
+        """Reads what is pending, waiting for the device."""
+        previous, self._pending = self._pending, None
+        if previous is not None:
+            self._read(*previous)
+
+    def evaluated(self, step: int, numbers: Mapping[str, float]) -> None:
+        """Writes an evaluation; the time it took is not counted as training."""
+        self._recorder.row(step, "held_out", numbers)
+        told = [name for name in numbers if not name.startswith(("padding", "mask_rate")) and not name.endswith("_predictions")]
+        shown = "  ".join(f"{name} {numbers[name]:.4f}" for name in told)
+        self._recorder.say(f"step {step:,} held out: {shown}")
+        self._clock = None
+
+    def say(self, line: str) -> None:
+        """Prints a line on the terminal."""
+        self._recorder.say(line)
+
+    def _read(self, step: int, report: Any, batch: Batch) -> None:
+        report = jax.device_get(report)
+        if self._config.examples or report["bad"]:
+            rows = partition.all_rows({name: batch[name] for name in ("index", "epoch")}, self._mesh)
+            if self._config.examples:
+                self._recorder.rows_of_step(step, rows["index"], rows["epoch"])
+            if report["bad"]:
+                self._recorder.say(f"step {step} is not finite and skipped: rows {named(rows['index'], rows['epoch'])}")
+        self._bad_in_a_row = self._bad_in_a_row + 1 if report["bad"] else 0
+        if self._bad_in_a_row >= self._stop_after_bad:
+            raise Diverged(f"{self._bad_in_a_row} non-finite steps in a row up to step {step}")
+        now = time.monotonic()
+        started, first = self._clock = self._clock or (now, step)
+        if step not in (1, self._steps) and step % self._config.every:
+            return
+        rate = (step - first) * self._phase.batch / (now - started) if step > first else 0.0
+        device = self._mesh.devices.flat[0].device_kind
+        numbers = {
+            "loss": float(report["loss"]),
+            **self._objective.summary(report["metrics"]),
+            "gradient_norm": float(report["gradient_norm"]),
+            "lr": float(report["lr"]),
+            "skipped": int(report["skipped"]),
+        }
+        if rate:
+            utilisation = perf.utilisation(self._objective.flops(self._phase.length), rate, device, self._mesh.size)
+            numbers |= {"tokens_per_second": rate * self._phase.length, "mfu": utilisation}
+        self._recorder.row(step, "train", numbers)
+        left = (self._steps - step) * self._phase.batch / rate if rate else 0.0
+        self._recorder.say(progress(step, self._steps, numbers, left))
+        self._clock = (now, step)

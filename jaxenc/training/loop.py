@@ -1,0 +1,162 @@
+"""The training loop."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
+
+import jax
+import numpy as np
+
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.data.batch import Batch
+from jaxenc.errors import Diverged, UserError
+from jaxenc.objectives.base import Objective
+from jaxenc.processes import barriers
+from jaxenc.processes.agreement import Agreement
+from jaxenc.processes.watch import Watch
+from jaxenc.sharding import partition
+from jaxenc.training import phases
+from jaxenc.training.begin import is_finite
+from jaxenc.training.evaluate import evaluation
+from jaxenc.training.job import Job
+from jaxenc.training.log import Log
+from jaxenc.training.phases import Phase
+from jaxenc.training.read import read_ahead
+from jaxenc.training.record import Recorder, evaluated
+from jaxenc.training.signals import Stop
+from jaxenc.training.state import State, adopt
+from jaxenc.training.step import compile_step, fields
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """step: the last one taken; preempted: whether the run was asked to stop before its end; held_out: the last evaluation, {} if none
+    or if it was stopped."""
+
+    step: int
+    preempted: bool
+    held_out: Mapping[str, float]
+
+
+def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
+    """Trains from `state` to the end of the last phase, or until `stop`, of which each of several processes has its own.
+
+    Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
+    evaluation, and a run that was stopped before or in one does it first. Where data can no longer be read, or an evaluation fails, the
+    state is saved before UserError is raised. A request to stop one process stops all after the same step. Raises UserError also when a
+    save failed, Absent when another process does not reach one, Diverged after too many bad steps in a row and for a state not finite.
+    """
+    run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
+    plan = run.plan
+    log, vote = Log(recorder, run.log, plan[-1].end, run.train.stop_after_bad), Agreement(job.mesh)
+    held_out: Mapping[str, float] = {}
+    saved, asked = step, lambda: vote.agreed(stop.requested)
+
+    def save() -> None:
+        nonlocal saved
+        if step > saved:
+            saved = step
+            _save(job, step, state, log, watch, checkpoints)
+
+    if lacks_evaluation(job, step):
+        watch.at(f"evaluation of step {step:,}")
+        held_out = _missed_evaluation(job, step, state, asked)
+        if not held_out:
+            return Outcome(step, True, held_out)
+        log.evaluated(step, held_out)
+    for phase in plan[phases.locate(plan, step) :]:
+        objective, place = job.objective(phase), job.layout(phase)
+        taken = fields(objective, run.train)
+        train_step = compile_step(objective, run.train, run.optim, phase, place)
+        assess = evaluation(job, phase, objective, place)
+        log.begin(phase, objective, job.mesh)
+        with contextlib.closing(_batches(job, phase, objective, step, save)) as batches:
+            for batch in batches:
+                # Only now: where no batch can be read, the checkpoint of this step has the layout of the phase before.
+                if step == phase.start:
+                    state = adopt(state, objective, phase.batch, place)
+                state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
+                step += 1
+                watch.at(f"step {step:,}")
+                log.push(step, report, batch)
+                checkpoints.check()
+                stopping = asked()
+                if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
+                    save()
+                if not stopping and evaluation_due(job, step):
+                    log.flush()
+                    watch.at(f"evaluation of step {step:,}")
+                    with _saved_on_failure(save):
+                        held_out = assess(state.all_params, asked)
+                    stopping = not held_out
+                    if held_out:
+                        log.evaluated(step, held_out)
+                    else:
+                        save()
+                if stopping:
+                    checkpoints.wait()
+                    return Outcome(step, True, held_out)
+    checkpoints.wait()
+    return Outcome(step, False, held_out)
+
+
+def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
+    """The evaluation of `step` that an earlier start did not finish; {} where it is asked to stop. It is that of the phase that took the
+    step, whose layout the state has."""
+    phase = phases.saved_by(job.run.plan, step)
+    return evaluation(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
+
+
+def _batches(job: Job, phase: Phase, objective: Objective, step: int, save: Callable[[], None]) -> Generator[Batch]:
+    """The batches of `read_ahead`; calls `save` before its UserError is raised."""
+    with _saved_on_failure(save), contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
+        yield from batches
+
+
+@contextlib.contextmanager
+def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
+    """Calls `save` where the block raises UserError, and raises the error again.
+
+    Does not save as one of several processes: a save needs all of them, and the others may not have failed.
+    """
+    try:
+        yield
+    except UserError:
+        if jax.process_count() == 1:
+            with contextlib.suppress(UserError, Diverged):
+                save()
+        raise
+
+
+def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
+    """Writes the checkpoint of a step, after the rows that are to be logged of it. Raises as `train` does."""
+    log.flush()
+    watch.at(f"checkpoint {step:,}")
+    if not os.path.exists(job.run.data.path):
+        log.say(f"warning: {job.run.data.path}: the data folder is gone: this run goes on with its open files; put it back to start again")
+    if not is_finite(state):
+        raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
+    checkpoints.save(step, state, job.files)
+
+
+def is_due(every: int, step: int) -> bool:
+    """Whether something done every so many steps (0 = never) is done after this one."""
+    return every > 0 and step % every == 0
+
+
+def evaluation_due(job: Job, step: int) -> bool:
+    """Whether a run that nothing stops evaluates after this step: every `eval.every` steps and at its end."""
+    return job.evaluates and (step >= job.run.plan[-1].end or is_due(job.run.eval.every, step))
+
+
+def lacks_evaluation(job: Job, step: int) -> bool:
+    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation.
+
+    Every process asks, at the same point, and process 0, which writes metrics.jsonl, looks there.
+    """
+    return (
+        step > 0
+        and evaluation_due(job, step)
+        and barriers.from_primary(f"evaluation of step {step}", lambda: not evaluated(job.directory, step))
+    )

@@ -1,0 +1,96 @@
+"""Several row lengths, batches and schedules in one run: BERT's 128 then 512, NVIDIA's two-phase LAMB recipe."""
+
+import dataclasses
+
+from jaxenc.config import at_least
+from jaxenc.errors import UserError
+
+# What a phase may have of its own, and the run's single value that it then overrules.
+OVERRULES = {
+    "length": "data.length",
+    "batch": "train.batch",
+    "max_predictions": "objective.max_predictions",
+    "lr": "optim.lr",
+    "warmup": "optim.warmup",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Phases:
+    """One value a phase. `steps` says how many phases there are; a field left at () takes the run's single value in each.
+
+    Moments carry over a border; the row grid and the compiled step are each phase's own, and so is the schedule's clock, unless
+    `one_schedule` lets one warm-up and decay span the run, as when BERT went from 128 to 512 tokens.
+    """
+
+    steps: tuple[int, ...] = ()
+    length: tuple[int, ...] = ()
+    batch: tuple[int, ...] = ()
+    max_predictions: tuple[int, ...] = ()
+    lr: tuple[float, ...] = ()
+    warmup: tuple[int, ...] = ()
+    one_schedule: bool = False
+
+    def __post_init__(self) -> None:
+        at_least(1, "phases", self, "steps", "length", "batch")
+        at_least(0, "phases", self, "max_predictions", "lr", "warmup")
+        for name in OVERRULES:
+            values = getattr(self, name)
+            if values and len(values) != len(self.steps):
+                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}: give one a phase")
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """See `Run.unused`."""
+        return {} if self.steps else {"phases.one_schedule": "phases.steps is (), and one phase has one schedule"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """One phase, resolved.
+
+    start: the run's step at which it begins; max_predictions 0 = the objective's own choice. schedule_start, schedule_steps: where
+    the learning rate's clock starts and how long its schedule is.
+    """
+
+    start: int
+    steps: int
+    length: int
+    batch: int
+    max_predictions: int
+    lr: float
+    warmup: int
+    schedule_start: int
+    schedule_steps: int
+
+    @property
+    def end(self) -> int:
+        """The run's step at which the next phase begins."""
+        return self.start + self.steps
+
+
+def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
+    """The phases of a run; `single` alone where `phases.steps` is ()."""
+    if not phases.steps:
+        return (single,)
+    resolved: list[Phase] = []
+    start = 0
+    for i, steps in enumerate(phases.steps):
+        clock = (0, sum(phases.steps)) if phases.one_schedule else (start, steps)
+        chosen = {"start": start, "steps": steps, "schedule_start": clock[0], "schedule_steps": clock[1]}
+        for name in OVERRULES:
+            values = getattr(phases, name)
+            chosen[name] = values[i] if values else getattr(single, name)
+        resolved.append(Phase(**chosen))
+        start += steps
+    return tuple(resolved)
+
+
+def locate(phases: tuple[Phase, ...], step: int) -> int:
+    """The number of the phase that takes batch `step` (0-based); the last phase where the run has ended."""
+    return next((number for number, phase in enumerate(phases) if step < phase.end), len(phases) - 1)
+
+
+def saved_by(phases: tuple[Phase, ...], step: int) -> Phase:
+    """The phase that wrote checkpoint `step`: the one that took its last batch, whose carry it holds."""
+    return phases[locate(phases, max(step - 1, 0))]

@@ -1,0 +1,126 @@
+"""A Run made ready on this machine: its data opened, its mesh laid out, its files named, and what would stop it later refused."""
+
+import dataclasses
+import functools
+import os
+import pathlib
+from collections.abc import Mapping
+
+import jax
+from jax.sharding import Mesh
+
+from jaxenc import tree
+from jaxenc.checkpoint.restore import Start
+from jaxenc.data import manifest as manifests
+from jaxenc.data import pipeline
+from jaxenc.data.manifest import SPLITS
+from jaxenc.data.pipeline import Batches
+from jaxenc.data.store import checkpoint_files, open_split
+from jaxenc.errors import UserError
+from jaxenc.families.count import parameter_count
+from jaxenc.files import user_errors, write_bytes
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.sharding import mesh as meshes
+from jaxenc.sharding import partition
+from jaxenc.training.job import Job
+from jaxenc.training.phases import Phase
+from jaxenc.training.run import Run, to_json
+from jaxenc.training.state import parameters
+
+CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
+
+
+def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN) -> Job:
+    """Opens the data that the run names and lays out the mesh. heads: those that its objective may name. Raises UserError for whatever does
+    not fit together."""
+    if not run.data.path:
+        raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
+    path = pathlib.Path(run.data.path)
+    manifest = manifests.read(path)
+    run = run.with_vocabulary(manifest.tokenizer)
+    # Opened once: mapped files stay readable when the folder is renamed or deleted during the run.
+    opener = functools.cache(open_split)
+
+    def batches(split: str, phase: Phase, rows: int) -> Batches:
+        wanted = dataclasses.replace(run.data, length=phase.length)
+        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
+
+    files = {CONFIG: to_json(run), **checkpoint_files(path)}
+    evaluates = manifest.splits["held_out"].tokens > 0
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads)
+
+
+def check(job: Job) -> None:
+    """Raises UserError for what would stop the run later: rows, batches or parameters that do not fit. Nothing is written yet."""
+    for phase in job.run.plan:
+        if not any(job.objective(phase).coef.values()):
+            raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured: choose what to train on")
+        partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
+        for split in SPLITS if job.evaluates else SPLITS[:1]:
+            check_rows(job, split, phase)
+        check_carry(job, phase)
+    job.layout(job.run.plan[0])
+
+
+def check_rows(job: Job, split: str, phase: Phase) -> None:
+    """Raises UserError where the rows of a split lack a field that the objective reads, or run in a direction that it does not read."""
+    reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
+    missing = sorted(reads - fields)
+    if missing == ["word_starts"]:
+        raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
+    if missing and all(name.endswith("characters") for name in missing):
+        mend = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
+        raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {mend}")
+    if missing:
+        held = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
+        raise UserError(f"{held}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
+    if "direction" in fields - reads:
+        backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
+        raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
+
+
+def check_carry(job: Job, phase: Phase) -> None:
+    """Raises UserError where what the slots carry from step to step is by itself more than the devices hold."""
+    carry = jax.eval_shape(lambda: job.objective(phase).carry(phase.batch))
+    share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    if share > room:
+        fields = " and ".join([f"objective.{name}" for name in job.run.objective.carried] + ["train.batch"])
+        held = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
+        raise UserError(f"{fields}: {held}: lower one of them or use more devices")
+
+
+def _room(mesh: Mesh) -> float:
+    """Bytes of memory of one device; of a CPU's, its share of the machine's."""
+    limit = (mesh.local_devices[0].memory_stats() or {}).get("bytes_limit", 0)
+    return limit or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
+
+
+def check_data(job: Job) -> None:
+    """Compares every byte of the data with the manifest's checksums, once in the life of a run. Raises UserError for a changed file."""
+    open_split(job.run.data.path, SPLITS[0], verify=True)
+
+
+def warnings(job: Job) -> list[str]:
+    """A line for each thing that a run is allowed and rarely meant."""
+    lines = [
+        f"warning: optim.warmup is {phase.warmup} and the schedule has {phase.schedule_steps} steps: the rate never reaches {phase.lr:g}"
+        for phase in job.run.plan
+        if phase.warmup >= phase.schedule_steps
+    ]
+    return lines if job.evaluates else [*lines, "warning: the data holds no held-out documents: this run is not evaluated"]
+
+
+def write_facts(job: Job, workdir: pathlib.Path) -> None:
+    """Writes config.json and manifest.json of the run directory."""
+    for name in (CONFIG, MANIFEST):
+        with user_errors(workdir / name, "free some space or choose another work directory"):
+            write_bytes(workdir / name, job.files[name])
+
+
+def describe(job: Job, start: Start) -> str:
+    """One line that says what is about to run, where from and on what."""
+    objective = job.objective(job.run.plan[0])
+    count = parameter_count(parameters(objective)[0], job.vocabulary.size, objective.vocabulary)
+    device = job.mesh.devices.flat[0].device_kind
+    origin = {"fresh": "from scratch", "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
+    return f"{count:,} parameters on {job.mesh.size} x {device} ({job.run.mesh.preset}), {origin}"

@@ -1,0 +1,97 @@
+"""A pretraining run from its start, or from where it stopped, to its end: what `jaxenc pretrain` and `jaxenc.pretrain` call."""
+
+import contextlib
+import pathlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.restore import Start
+from jaxenc.data.folders import must_hold_a_run
+from jaxenc.errors import UserError
+from jaxenc.files import held
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.processes import barriers
+from jaxenc.processes.watch import Watch
+from jaxenc.training import prepare, refusals
+from jaxenc.training.begin import begin, heads_afresh, is_finite
+from jaxenc.training.job import Job
+from jaxenc.training.loop import Outcome, lacks_evaluation, train
+from jaxenc.training.record import Recorder, Silent
+from jaxenc.training.run import Run
+from jaxenc.training.signals import Stop
+
+
+def pretrain(
+    run: Run,
+    workdir: str | pathlib.Path,
+    continue_from: str = "",
+    init_from: str = "",
+    init_map: Sequence[str] = (),
+    heads: Mapping[str, Head] = BUILT_IN,
+) -> Outcome:
+    """Trains `run` in `workdir`: it resumes what is there, or continues another run, or takes its parameters, or starts from scratch, in
+    this order.
+
+    continue_from, init_from: another run's directory or one of its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of paths
+    (`checkpoint.moved`), which a run that resumes no longer needs. heads: those that the objective may name
+    (`jaxenc.heads.with_built_in` adds one of your own).
+    Nothing is written before everything that can be refused has been checked; a finished run is left as it is. Each of several processes
+    calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `training.loop.train` raises.
+    """
+    workdir = pathlib.Path(workdir)
+    must_hold_a_run(workdir, "--workdir")
+    job = prepare.prepare(run, workdir, heads)
+    prepare.check(job)
+    refusals.refuse_other_run(job, workdir)
+    with contextlib.ExitStack() as holding:
+
+        def choose() -> list[Any]:
+            holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
+            return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
+
+        start = Start.from_json(barriers.from_primary("start", choose))
+        refusals.refuse_other_process(job)
+        refusals.refuse_other_folder(workdir)
+        if start.kind == "resume":
+            refusals.refuse_other_state(job, start.path)
+            if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
+                if barriers.is_primary():
+                    print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
+                return Outcome(start.step, False, {})
+        else:
+            prepare.check_data(job)
+        if start.kind in ("continue", "init"):
+            refusals.refuse_other_tokenizer(job, start.path)
+        if start.kind == "continue":
+            refusals.refuse_other_carry(job, start)
+            refusals.refuse_other_rows(job, start)
+        return _train(job, start, workdir)
+
+
+def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
+    with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
+        afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
+        state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
+        # Between CPUs the first collective ends them all where one comes 30 s late; this barrier has our limit and names that one.
+        barriers.barrier("first state")
+        if not is_finite(state):
+            raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step (move this one away)")
+        if barriers.is_primary():
+            prepare.write_facts(job, workdir)
+        with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
+            checkpoints.check_room(state)
+            log, step = job.run.log, int(state.step)
+            recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()
+            anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)
+            moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
+            for line in (prepare.describe(job, start), *moved, *anew, *prepare.warnings(job)):
+                recorder.say(line)
+            try:
+                return train(job, state, recorder, checkpoints, stop, watch)
+            finally:
+                recorder.close()

@@ -1,0 +1,161 @@
+"""What a run writes down: metrics.jsonl, examples.log, TensorBoard and the progress line."""
+
+import importlib.util
+import json
+import operator
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from jaxenc.errors import UserError
+from jaxenc.files import user_errors, write_bytes
+
+METRICS = "metrics.jsonl"
+EXAMPLES = "examples.log"
+T = TypeVar("T")
+ADVICE = "free some space and run the same command again"
+
+
+def cut(workdir: pathlib.Path, step: int) -> None:
+    """Drops what a run wrote after `step`, so that a resumed run writes each step once. An unfinished last line is dropped too.
+
+    Each file is replaced in one move: a failure or a kill at any point leaves the old file or the new one.
+    Raises UserError for a line that is no row, with its number, and for a disk that refuses; the file then stays as it is.
+    """
+    for name, number_of in ((METRICS, lambda line: _row(line)["step"]), (EXAMPLES, lambda line: int(line.split(b"\t", 1)[0]))):
+        path = workdir / name
+        if not path.exists():
+            continue
+        kept = [line for number, line in _whole_lines(path) if _read(path, number, line, number_of) <= step]
+        with user_errors(path, ADVICE):
+            for left in workdir.glob(f".{name}.*"):  # of a process that was killed here
+                left.unlink()
+            write_bytes(path, b"".join(kept))
+
+
+def read(path: pathlib.Path) -> list[dict[str, Any]]:
+    """The rows of a metrics.jsonl; an unfinished last line is left out. Raises UserError naming a line that is no row."""
+    return [_read(path, number, line, _row) for number, line in _whole_lines(path)]
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    """A row as `Recorder.row` writes it, whose names and numbers can be printed and drawn; any other is one of the errors `_read` takes."""
+    row = json.loads(line)
+    for name, value in row.items():
+        number = type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
+        if not (isinstance(value, str) if name == "split" else number and name.isidentifier()):
+            raise ValueError(f"{name} is {value!r}")
+    return row | {"step": operator.index(row["step"]), "split": row["split"]}
+
+
+def _whole_lines(path: pathlib.Path) -> Iterator[tuple[int, bytes]]:
+    """(number, line) of every line that has an end."""
+    return ((number, line) for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1) if line.endswith(b"\n"))
+
+
+def _read(path: pathlib.Path, number: int, line: bytes, reader: Callable[[bytes], T]) -> T:
+    try:
+        return reader(line)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path}:{number}: is no row of numbers ({error}); remove the line") from error
+
+
+def evaluated(workdir: pathlib.Path, step: int) -> bool:
+    """Whether metrics.jsonl holds the evaluation of `step`, whole."""
+    path = workdir / METRICS
+    return path.exists() and any((row["step"], row["split"]) == (step, "held_out") for row in read(path))
+
+
+class Recorder:
+    """Owner of a run's open log files. Rows of metrics.jsonl are `{"step", "split": "train" | "held_out", name: number, ...}`.
+
+    A row holds the numbers of its own step alone, so an interrupted run writes the same rows as one that never stopped; only `seconds`,
+    `tokens_per_second` and `mfu` are clocks.
+    """
+
+    def __init__(self, workdir: pathlib.Path, step: int, examples: bool, tensorboard: bool) -> None:
+        cut(workdir, step)
+        self._metrics = (workdir / METRICS).open("a", buffering=1)
+        self._examples = (workdir / EXAMPLES).open("a", buffering=1) if examples else None
+        self._board = _board(workdir / "tensorboard", step) if tensorboard else None
+        self._started = time.monotonic()
+
+    def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
+        """One row; floats are written so that they read back as the same float32 or float64."""
+        entry: dict[str, Any] = {"step": step, "split": split, **numbers, "seconds": round(time.monotonic() - self._started, 3)}
+        with user_errors(self._metrics.name, ADVICE):
+            self._metrics.write(json.dumps(entry) + "\n")
+        if self._board is not None:
+            for name, value in numbers.items():
+                self._board.add_scalar(f"{split}/{name}", value, step)
+
+    def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
+        """A line of examples.log: step, tab, `epoch:index` of each row of the batch that step consumed, in slot order."""
+        if self._examples is not None:
+            with user_errors(self._examples.name, ADVICE):
+                self._examples.write(f"{step}\t{named(index, epoch)}\n")
+
+    def say(self, line: str) -> None:
+        """A line on the terminal."""
+        print(line, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Closes the files; what was written is on the disk already, line by line."""
+        for file in (self._metrics, self._examples, self._board):
+            if file is not None:
+                with user_errors(METRICS, ADVICE):
+                    file.close()
+
+
+class Silent(Recorder):
+    """The Recorder of every process but process 0."""
+
+    def __init__(self) -> None:
+        pass
+
+    def row(self, step: int, split: str, numbers: Mapping[str, float]) -> None:
+        """Writes nothing."""
+
+    def rows_of_step(self, step: int, index: np.ndarray, epoch: np.ndarray) -> None:
+        """Writes nothing."""
+
+    def say(self, line: str) -> None:
+        """Writes nothing."""
+
+    def close(self) -> None:
+        """Writes nothing."""
+
+
+def named(index: np.ndarray, epoch: np.ndarray) -> str:
+    """`epoch:index` of each row of a batch, in slot order. index, epoch: whole numbers [batch]."""
+    return " ".join(f"{e}:{i}" for e, i in zip(epoch, index, strict=True))
+
+
+def progress(step: int, steps: int, numbers: Mapping[str, float], seconds_left: float) -> str:
+    """The progress line: step, loss, accuracies, padding and mask rate; speed, utilisation and time left where they are known."""
+    parts = [f"step {step:,}/{steps:,}", f"loss {numbers['loss']:.3f}"]
+    parts += [f"{name.removesuffix('_accuracy')} acc {value:.3f}" for name, value in numbers.items() if name.endswith("_accuracy")]
+    if "tokens_per_second" in numbers:
+        parts.append(f"{numbers['tokens_per_second']:,.0f} tok/s")
+    if numbers.get("mfu"):
+        parts.append(f"mfu {numbers['mfu']:.1%}")
+    parts += [f"{label} {numbers[name]:.1%}" for name, label in (("padding", "pad"), ("mask_rate", "masked")) if name in numbers]
+    if numbers["skipped"]:
+        parts.append(f"skipped {numbers['skipped']:.0f}")
+    if "tokens_per_second" in numbers:
+        minutes, seconds = divmod(round(seconds_left), 60)
+        parts.append(f"eta {minutes // 60}:{minutes % 60:02d}:{seconds:02d}")
+    return "  ".join(parts)
+
+
+def _board(directory: pathlib.Path, step: int) -> Any:
+    """A TensorBoard writer that hides what an earlier run wrote after `step`, or None where tensorboardX is not installed."""
+    if importlib.util.find_spec("tensorboardX") is None:
+        return None
+    from tensorboardX import SummaryWriter
+
+    return SummaryWriter(str(directory), purge_step=step + 1)

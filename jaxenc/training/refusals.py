@@ -1,0 +1,162 @@
+"""What may differ between a run and the checkpoint, the directory or the processes that it goes on with: all else is named and refused."""
+
+import fnmatch
+import json
+import pathlib
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from jaxenc import config
+from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.restore import Start
+from jaxenc.config import differences
+from jaxenc.data import tokenizers
+from jaxenc.errors import UserError
+from jaxenc.files import read_json, user_errors
+from jaxenc.processes import barriers
+from jaxenc.training import phases, position
+from jaxenc.training.job import Job
+from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
+from jaxenc.training.run import from_dict
+
+MAY_CHANGE = ("mesh.*", "train.microbatches", "checkpoint.*", "eval.*", "log.*")
+# Seconds in which a file that one host wrote is seen by the others: file systems of networks remember for a while that it was not there.
+SIGHT = 60
+
+
+def changed_fields(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> list[str]:
+    """The dotted paths that differ and that no pattern of `may_change` covers; a '*' stands for any rest.
+
+    A caller whose schedule does not use `train.steps` adds that name to MAY_CHANGE.
+    """
+    return [path for path, _, _ in _refused(saved, now, may_change)]
+
+
+def refuse(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> None:
+    """Raises UserError that names each field of `changed_fields` with both values."""
+    parts = [f"checkpoint {path} {_shown(old)}, this run's {_shown(new)}" for path, old, new in _refused(saved, now, may_change)]
+    if parts:
+        raise UserError(f"{'; '.join(parts)}: set them back, or start in a new work directory with --init-from")
+
+
+def _refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str]) -> list[tuple[str, Any, Any]]:
+    return [item for item in differences(saved, now) if not any(fnmatch.fnmatchcase(item[0], pattern) for pattern in may_change)]
+
+
+def _shown(value: Any) -> str:
+    return "(not set)" if value == "" else str(value)
+
+
+def refuse_other_process(job: Job) -> None:
+    """Raises UserError, which names each field, where this process was started with another config or other data than process 0: from a
+    seed of its own each would go on with parameters of its own, and no later check sees it. `data.path` may differ."""
+    facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
+    facts["config"]["data"].pop("path")
+    first = barriers.from_primary("facts", lambda: facts)
+    index = jax.process_index()
+    parts = [
+        f"{path.removeprefix('config.')} is {theirs} in process 0 and {ours} in process {index}"
+        for path, theirs, ours in differences(first, facts)
+    ]
+    if parts:
+        raise UserError(f"{'; '.join(parts)}: start every process with the same config and data")
+
+
+def refuse_other_folder(workdir: pathlib.Path) -> None:
+    """Raises UserError where this process does not see within SIGHT seconds what process 0 writes in `workdir`: each would save its part of
+    a checkpoint where the others never look."""
+    if jax.process_count() == 1:
+        return
+    mark = workdir / ".processes"
+
+    def write() -> str:
+        word = secrets.token_hex(8)
+        with user_errors(mark, "free some space or choose another --workdir"):
+            mark.write_text(word)
+        return word
+
+    word, end = barriers.from_primary("folder", write), time.monotonic() + SIGHT
+    try:
+        while not (mark.is_file() and mark.read_text() == word):
+            if time.monotonic() > end:
+                told = f"process {jax.process_index()} does not see there what process 0 writes"
+                raise UserError(f"{workdir}: {told}: give all processes one --workdir that they share")
+            time.sleep(0.1)
+        barriers.barrier("folder")
+    finally:
+        if barriers.is_primary():
+            mark.unlink(missing_ok=True)
+
+
+def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
+    """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
+    if (workdir / CONFIG).exists():
+        saved = read_json(workdir / CONFIG, "start in a new work directory")
+        # config.json is written first, so a run that was killed before the second file has it alone.
+        manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
+        _refuse(saved, manifest, job)
+
+
+def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
+    """Raises UserError when a checkpoint was written under another config, data set or tokenizer."""
+    _refuse(restore.read_json(step_dir, CONFIG), restore.read_json(step_dir, MANIFEST), job)
+
+
+def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
+    """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
+    if _fingerprint(step_dir) != job.vocabulary.fingerprint:
+        size = from_dict(restore.read_json(step_dir, CONFIG)).model.vocab_size
+        other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
+        mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
+        raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
+
+
+def refuse_other_carry(job: Job, start: Start) -> None:
+    """Raises UserError, which names the fields, when a run that goes on from the whole state at `start` carries something larger or
+    smaller from step to step than the run that wrote it."""
+    saved, run = from_dict(restore.read_json(start.path, CONFIG)), job.run
+    sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
+    carries = bool(jax.eval_shape(lambda: job.objective(run.plan[0]).carry(1))) or any(sizes(saved).values())
+    if type(saved.objective) is type(run.objective) and carries:
+        batch = lambda run: phases.saved_by(run.plan, start.step).batch
+        shape = lambda run: {"objective": sizes(run), "train": {"batch": batch(run), "precision": run.train.precision}}
+        refuse(shape(saved), shape(run), ())
+
+
+def refuse_other_rows(job: Job, start: Start) -> None:
+    """Raises UserError where a run that continues from the state at `start` would skip or repeat rows of its data."""
+    saved, data = from_dict(restore.read_json(start.path, CONFIG)), restore.read_json(start.path, MANIFEST)
+    ours = json.loads(job.files[MANIFEST])
+    position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)
+
+
+def _fingerprint(step_dir: pathlib.Path) -> str | None:
+    """The tokenizer's of a checkpoint: what its run's data said, or, where no data made it, that of its own tokenizer."""
+    if (step_dir / MANIFEST).exists():
+        return _tokenizer_of(restore.read_json(step_dir, MANIFEST))
+    if (step_dir / TOKENIZER).exists():
+        return tokenizers.load(step_dir / TOKENIZER).vocabulary.fingerprint
+    raise UserError(f"checkpoint {step_dir} has no tokenizer, so its ids may mean other pieces than the data's: convert it with one")
+
+
+def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
+    """The tokenizer's fingerprint in a checkpoint's manifest, None where it has none."""
+    tokenizer = manifest.get("tokenizer")
+    return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
+
+
+def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
+    """Raises UserError for another config, and, where the manifest is there, for another data set or tokenizer."""
+
+    def facts(manifest: dict) -> dict:
+        return {"data": {"fingerprint": manifest.get("fingerprint")}, "tokenizer": _tokenizer_of(manifest)}
+
+    if saved_manifest is not None:
+        refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
+    free = (*MAY_CHANGE, "data.path", *(["train.steps"] if not job.run.uses_steps else []))
+    # Read as a Run first: a field that is younger than the checkpoint has its default there.
+    refuse(config.to_dict(from_dict(saved_config)), config.to_dict(job.run), free)

@@ -1,0 +1,110 @@
+"""Run: everything that a recipe decides, composed of the parts' own dataclasses."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from jaxenc import config, families, objectives, precision
+from jaxenc.checkpoint import migrate, restore
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.data import sources
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.contract import ModelConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.layers import attend
+from jaxenc.objectives.base import Objective, ObjectiveConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.training import phases
+from jaxenc.training.phases import Phase, Phases
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
+
+# A size that no array has to hold: the words of a published ELMo, 793,471, of which it keeps no softmax.
+UNSEEN = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A pretraining run. `objective` and `model` take any class of the tables in `jaxenc.objectives` and `jaxenc.families`."""
+
+    objective: ObjectiveConfig = dataclasses.field(default=objectives.DEFAULT, metadata=config.kinds(objectives.OBJECTIVES))
+    model: ModelConfig = dataclasses.field(default=families.DEFAULT, metadata=config.kinds(families.MODELS))
+    data: DataConfig = DataConfig()
+    train: TrainConfig = TrainConfig()
+    phases: Phases = Phases()
+    optim: OptimConfig = OptimConfig()
+    mesh: MeshConfig = MeshConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    eval: EvalConfig = EvalConfig()
+    log: LogConfig = LogConfig()
+
+    @property
+    def uses_steps(self) -> bool:
+        """Whether any step depends on `train.steps`: not with a constant rate, and not where `phases.steps` is set."""
+        return self.optim.schedule != "constant" and not self.phases.steps
+
+    @property
+    def plan(self) -> tuple[Phase, ...]:
+        """The phases, resolved: one where `phases` is empty. Raises UserError for rows and batches that no data can give."""
+        train, optim = self.train, self.optim
+        numbers = (train.steps, self.data.length, train.batch, 0, optim.lr, optim.warmup)
+        single = Phase(0, *numbers, schedule_start=0, schedule_steps=train.steps)
+        plan = phases.resolve(self.phases, single)
+        longest = max(phase.length for phase in plan)
+        if 0 < self.model.positions < longest:
+            raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}: shorten the rows")
+        for phase in plan:
+            sources.check(dataclasses.replace(self.data, length=phase.length), phase.batch)
+        uneven = [phase.batch for phase in plan if phase.batch % self.train.microbatches]
+        if uneven:
+            raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")
+        return plan
+
+    @property
+    def unused(self) -> dict[str, str]:
+        """{dotted path: reason} of the fields that have no effect, given the values of the others. Each part lists its own fields; an
+        objective or a model may list fields of other parts."""
+        parts = (self.objective, self.model, self.data, self.phases, self.optim)
+        return {path: why for part in parts for path, why in part.unused.items()}
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
+        """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""
+        return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))
+
+    def execution(self, platform: str) -> Execution:
+        """How the models of this run are computed on `platform` (jax's name: cpu, gpu, tpu)."""
+        policy = precision.policy(self.train.precision)
+        backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout)
+        return Execution(policy, backend, self.train.remat, self.train.scan)
+
+    def build(self, vocabulary: Vocabulary, phase: Phase, platform: str, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
+        """The objective of one phase; heads: those that its config may name. Call it on a run that `with_vocabulary` made."""
+        data = dataclasses.replace(self.data, length=phase.length)
+        return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions, heads)
+
+
+def from_dict(data: Mapping[str, Any], where: str = "config") -> Run:
+    """The Run of a plain dict, such as a config.json of any format holds. Raises UserError as `config.from_dict` and `migrate.fields`."""
+    return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where)
+
+
+def of_checkpoint(step_dir: pathlib.Path) -> Run:
+    """The Run that a checkpoint was saved by. Raises UserError, before anything is made of its sizes, for a model with more layers than the
+    checkpoint has arrays, or with another size above the count of its numbers and above UNSEEN."""
+    run = from_dict(restore.read_json(step_dir, "config.json"))
+    arrays, numbers = restore.size(step_dir)
+    for name, value in config.flatten(config.to_dict(run.model)):
+        if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)):
+            held = f"{numbers:,} numbers in {arrays:,} arrays"
+            raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {held}: use the one it was saved with")
+    return run
+
+
+def to_json(run: Run) -> bytes:
+    """The config.json of a run; `from_dict` reads it."""
+    return json.dumps({"format": migrate.FORMAT, **config.to_dict(run)}, indent=1).encode()

@@ -1,0 +1,96 @@
+"""One training step: corrupt, count, differentiate, clip, update. Pure, compiled once a phase."""
+
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+from jax.sharding import Mesh
+
+from jaxenc import rng
+from jaxenc.objectives.base import Objective
+from jaxenc.optim import optimizer as optimizers
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.sharding import partition
+from jaxenc.training import accumulate
+from jaxenc.training.phases import Phase
+from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import Layout, State
+
+Report = dict[str, Any]
+
+
+def fields(objective: Objective, config: TrainConfig) -> Set[str]:
+    """The batch fields that a step takes: what the objective reads, and what static masks follow."""
+    return {*objective.reads, *(("epoch", "index") if config.dupe_factor else ())}
+
+
+def corruption_keys(config: TrainConfig, seed: Array, keys: rng.Keys, batch: Mapping[str, Array]) -> rng.Keys:
+    """The keys that a step's rows are corrupted with: the step's own, or with `dupe_factor` those of each row's epoch and number.
+
+    seed: i32 or u32 scalar, the run's; it may be traced."""
+    if not config.dupe_factor:
+        return keys
+    return rng.static(seed, batch["epoch"], batch["index"], config.dupe_factor, keys.step)
+
+
+def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array], mesh: Mesh) -> dict[str, Array]:
+    """The objective's corruption of every row of a batch, each with its own key and on the device that holds the row."""
+    rows = {name: batch[name] for name in objective.reads}
+    every_row = jax.vmap(objective.corrupt, in_axes=(0, 0, None))
+    return partition.by_rows(lambda key, one: every_row(key, one, keys.step), mesh)(keys.per_row("corrupt", "mask"), rows)
+
+
+def train_step(
+    objective: Objective,
+    config: TrainConfig,
+    optimizer: OptimConfig,
+    phase: Phase,
+    layout: Layout,
+    state: State,
+    batch: Mapping[str, Array],
+    seed: Array,
+) -> tuple[State, Report]:
+    """The state after one more batch, and a report of float32 and i32 scalars.
+
+    seed: i32 scalar, the run's `train.seed`: an argument and not a constant of the program, so that runs that differ in it alone share one
+    compilation.
+
+    The report holds `loss`, `metrics` {name: (sum, weight)}, `gradient_norm`, `lr`, `bad` (1 if this
+    step was skipped) and `skipped` (how many so far). A step whose loss or gradient is not
+    finite leaves parameters, moments and carry as they were, and counts as skipped.
+    """
+    keys = rng.training(seed, state.step, phase.batch)
+    example = corrupt(objective, corruption_keys(config, seed, keys, batch), batch, layout.mesh)
+    grads, terms, weights, metrics, carry = accumulate.gradients(
+        objective, config.microbatches, layout.whole, state.params, state.frozen, state.carry, example, keys
+    )
+    loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
+    good = jnp.isfinite(loss) & jnp.isfinite(norm)
+
+    update = optimizers.build(optimizer, state.all_params, phase.lr, phase.warmup, phase.schedule_steps).update
+    params, moments, lr = update(grads, norm, state.moments, state.params, state.step - phase.schedule_start)
+
+    kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), (state.params, state.moments, state.carry))
+    bad = (~good).astype(jnp.int32)
+    after = State(state.step + 1, state.skipped + bad, kept[0], state.frozen, kept[1], kept[2])
+    return after, {"loss": loss, "metrics": metrics, "gradient_norm": norm, "lr": lr, "bad": bad, "skipped": after.skipped}
+
+
+def compile_step(
+    objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout
+) -> Callable[[State, Mapping[str, Array], Array], tuple[State, Report]]:
+    """`train_step` of (state, batch, seed) jitted for one phase: state and batch sharded in and out, the old state donated. Call it under
+    `jax.set_mesh`."""
+
+    def step(state: State, batch: Mapping[str, Array], seed: Array) -> tuple[State, Report]:
+        return train_step(objective, config, optimizer, phase, layout, state, batch, seed)
+
+    return jax.jit(
+        step,
+        in_shardings=(layout.shardings, partition.batch_sharding(layout.mesh), partition.replicated(layout.mesh)),
+        out_shardings=(layout.shardings, partition.replicated(layout.mesh)),
+        donate_argnums=0,
+    )

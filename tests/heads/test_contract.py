@@ -1,0 +1,145 @@
+"""What a head says of itself, and what a registry refuses."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+from jaxenc import heads, rng
+from jaxenc.data.batch import check_fields, check_ranges, empty
+from jaxenc.errors import UserError
+from jaxenc.heads.contract import Head, Label, registry
+from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.objectives.replaced_mlm import COPY, SOFTMAX
+from tests import tiny
+
+HEAD = Head("score", "text", 1000, lambda setting: nn.Dense(1))
+FLOAT = Label("score", "float32")
+
+
+def loss(logits: jax.Array, labels: dict, counted: jax.Array) -> tuple[jax.Array, dict]:
+    return jnp.sum((logits[..., 0] - labels["score"]) ** 2 * counted), {}
+
+
+def test_the_built_in_heads_keep_their_sites() -> None:
+    """What they draw at initialisation and in dropout follows from these numbers: none may change or be used again."""
+    found = {name: (head.site, head.role) for name, head in heads.BUILT_IN.items()}
+    assert found == {
+        "pooler": (34, "pools"),
+        "mlm": (33, "vocabulary"),
+        "next_sentence": (35, "text"),
+        "rtd": (41, "tokens"),
+        "classifier": (36, "text"),
+        "tags": (37, "tokens"),
+        "spans": (38, "tokens"),
+        "lm": (44, "vocabulary"),
+        "summary": (45, "pools"),
+    }
+    assert list(found) == ["pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "lm", "summary"]
+    assert (SOFTMAX.site, COPY.site) == (42, 43) and all(site < rng.FIRST_OWN_SITE for site, _ in found.values())
+    assert not {site for site, _ in found.values()} & set(rng.SITES.values())
+
+
+def test_a_head_draws_from_its_own_number() -> None:
+    """The number of a site of the table gives what its name gives."""
+    key, keys = rng.init_key(0), rng.training(0, jnp.int32(3), 4)
+    data = lambda key: jax.random.key_data(key).tolist()
+    assert data(rng.part(key, 36)) == data(jax.random.fold_in(key, 36))
+    number = rng.SITES["final"]
+    assert data(rng.part(key, number)) == data(rng.part(key, "final")) != data(rng.part(key, number + 1))
+    named, numbered, other = (np.stack(keys.words(site)).tolist() for site in ("final", number, number + 1))
+    assert named == numbered != other
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"name": "tags"}, "head tags: the name is taken"),
+        ({"name": "generator"}, "head generator: the name is taken"),
+        ({"site": 33}, "head score: its site 33 is that of mlm: give it a number of its own, from 1000 on"),
+        ({"site": 19}, "its site 19 is that of jaxenc's feed_forward_output"),
+        ({"labels": (Label("types"),), "loss": loss}, "its label types has the name of another field of a batch"),
+        ({"labels": (Label("label", "float32"),), "loss": loss}, "its label label has the name of another field of a batch"),
+    ],
+)
+def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        heads.with_built_in(dataclasses.replace(HEAD, **changed))
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"role": "token"}, "its role is 'token': use pools, text, tokens, vocabulary"),
+        ({"name": "my head"}, "'my head': its name is no Python name"),
+        ({"name": "hidden"}, "'hidden': its name is no Python name, or one of hidden, pooled"),
+        ({"site": 0}, "its site is 0: use a number from 1000 to 65535"),
+        ({"site": 65536}, "its site is 65536"),
+        ({"labels": (FLOAT,)}, "labels or a loss and not both"),
+        ({"loss": loss}, "labels or a loss and not both"),
+        ({"labels": (Label("score", "float64"),), "loss": loss}, "its label score is float64 with the axis ''"),
+        ({"labels": (Label("score", axis="rows"),), "loss": loss}, "is int32 with the axis 'rows'"),
+        ({"labels": (Label("score", bound="labels"),), "loss": loss}, "has the bound 'labels': use classes or length or a number"),
+        ({"labels": (Label("score", "float32", bound=3),), "loss": loss}, "has the bound 3"),
+        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some one a token: use one kind for all"),
+    ],
+)
+def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str) -> None:
+    with pytest.raises(UserError) as error:
+        dataclasses.replace(HEAD, **changed)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_two_heads_may_learn_from_one_label() -> None:
+    one = dataclasses.replace(HEAD, labels=(FLOAT,), loss=loss)
+    other = dataclasses.replace(one, name="score_of_tokens", site=1001)
+    assert list(registry((one, other))) == ["score", "score_of_tokens"]
+
+
+def test_a_float_label_is_a_field_of_the_batch() -> None:
+    """Float32 in an empty batch, known to the checks, NaN allowed and infinity not."""
+    own = heads.with_built_in(dataclasses.replace(HEAD, labels=(FLOAT,), loss=loss))
+    objective = tiny.objective(HeadsConfig(("pooler", "score")), heads=own)
+    assert objective.reads["score"] == 0 and "score" not in tiny.objective(HeadsConfig(("pooler",)), heads=own).reads
+    batch = empty(objective.reads, 3, 7, objective.fields)
+    assert batch["score"].dtype == np.float32 and batch["score"].shape == (3,) and batch["tokens"].shape == (3, 7)
+    check_fields(batch, objective.reads, objective.fields)
+    with pytest.raises(ValueError, match="unknown \\['score'\\]"):
+        check_fields(batch, objective.reads)
+    batch["score"][:] = (np.nan, -1e30, 2.5)
+    check_ranges(batch, objective.reads, objective.fields)
+    batch["score"][1] = -np.inf
+    with pytest.raises(UserError, match="the rows hold an infinite score: use a finite number"):
+        check_ranges(batch, objective.reads, objective.fields)
+
+
+def test_predictions_are_what_an_evaluation_keeps() -> None:
+    """Probabilities of a text's classes and of replaced tokens, the likeliest tag and token, the logits of spans; a row each."""
+    logits = np.float32([[[0.0, 2.0, 1.0], [3.0, -1.0, 0.5]]])
+    odds = np.exp(np.float64(logits))
+    expected = {
+        "classifier": odds / odds.sum(-1, keepdims=True),
+        "next_sentence": odds / odds.sum(-1, keepdims=True),
+        "rtd": odds / (1 + odds),
+        "tags": np.array([[1, 0]]),
+        "mlm": np.array([[1, 0]]),
+        "lm": np.array([[1, 0]]),
+        "spans": logits,
+        "pooler": logits,
+        "summary": logits,
+    }
+    for name, head in heads.BUILT_IN.items():
+        found = np.asarray(head.prediction(jnp.asarray(logits)))
+        assert found.dtype == (np.int32 if expected[name].ndim == 2 else np.float32), name
+        np.testing.assert_allclose(found, expected[name], rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+def test_flops_are_two_for_each_product_of_a_row() -> None:
+    """Forward and backward: the encoder's, and of each head that the loss takes its kernels on what it reads."""
+    config = HeadsConfig(("pooler", "mlm", "classifier", "tags", "spans"), ("a", "b", "c"))
+    alone, width, length = tiny.objective(HeadsConfig()), tiny.MODEL.width, 20
+    of_heads = width * width + width * 3 + length * width * 3 + length * width * 2
+    assert tiny.objective(config).flops(length) - alone.flops(length) == 3 * 2 * of_heads

@@ -1,0 +1,184 @@
+import os
+import socket
+from unittest import mock
+
+import jax
+import numpy as np
+import pytest
+from jax._src import distributed
+
+from jaxenc.errors import UserError
+from jaxenc.processes import gloo
+from jaxenc.processes.barriers import ErrorOfAll, barrier, from_primary, is_primary
+from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
+from jaxenc.sharding.partition import process_slots
+
+THREE = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": "3", "JAXENC_PROCESS": "2"}
+
+
+# What Slurm tells a batch script, which is task 0 of a step that is not srun's, and a task that srun started.
+SCRIPT = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+SRUN = {**SCRIPT, "SLURM_PROCID": "3", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "n[1-4]", "SLURM_STEP_NUM_TASKS": "4"}
+
+
+@pytest.mark.parametrize("batch, count", [(1, 1), (12, 1), (12, 3), (12, 12), (256, 8)])
+def test_the_slots_of_all_processes_are_the_batch_in_order(batch: int, count: int) -> None:
+    rows = np.arange(batch)
+    parts = [rows[process_slots(batch, count, index)] for index in range(count)]
+    assert len({len(part) for part in parts}) == 1
+    np.testing.assert_array_equal(np.concatenate(parts), rows)
+
+
+def test_a_batch_that_the_processes_cannot_share_is_one_line() -> None:
+    with pytest.raises(UserError, match="train.batch is 10, which 4 processes"):
+        process_slots(10, 4, 0)
+
+
+def test_a_process_outside_the_count_is_an_error() -> None:
+    with pytest.raises(ValueError, match="process 4 of 4"):
+        process_slots(8, 4, 4)
+
+
+def test_a_single_process_is_primary() -> None:
+    assert is_primary()
+
+
+def test_the_environment_names_the_cluster() -> None:
+    assert from_environment({**THREE, "SLURM_NTASKS": "9"}) == Cluster("10.0.0.1:1234", 3, 2, 90)
+    assert from_environment({**THREE, "JAXENC_HEARTBEAT": "10"}).heartbeat == 10
+
+
+def test_without_the_environment_there_is_one_process() -> None:
+    assert from_environment({"SLURM_NTASKS": "9", "JAXENC_PROCESS": ""}) == Cluster("", 1, 0)
+
+
+@pytest.mark.parametrize(
+    "given, size, rank",
+    [
+        ({"SLURM_NTASKS": "2", "SLURM_PROCID": "0"}, "SLURM_NTASKS", "SLURM_PROCID"),
+        (SRUN, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+        ({**SRUN, "SLURM_STEP_NUM_TASKS": ""}, "SLURM_NTASKS", "SLURM_PROCID"),
+        ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1"}, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+        ({"PMI_SIZE": "2", "PMI_RANK": "1", **SCRIPT}, "PMI_SIZE", "PMI_RANK"),
+        ({"MV2_COMM_WORLD_SIZE": "2", "MV2_COMM_WORLD_RANK": "0"}, "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+        ({"JSM_NAMESPACE_SIZE": "2", "JSM_NAMESPACE_RANK": "1"}, "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),
+        ({"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}, "WORLD_SIZE", "RANK"),
+        ({"FLUX_JOB_SIZE": "2", "FLUX_TASK_RANK": "1"}, "FLUX_JOB_SIZE", "FLUX_TASK_RANK"),
+        ({"HOROVOD_SIZE": "2", "HOROVOD_RANK": "1", "HOROVOD_LOCAL_RANK": "1"}, "HOROVOD_SIZE", "HOROVOD_RANK"),
+        ({**SRUN, "SLURM_NTASKS": "1", "SLURM_STEP_NUM_TASKS": "1", "WORLD_SIZE": "2", "RANK": "1"}, "WORLD_SIZE", "RANK"),
+        ({"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "0"}, "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"),
+    ],
+)  # fmt: skip
+def test_r34_one_of_several_is_refused_with_the_variables_that_join_it(given: dict[str, str], size: str, rank: str) -> None:
+    """The advice works: the shell puts the launcher's numbers in, and JAXENC_PROCESSES=1 says that it is alone."""
+    with pytest.raises(UserError) as refused:
+        from_environment(given)
+    said = str(refused.value)
+    join = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": given[size], "JAXENC_PROCESS": given[rank]}
+    assert said.startswith(f"{size} is {given[size]} and {rank} is {given[rank]}: one of {given[size]} processes")
+    assert f"JAXENC_COORDINATOR=HOST:PORT of process 0, JAXENC_PROCESSES=${size} and JAXENC_PROCESS=${rank} to join" in said
+    assert from_environment({**given, **join}) == Cluster("10.0.0.1:1234", int(given[size]), int(given[rank]))
+    assert from_environment({**given, "JAXENC_PROCESSES": "1"}) == Cluster()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        SCRIPT,
+        {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4"},
+        {"SLURM_NTASKS": "4"},
+        {**SRUN, "SLURM_NTASKS": "1", "SLURM_STEP_NUM_TASKS": "1"},
+        {**SRUN, "SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_ID": "4294967290"},
+        {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"},
+        {"WORLD_SIZE": "8"},
+        {"WORLD_SIZE": "large", "RANK": "0"},
+    ],
+    ids=["batch script", "salloc", "tasks alone", "srun -n1", "interactive step", "mpirun -n 1", "a size alone", "no number"],
+)
+def test_r34_one_that_is_alone_is_not_refused(given: dict[str, str]) -> None:
+    assert from_environment(given) == Cluster()
+
+
+def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
+    must_be_alone({}, "jaxenc evaluate")
+    must_be_alone({"JAXENC_PROCESSES": "1"}, "jaxenc evaluate")
+    with pytest.raises(UserError, match="JAXENC_PROCESSES is 3: jaxenc evaluate runs in one process: start it once"):
+        must_be_alone(THREE, "jaxenc evaluate")
+    with pytest.raises(UserError, match="SLURM_STEP_NUM_TASKS is 4 and SLURM_PROCID is 3"):
+        must_be_alone(SRUN, "jaxenc evaluate")
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("JAXENC_PROCESS", "", "JAXENC_COORDINATOR and JAXENC_PROCESSES set without the rest"),
+        ("JAXENC_PROCESS", "3", "JAXENC_PROCESS is 3 and JAXENC_PROCESSES is 3: processes are numbered from 0"),
+        ("JAXENC_PROCESS", "-1", "JAXENC_PROCESS is '-1': it is a whole number"),
+        ("JAXENC_PROCESSES", "two", "JAXENC_PROCESSES is 'two': it is a whole number"),
+        ("JAXENC_PROCESSES", "0", "JAXENC_PROCESSES is 0"),
+        ("JAXENC_COORDINATOR", "10.0.0.1", "JAXENC_COORDINATOR is '10.0.0.1': write HOST:PORT"),
+        ("JAXENC_COORDINATOR", "10.0.0.1:99999", "JAXENC_COORDINATOR is '10.0.0.1:99999': write HOST:PORT"),
+        ("JAXENC_HEARTBEAT", "0", "JAXENC_HEARTBEAT is 0: it is at least 1 second"),
+    ],
+)
+def test_a_wrong_environment_is_one_line(name: str, value: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        from_environment({**THREE, name: value})
+
+
+def test_two_processes_that_each_see_one_are_refused() -> None:
+    """As with devices that cannot reach one another: each would train alone, into one directory."""
+    refused = pytest.raises(UserError, match="process 1 sees 1 processes instead of 2")
+    alone = (mock.patch.object(jax, "distributed"), mock.patch.object(jax.config, "update"), mock.patch.object(gloo, "listen_beside"))
+    with mock.patch.dict(os.environ), alone[0], alone[1], alone[2], refused:
+        connect(Cluster("127.0.0.1:1234", 2, 1))
+
+
+def test_a_port_that_is_taken_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(UserError, match=f"JAXENC_COORDINATOR is '{address}', where process 0 cannot listen: "):
+            connect(Cluster(address, 2, 0))
+
+
+@pytest.mark.parametrize("host", ["203.0.113.1", "a..b"])
+def test_an_address_of_another_machine_or_of_none_is_one_line(host: str) -> None:
+    with pytest.raises(UserError, match="give an address of its machine and a free port"):
+        connect(Cluster(f"{host}:1234", 2, 0))
+
+
+def test_one_process_waits_for_nobody() -> None:
+    connect(Cluster())
+    barrier("never", 0)
+    assert from_primary("value", lambda: ("as", "it is")) == ("as", "it is")
+
+
+class Service:
+    """The coordination service's store, as two processes of one after the other see it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def key_value_set(self, key: str, value: str, allow_overwrite: bool = False) -> None:
+        self.values[key] = value
+
+    def blocking_key_value_get(self, key: str, milliseconds: int) -> str:
+        if key not in self.values:
+            raise jax.errors.JaxRuntimeError("DEADLINE_EXCEEDED")
+        return self.values[key]
+
+
+def test_an_error_of_process_0_is_the_error_of_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both raise it, and process 1 makes nothing itself."""
+    monkeypatch.setattr(distributed.global_state, "client", Service())
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+
+    def fail() -> None:
+        raise UserError("no such folder")
+
+    for index, make in ((0, fail), (1, lambda: pytest.fail("process 1 asks process 0"))):
+        monkeypatch.setattr(jax, "process_index", lambda index=index: index)
+        with pytest.raises(ErrorOfAll, match="^no such folder$"):
+            from_primary("start", make)

@@ -1,0 +1,36 @@
+"""A folder appears whole or not at all, and belongs to one process."""
+
+from pathlib import Path
+
+import pytest
+
+from jaxenc.errors import UserError
+from jaxenc.files import held, made
+
+
+def test_a_made_folder_appears_whole_and_what_a_killed_process_left_goes(tmp_path: Path) -> None:
+    left = tmp_path / ".out.partial" / "new"
+    left.mkdir(parents=True)
+    (left / "half").write_text("of a killed process")
+    with made(tmp_path / "out") as folder:
+        (folder / "file").write_text("whole")
+        assert not (tmp_path / "out").exists()
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "file"]
+
+
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No space left on device; free some space"), made(tmp_path / "out") as folder:
+        (folder / "file").write_text("half")
+        raise OSError(28, "No space left on device")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_is_held_by_one_process_and_an_empty_one_goes(tmp_path: Path) -> None:
+    refused = pytest.raises(UserError, match="run: another process is writing here; wait")
+    with held(tmp_path / "run", "wait"), refused, held(tmp_path / "run", "wait"):
+        pass
+    assert not (tmp_path / "run").exists()
+    with held(tmp_path / "run", "wait"):
+        (tmp_path / "run" / "kept").touch()
+    with held(tmp_path / "run", "wait"):
+        assert (tmp_path / "run" / "kept").exists()

@@ -1,0 +1,39 @@
+"""Whole runs whose steps and evaluations compute nothing, for tests of what happens around them: no model is compiled."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+from unittest import mock
+
+from jaxenc.training import loop
+
+Evaluate = Callable[..., Mapping[str, float]]
+
+
+def finished(*ignored: Any) -> Mapping[str, float]:
+    """An evaluation of one number."""
+    return {"loss": 1.0}
+
+
+@contextlib.contextmanager
+def stepping(
+    bad: Collection[int] = (), after: Callable[[int], object] = lambda step: None, evaluate: Evaluate = finished
+) -> Iterator[None]:
+    """bad: steps that report that they are not finite. after: called with the number of each step that was taken. evaluate: gives the
+    numbers of an evaluation, from the arguments of `train.evaluate.evaluation`."""
+
+    def compile_step(*ignored: Any) -> Any:
+        def step(state: Any, batch: Any, seed: Any) -> Any:
+            number = int(state.step) + 1
+            after(number)
+            report = {"loss": 1.0, "metrics": {}, "gradient_norm": 1.0, "lr": 0.1, "bad": number in bad, "skipped": 0}
+            return dataclasses.replace(state, step=state.step + 1), report
+
+        return step
+
+    def evaluation(*given: Any) -> Any:
+        return lambda params, asked: evaluate(*given)
+
+    with mock.patch.object(loop, "compile_step", compile_step), mock.patch.object(loop, "evaluation", evaluation):
+        yield

@@ -1,0 +1,85 @@
+"""The compiled step on eight devices: the numbers of one device; no row of the batch and no parameter but split ones is sent."""
+
+import functools
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxenc import rng
+from jaxenc.sharding import partition
+from jaxenc.training.step import corrupt
+from tests import tiny
+
+# `%name = SHAPE all-gather(`, the shape an array or a tuple of arrays.
+NAMES = "all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all"
+MOVES = re.compile(rf"= (\(?[a-z0-9]+\[.*?) ({NAMES})(?:-start)?\(")
+ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
+
+
+def moved(hlo: str) -> list[tuple[str, str, tuple[int, ...]]]:
+    """(instruction, dtype, shape) of every array that a collective hands from device to device as it is."""
+    found = []
+    for shape, name in MOVES.findall(hlo):
+        for dtype, sizes in ARRAY.findall(shape):
+            found.append((name, dtype, tuple(int(size) for size in sizes.split(",") if size)))
+    return found
+
+
+def test_the_reader_of_the_compiled_text() -> None:
+    text = """
+      %all-gather.1 = s32[4,1,48]{2,1,0} all-gather(%bitcast.1), channel_id=4, dimensions={0}
+      ROOT %ag = (f32[4]{0}, u32[2,3]{1,0}) all-gather-start(%p, %q)
+      %all-reduce = f32[32]{0} all-reduce(%x), to_apply=%add
+      %a2a = (f32[1,2]{1,0}, f32[1,2]{1,0}) all-to-all(%x, %y)
+      %many = (u32[1]{0}, /*index=1*/u32[3]{0}) collective-permute(%x, %all-gather.1), metadata={op_name="all-gather(x)"}
+    """
+    gathers = [("all-gather", "s32", (4, 1, 48)), ("all-gather", "f32", (4,)), ("all-gather", "u32", (2, 3))]
+    permuted = [("collective-permute", "u32", (1,)), ("collective-permute", "u32", (3,))]
+    assert moved(text) == [*gathers, ("all-to-all", "f32", (1, 2)), ("all-to-all", "f32", (1, 2)), *permuted]
+
+
+@functools.cache
+def on_eight(preset: str, parts: int) -> tiny.Compiled:
+    """The step on eight devices, compiled here: both tests below look at the same program."""
+    with tiny.compiling():
+        return tiny.compiled(preset, 8, parts, probe=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset, parts", tiny.MESHES)
+def test_only_split_parameters_move(preset: str, parts: int) -> None:
+    """Under dp nothing does. Elsewhere every array that moves is a float32 parameter which `fsdp` splits, gathered over `fsdp` alone,
+    each once; no integer moves at all, so no token, mask, segment or label. The compiler has no resharding to complain of."""
+    ready = on_eight(preset, parts)
+    found = moved(ready.step.as_text())
+    assert "rematerialization" not in ready.stderr and ready.stderr == ""
+    assert [item for item in found if item[1] != "f32"] == []
+    assert {name for name, _, _ in found} <= {"all-gather"}
+    expected: dict[int, int] = {}
+    for leaf, sharding in zip(*map(jax.tree.leaves, (ready.layout.shapes.params, ready.layout.shardings.params)), strict=True):
+        parts_of = {axis: ready.mesh.shape[axis] for axes in sharding.spec if axes for axis in ((axes,) if isinstance(axes, str) else axes)}
+        if parts_of.get("fsdp", 1) > 1:
+            size = math.prod(leaf.shape) // parts_of.get("tensor", 1)
+            expected[size] = expected.get(size, 0) + 1
+    sizes = [math.prod(shape) for _, _, shape in found]
+    assert {size: sizes.count(size) for size in sorted(set(sizes))} == dict(sorted(expected.items()))
+    assert bool(expected) == (preset != "dp")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset, parts", tiny.MESHES)
+def test_eight_devices_equal_one(preset: str, parts: int) -> None:
+    """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on."""
+    batch, where = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective()), tiny.mesh(preset, 8)
+    one, expected = tiny.compiled("dp", 1).run(batch)
+    with jax.set_mesh(where):
+        masked = jax.jit(lambda rows: corrupt(tiny.objective(), rng.training(0, jnp.int32(0), tiny.ROWS), rows, where))
+        example = jax.device_get(masked(partition.place(batch, where)))
+    seen = {name: total for name, (total, _) in expected["metrics"].items() if name.startswith("seen_")}
+    tiny.assert_bitwise({f"seen_{name}": array for name, array in example.items()}, seen)
+    state, report = on_eight(preset, parts).run(batch)
+    assert abs(report["loss"] - expected["loss"]) <= 1e-5 * expected["loss"]
+    tiny.assert_close(tiny.gradient(state), tiny.gradient(one), 1e-5)
