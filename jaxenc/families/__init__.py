@@ -1,9 +1,26 @@
-"""Every model that a recipe can name: an entry here, a file beside this one."""
+"""Every model that a recipe can name: an entry here, a folder beside this file."""
 
+from typing import TypeVar
+
+from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.contract import ModelConfig
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 
 DEFAULT = BertConfig()
 MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig, ElmoConfig)}
+
+C = TypeVar("C")
+
+
+def able(model: ModelConfig, capability: type[C], needs: str) -> C:
+    """`model` itself, as one that has a capability: `networks.Pair`, `two_stream.TwoStream`, `both_directions.BothDirections`.
+
+    needs: how a message begins. Raises UserError, which names the kinds of model that have it, for a model that has it not.
+    """
+    if isinstance(model, capability):
+        return model
+    kinds = [kind for kind, cls in MODELS.items() if isinstance(cls(), capability)]
+    raise UserError(f"{needs}: set model.kind to {' or '.join(kinds)}, not {model.kind}")

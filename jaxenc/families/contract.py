@@ -1,9 +1,11 @@
 """The contract between a model's config and what trains, opens and converts models without knowing their family."""
 
 import abc
+import dataclasses
 from collections.abc import Collection
 from typing import ClassVar, Protocol, Self
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -120,9 +122,26 @@ class EncoderConfig(ModelConfig):
         """The module that has these heads. Raises UserError as `check_heads` does, and where no one network has them together."""
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class States:
+    """What an encoder computes of rows. last: [batch, length, width], the last layer in the compute dtype. table: float32 [padded,
+    table_width], the token table as these rows read it, which heads on the vocabulary are tied to. layers: None, or where all were asked
+    for [layers + 1, batch, length, width], what enters the first layer and every layer's output."""
+
+    last: Array
+    table: Array
+    layers: Array | None = None
+
+
+def states(out: Array, table: Array, all_layers: bool) -> States:
+    """The states of `out`, which is the last layer, or with `all_layers` all of them, and of the token table."""
+    return States(out[-1], table, out) if all_layers else States(out, table)
+
+
 class Encoder(Protocol):
-    """A Flax module, frozen, whose parameters lie beside those of its heads in one tree. width: of the hidden states; table_width: of the
-    token table, `embeddings/token/table`, which the masked-token head is tied to."""
+    """A network, frozen, whose parameters lie beside those of its heads in one tree. width: of the hidden states; table_width: of the
+    token table."""
 
     config: EncoderConfig
     execution: Execution
@@ -131,11 +150,11 @@ class Encoder(Protocol):
 
     def apply(
         self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
-    ) -> Array:
-        """Hidden states [batch, length, width] of the last layer, in the compute dtype.
+    ) -> States:
+        """The hidden states of rows.
 
         variables: {"params": parameters}; tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None
-        for evaluation. all_layers: what enters the first layer and every layer's output, [layers + 1, batch, length, width].
+        for evaluation, which draws no dropout. all_layers: keep `States.layers` too.
         """
         ...
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
-from jaxenc.families.elmo.model import Elmo, ElmoConfig
+from jaxenc.families.both_directions import BothDirections, TwoReaders
 from jaxenc.inference import inputs
 from jaxenc.inference.load import EXACT, SHORTEST, Model, power_of_two
 from jaxenc.tree import Tree
@@ -72,10 +72,10 @@ def _of_words(hidden: np.ndarray, numbers: np.ndarray, words: int) -> np.ndarray
 def _on(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.ndarray]:
     """Batch after batch, each row going on with the state that it has."""
     config = model.config.model
-    if not isinstance(config, ElmoConfig):
+    if not isinstance(config, BothDirections):
         raise UserError(f"a model of kind {config.kind} has no state from sentence to sentence: leave out stateful")
-    elmo, sentences = Elmo(config, EXACT), iter(sentences)
-    step, state = _step(elmo), elmo.zero_state(batch)
+    readers, sentences = config.readers(EXACT), iter(sentences)
+    step, state = _step(readers), readers.zero_state(batch)
     while group := list(itertools.islice(sentences, batch)):
         rows, numbers = inputs.of_words(config, model.tokenizer, group)
         hidden, state = step(model.params, inputs.filled(rows, batch, power_of_two(numbers.shape[1], SHORTEST)), state)
@@ -83,10 +83,10 @@ def _on(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.
         yield from (_of_words(hidden[:, at], numbers[at], len(words)) for at, words in enumerate(group))
 
 
-def _step(elmo: Elmo) -> Callable[[Tree, Batch, Tree], tuple[jax.Array, Tree]]:
+def _step(readers: TwoReaders) -> Callable[[Tree, Batch, Tree], tuple[jax.Array, Tree]]:
     @jax.jit
     def step(params: Tree, rows: Batch, state: Tree) -> tuple[jax.Array, Tree]:
         with jax.default_matmul_precision("highest"):
-            return elmo.text(params, rows["tokens"], rows.get("characters"), rows["segments"], state)
+            return readers.text(params, rows["tokens"], rows.get("characters"), rows["segments"], state)
 
     return step

@@ -21,9 +21,11 @@ class Embed(nn.Module):
     init_rows: Initializer
     execution: Execution
 
-    @nn.compact
+    def setup(self) -> None:
+        """table: float32 [rows, features], which a tied softmax reads too."""
+        init = nn.with_logical_partitioning(self.init_rows, self.names)
+        self.table = self.param("table", init, (self.rows, self.features), self.execution.policy.params)
+
     def __call__(self, ids: Array) -> Array:
         """i32 [...] to float32 [..., features]. Ids are checked on the host; one past the end would read the last row."""
-        init = nn.with_logical_partitioning(self.init_rows, self.names)
-        table = self.param("table", init, (self.rows, self.features), self.execution.policy.params)
-        return jnp.take(table, ids, axis=0, mode="clip")
+        return jnp.take(self.table, ids, axis=0, mode="clip")

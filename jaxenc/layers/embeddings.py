@@ -35,8 +35,8 @@ class Embeddings(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, tokens: Array, types: Array, positions: Array, noise: Keys | None) -> Array:
-        """i32 [batch, length] each to [batch, length, width] in the compute dtype; the sum is float32."""
+    def __call__(self, tokens: Array, types: Array, positions: Array, noise: Keys | None) -> tuple[Array, Array]:
+        """i32 [batch, length] each to [batch, length, width] in the compute dtype, the sum being float32, and the token table."""
         spec, init = self.spec, self.spec.initializer
 
         def table(name: str, rows: int, axis: str | None, init_rows: Initializer = init) -> Embed:
@@ -48,4 +48,4 @@ class Embeddings(nn.Module):
         if spec.types:
             total = total + table("type", spec.types, None)(types)
         hidden = LayerNorm(spec.norm_epsilon, self.execution, name="norm")(total)
-        return dropout(hidden, spec.dropout, noise, "embeddings")
+        return dropout(hidden, spec.dropout, noise, "embeddings"), token.table

@@ -31,17 +31,17 @@ class StreamEmbeddings(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> Pair:
-        """tokens i32 [batch, length], at i32 [batch, predictions] to [..., width] in the compute dtype."""
+    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> tuple[Pair, Array]:
+        """tokens i32 [batch, length], at i32 [batch, predictions] to [..., width] in the compute dtype, and the token table."""
         spec, policy = self.spec, self.execution.policy
         rows = leading_rows(spec.initializer, self.vocab_size)
         table = Embed(padded(self.vocab_size), spec.width, ("vocab", "table_embed"), rows, self.execution, name="token")
         mask = self.param("mask", nn.with_logical_partitioning(_glorot_row, ("norm",)), (spec.width,), policy.params)
         content = dropout(table(tokens).astype(policy.compute), spec.dropout, noise, "embeddings")
         if at is None:
-            return content, None
+            return (content, None), table.table
         query = jnp.broadcast_to(mask.astype(policy.compute), (*at.shape, spec.width))
-        return content, dropout(query, spec.dropout, of_query(noise), "embeddings")
+        return (content, dropout(query, spec.dropout, of_query(noise), "embeddings")), table.table
 
 
 def _glorot_row(key: Array, shape: tuple[int], dtype: jnp.dtype) -> Array:

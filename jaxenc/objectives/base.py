@@ -110,9 +110,8 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def unused(self) -> dict[str, str]:
-        """See `Run.unused`; the same for every model that the objective takes."""
+    def unused(self, model: ModelConfig) -> dict[str, str]:
+        """See `Run.unused`."""
         return {}
 
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""Bidirectional language modelling (Peters et al. 2018, ELMo, section 3.1): each word from those before it, and from those behind it."""
+"""Bidirectional language modelling (Peters et al. 2018, ELMo, section 3.1): each word from those before it, and from those after it."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxenc import losses, rng
+from jaxenc import families, losses, rng
 from jaxenc import metrics as metric_sums
 from jaxenc.config import at_least
 from jaxenc.data import characters
@@ -18,7 +18,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary, padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.elmo.model import DIRECTIONS, Both, Elmo, ElmoConfig, Read
+from jaxenc.families.both_directions import DIRECTIONS, Both, BothDirections, Read, TwoReaders
+from jaxenc.families.contract import ModelConfig
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.layers.softmax import Softmax
 from jaxenc.objectives import parts, sampled
@@ -35,7 +36,7 @@ LOGITS = 2**29
 
 
 @dataclasses.dataclass(frozen=True)
-class BilmConfig(ObjectiveConfig[ElmoConfig]):
+class BilmConfig(ObjectiveConfig[ModelConfig]):
     """What a recipe chooses, for rows that are read both ways (`data.rows = sentences`); the numbers are those of allenai/bilm-tf
     (bin/train_elmo.py).
 
@@ -57,15 +58,14 @@ class BilmConfig(ObjectiveConfig[ElmoConfig]):
         if not self.scale > 0:
             raise UserError(f"objective.scale is {self.scale}: it takes a positive number")
 
-    @property
-    def unused(self) -> dict[str, str]:
+    def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""
         out = dict.fromkeys(("train.dupe_factor", "phases.max_predictions"), f"objective.kind={self.kind} masks nothing")
         return out if self.softmax == "sampled" else {**out, "objective.negatives": "objective.softmax=full takes every word"}
 
     def build(
         self,
-        model: ElmoConfig,
+        model: ModelConfig,
         vocabulary: Vocabulary,
         execution: Execution,
         data: DataConfig,
@@ -73,12 +73,11 @@ class BilmConfig(ObjectiveConfig[ElmoConfig]):
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Bilm":
         """The objective of one phase; as many negatives as there are ids are the full softmax. Raises UserError for another model."""
-        if not isinstance(model, ElmoConfig):
-            raise UserError(f"objective.kind bilm takes a model that reads both ways: set model.kind to elmo, not {model.kind}")
+        readers = families.able(model, BothDirections, "objective.kind bilm takes a model that reads both ways").readers(execution)
         samples = self.softmax == "sampled" and self.negatives < model.vocab_size
         law = LogUniform(model.vocab_size, self.negatives) if samples else None
         softmax = Softmax(model.vocab_size, model.width, execution)
-        return Bilm(Elmo(model, execution), softmax, law, {name: 0.5 * self.scale for name in DIRECTIONS})
+        return Bilm(readers, softmax, law, {name: 0.5 * self.scale for name in DIRECTIONS})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,10 +85,10 @@ class Bilm(Objective):
     """The mean negative log-likelihood of the words of a row, read forward and read backward, each direction from its own state, which
     goes on from row to row of a slot. Parameters: the model's own, and `softmax`, which both directions share.
 
-    law: of the negatives in training, None for the full softmax. The carry is `Elmo.zero_state`; no gradient flows into it.
+    law: of the negatives in training, None for the full softmax. The carry is `TwoReaders.zero_state`; no gradient flows into it.
     """
 
-    elmo: Elmo
+    readers: TwoReaders
     softmax: Softmax
     law: LogUniform | None
     coef: Mapping[str, float]
@@ -106,18 +105,18 @@ class Bilm(Objective):
 
     @property
     def reads(self) -> Mapping[str, int]:
-        model = self.elmo.config
-        bound = characters.SIZE if model.reads_characters else model.ids
-        read = {f"{before}{model.input}": bound for before in ("", "reverse_")}
+        model = self.readers.config
+        name, bound = ("characters", characters.SIZE) if model.reads_characters else ("tokens", model.ids)
+        read = {f"{before}{name}": bound for before in ("", "reverse_")}
         return {**read, "targets": model.vocab_size, "reverse_targets": model.vocab_size, "segments": 0, "fresh": 2, "index": 0}
 
     def init(self, key: Array) -> Tree:
-        hidden = jax.ShapeDtypeStruct((1, 1, self.elmo.config.width), self.elmo.execution.policy.compute)
+        hidden = jax.ShapeDtypeStruct((1, 1, self.readers.config.width), self.readers.execution.policy.compute)
         softmax = self.softmax.lazy_init(rng.part(key, "softmax"), hidden)["params"]
-        return {**self.elmo.start(rng.part(key, "encoder")), "softmax": softmax}
+        return {**self.readers.start(rng.part(key, "encoder")), "softmax": softmax}
 
     def carry(self, batch: int) -> Tree:
-        return self.elmo.zero_state(batch)
+        return self.readers.zero_state(batch)
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return dict(one)
@@ -144,7 +143,7 @@ class Bilm(Objective):
         fresh, real = example["fresh"] > 0, example["segments"] > 0
         state = jax.tree.map(lambda leaf: jnp.where(fresh.reshape(-1, *[1] * (leaf.ndim - 1)), 0, leaf), carry)
         reads = [Read(example.get(f"{way}tokens"), example.get(f"{way}characters"), real) for way in ("", "reverse_")]
-        return self.elmo.apply({"params": params}, *reads, state, noise)
+        return self.readers.apply({"params": params}, *reads, state, noise)
 
     def of_all(self, params: Tree, both: Both, example: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
         """{direction: (sum of losses, number of right predictions)} of the full softmax, a part of the places at once."""
@@ -183,14 +182,14 @@ class Bilm(Objective):
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         """`hidden` has both directions side by side; of the last layer, `forward` are the logits of the word behind each, `backward` of the
         word before it, [batch, length, vocab_size]. example holds `characters` too, for a model that reads them."""
-        hidden, _ = self.elmo.text(params, example["tokens"], example.get("characters"), example["segments"])
+        hidden, _ = self.readers.text(params, example["tokens"], example.get("characters"), example["segments"])
         halves = zip(DIRECTIONS, jnp.split(hidden[-1], 2, axis=-1), strict=True)
         logits = {name: self.logits(params, half)[..., : self.softmax.vocab_size] for name, half in halves}
         return {"hidden": hidden.astype(jnp.float32), **logits}
 
     def flops(self, length: int) -> float:
         classes = self.law.count + 1 if self.law else self.softmax.vocab_size
-        return 3 * (self.elmo.forward_flops(length) + 2 * 2.0 * length * self.softmax.width * classes)
+        return 3 * (self.readers.forward_flops(length) + 2 * 2.0 * length * self.softmax.width * classes)
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
         """The means; beside losses of the full softmax the perplexity of each direction, and of their mean, as bilm/training.py has it."""

@@ -10,7 +10,7 @@ from jaxenc import rng
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig, States
 from jaxenc.heads.contract import Fitted, Head, Setting
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers.attend import Visible
@@ -66,8 +66,8 @@ def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
     return one.module.lazy_init(rng.part(key, one.head.site), *inputs[one.head.role])["params"]
 
 
-def hidden(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
-    """The last layer, [batch, length, width] in the compute dtype; noise: None without dropout.
+def read(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> States:
+    """The states of rows as training reads them; noise: None without dropout.
 
     The padding of a row is at its end, or anywhere where the model's attention does not go by lengths (`EncoderConfig.visible`).
     """
@@ -79,31 +79,26 @@ def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, 
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
     inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
-    given = logits(encoder.config, heads, params, states[-1], example["segments"], None)
+    given = logits(encoder.config, heads, params, states, example["segments"], None)
     for name in having("vocabulary", heads):
         given[name] = given[name][..., : encoder.config.vocab_size]
-    return {name: value.astype(jnp.float32) for name, value in {"hidden": states, **given}.items()}
+    return {name: value.astype(jnp.float32) for name, value in {"hidden": states.layers, **given}.items()}
 
 
-def logits(model: EncoderConfig, heads: Heads, params: Tree, hidden: Array, segments: Array, noise: Keys | None) -> dict[str, Array]:
-    """{`pooled`: [batch, width], and under its name what each head says} of the last layer [batch, length, width].
+def logits(model: EncoderConfig, heads: Heads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
+    """{`pooled`: [batch, width], and under its name what each head says} of the last layer.
 
     segments: i32 [batch, length], 0 = padding. noise: of the dropout on what heads read, where the model has one; None for none. Heads on
     the vocabulary give [batch, length, padded vocabulary].
     """
     given: dict[str, Array] = {}
     for one in having("pools", heads).values():
-        given["pooled"] = apply(one, params, hidden, segments)
-    for role, features in (("text", given.get("pooled")), ("tokens", hidden)):
+        given["pooled"] = apply(one, params, states.last, segments)
+    for role, features in (("text", given.get("pooled")), ("tokens", states.last)):
         for name, one in having(role, heads).items():
             read = dropout(features, model.dropout, noise, one.head.site) if name in model.dropped_out else features
             given[name] = apply(one, params, read)
-    return given | {name: tied_logits(one, params, hidden) for name, one in having("vocabulary", heads).items()}
-
-
-def tied_logits(one: Fitted, params: Tree, hidden: Array) -> Array:
-    """float32 [..., padded vocabulary] for hidden states [..., width], of a head that reads the token table."""
-    return apply(one, params, hidden, params["embeddings"]["token"]["table"])
+    return given | {name: apply(one, params, states.last, states.table) for name, one in having("vocabulary", heads).items()}
 
 
 def apply(one: Fitted, params: Tree, *inputs: Array) -> Array:

@@ -1,4 +1,4 @@
-"""A language model of both directions without its softmax: what is left of an ELMo once it is published."""
+"""A language model of both directions without its softmax: what is left of one once it is published."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,13 +7,13 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import rng
+from jaxenc import families, rng
 from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.elmo.model import Elmo, ElmoConfig
+from jaxenc.families.both_directions import BothDirections, TwoReaders
+from jaxenc.families.contract import ModelConfig
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
@@ -21,14 +21,14 @@ from jaxenc.tree import Tree
 
 
 @dataclasses.dataclass(frozen=True)
-class FeaturesConfig(ObjectiveConfig[ElmoConfig]):
+class FeaturesConfig(ObjectiveConfig[ModelConfig]):
     """Vectors of words and no loss. `bilm` trains such a model on, with a softmax that starts fresh."""
 
     kind: ClassVar[str] = "features"
 
     def build(
         self,
-        model: ElmoConfig,
+        model: ModelConfig,
         vocabulary: Vocabulary,
         execution: Execution,
         data: DataConfig,
@@ -36,9 +36,8 @@ class FeaturesConfig(ObjectiveConfig[ElmoConfig]):
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Features":
         """The objective; no number of it depends on the vocabulary, the data or the predictions. Raises UserError for another family."""
-        if not isinstance(model, ElmoConfig):
-            raise UserError(f"objective.kind features is for model.kind {ElmoConfig.kind}: for {model.kind} without heads use heads")
-        return Features({}, Elmo(model, execution))
+        needs = "objective.kind features takes a model that reads both ways (heads takes others)"
+        return Features({}, families.able(model, BothDirections, needs).readers(execution))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,15 +45,15 @@ class Features(Objective):
     """The network alone: opened and asked, not trained."""
 
     coef: Mapping[str, float]
-    elmo: Elmo
+    readers: TwoReaders
 
     @property
     def reads(self) -> Mapping[str, int]:
-        model = self.elmo.config
+        model = self.readers.config
         return {"tokens": model.ids, "segments": 0} | ({"characters": characters.SIZE} if model.reads_characters else {})
 
     def init(self, key: Array) -> Tree:
-        return dict(self.elmo.start(rng.part(key, "encoder")))
+        return dict(self.readers.start(rng.part(key, "encoder")))
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return dict(one)
@@ -69,7 +68,8 @@ class Features(Objective):
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         """`hidden` alone: each text begins without a state, and its padding is at its end."""
-        return {"hidden": self.elmo.text(params, example["tokens"], example.get("characters"), example["segments"])[0].astype(jnp.float32)}
+        hidden, _ = self.readers.text(params, example["tokens"], example.get("characters"), example["segments"])
+        return {"hidden": hidden.astype(jnp.float32)}
 
     def flops(self, length: int) -> float:
-        return 3 * self.elmo.forward_flops(length)
+        return 3 * self.readers.forward_flops(length)

@@ -1,4 +1,4 @@
-"""The generator of an ELECTRA: it chooses places of a row and puts other tokens there (Clark et al. 2020, section 2;
+"""A generator: it chooses places of a row and puts other tokens there (ELECTRA, Clark et al. 2020, section 2;
 google-research/electra:run_pretraining.py, PretrainingModel). `rtd.py` and `replaced_mlm.py` train another network on its rows."""
 
 import dataclasses
@@ -9,12 +9,12 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import losses
+from jaxenc import families, losses
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import ModelConfig
-from jaxenc.families.electra.model import Electra, ElectraConfig
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
+from jaxenc.families.networks import Networks, Pair
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import mlm as mlms
@@ -60,19 +60,22 @@ class ReplacingConfig(MlmConfig):
         if self.with_replacement and self.random_share:
             raise UserError("objective.with_replacement draws no random ids: set objective.random_share to 0")
 
-    def learned(self, model: ModelConfig, vocabulary: Vocabulary, execution: Execution, length: int, max_predictions: int) -> "Learned":
-        """The generator of the pair `model` at one row length. Raises UserError for a model that is no pair."""
-        masking, network = self._places(model, vocabulary, length, max_predictions), Electra(model, "generator", execution)
+    def networks(self, model: ModelConfig, execution: Execution) -> Networks:
+        """Both networks of the pair `model`. Raises UserError for a model that is no pair."""
+        return families.able(model, Pair, f"objective.kind {self.kind} takes a pair of networks").networks(execution)
+
+    def learned(self, network: Encoder, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Learned":
+        """The generator that `network` is at one row length. Raises UserError as `MlmConfig.masking`."""
         head = encoders.fit(network, (MASKED_LM,))[MASKED_LM.name]
-        return Learned(Mlm(network, head, masking), self.with_replacement, self.temperature)
+        mlm = Mlm(network, head, self.places(vocabulary, length, max_predictions))
+        return Learned(mlm, self.with_replacement, self.temperature)
 
-    def uniform(self, model: ModelConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Uniform":
-        """A generator without a network, for a pair of which the discriminator is trained alone. Raises UserError as `learned`."""
-        return Uniform(model, self._places(model, vocabulary, length, max_predictions), self.with_replacement)
+    def uniform(self, model: EncoderConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Uniform":
+        """A generator without a network, where the discriminator `model` is trained alone. Raises UserError as `learned`."""
+        return Uniform(model, self.places(vocabulary, length, max_predictions), self.with_replacement)
 
-    def _places(self, model: ModelConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
-        if not isinstance(model, ElectraConfig):
-            raise UserError(f"objective.kind {self.kind} takes a pair of networks: set model.kind to electra, not {model.kind}")
+    def places(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
+        """How places are chosen: as `MlmConfig.masking`, and never one that holds [MASK] already."""
         masking = self.masking(vocabulary, length, max_predictions)
         return dataclasses.replace(masking, never_masked=(*masking.never_masked, vocabulary.mask))
 
@@ -81,8 +84,7 @@ class ReplacingConfig(MlmConfig):
 class Learned:
     """A generator that is trained to predict the masked tokens and puts samples of its own softmax in their places.
 
-    No gradient passes through the samples. In training it has dropout, where it samples too. Parameters: its network's (with tables of
-    its own where it shares none) and `mlm`.
+    No gradient passes through the samples. In training it has dropout, where it samples too. Parameters: its network's and `mlm`.
     """
 
     mlm: Mlm
@@ -122,8 +124,7 @@ class Learned:
 
     def logits(self, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> Array:
         """float32 [batch, predictions, padded vocabulary] at the masked places; noise: None without dropout."""
-        params = self._own(params)
-        return self.mlm.logits(params, encoders.hidden(self.mlm.encoder, params, example, noise), example["masked_at"])
+        return self.mlm.logits(params, encoders.read(self.mlm.encoder, params, example, noise), example["masked_at"])
 
     def sampled(self, logits: Array, example: Mapping[str, Array], keys: Keys) -> Array:
         """The original rows with samples of softmax(logits / temperature) at the masked places, i32 [batch, length]."""
@@ -132,15 +133,10 @@ class Learned:
         return sample.replaced(example["original"], example["masked_at"], example["masked"], samples)
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-        return {"mlm": encoders.outputs(self.mlm.encoder, self.heads, self._own(params), example)["mlm"]}
+        return {"mlm": encoders.outputs(self.mlm.encoder, self.heads, params, example)["mlm"]}
 
     def flops(self, length: int) -> float:
         return self.mlm.flops(length)
-
-    def _own(self, params: Tree) -> Tree:
-        """The parameters as the network and its head find them: with the generator's own tables where it shares none."""
-        own = self.mlm.encoder.config.sharing == "none"
-        return {**params, "embeddings": params["generator"]["embeddings"]} if own else params
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +147,7 @@ class Uniform:
     It has no parameters, no loss and no metrics but those of the masking.
     """
 
-    config: ElectraConfig
+    config: EncoderConfig
     masking: Masking
     with_replacement: bool
     heads: ClassVar[encoders.Heads] = MappingProxyType({})

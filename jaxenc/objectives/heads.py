@@ -132,8 +132,8 @@ class Heads(Objective):
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         noise = keys if train else None
-        hidden = encoders.hidden(self.encoder, params, example, noise)
-        given = encoders.logits(self.encoder.config, self.computed, params, hidden, example["segments"], noise)
+        states = encoders.read(self.encoder, params, example, noise)
+        given = encoders.logits(self.encoder.config, self.computed, params, states, example["segments"], noise)
         terms, metrics = {}, {}
         for name, one in self.trained.items():
             counted = _counted(one.head, example)

@@ -15,7 +15,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import Encoder, EncoderConfig
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig, States
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.masked_lm import MASKED_LM
@@ -96,8 +96,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         if self.unit != "tokens" and self.candidates == "all":
             raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
 
-    @property
-    def unused(self) -> dict[str, str]:
+    def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""
         out = {} if self.unit == "spans" else {"objective.geometric": f"objective.unit={self.unit} has no spans"}
         if self.unit == "tokens":
@@ -184,8 +183,8 @@ class Mlm(Objective):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        hidden = encoders.hidden(self.encoder, params, example, keys if train else None)
-        loss, metrics = self.predict(params, hidden, example)
+        states = encoders.read(self.encoder, params, example, keys if train else None)
+        loss, metrics = self.predict(params, states, example)
         return {"mlm": loss}, metrics, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
@@ -195,14 +194,14 @@ class Mlm(Objective):
         head = head_flops(self.encoder.width, self.encoder.table_width, self.encoder.config.vocab_size, self.masking.predictions)
         return 3 * (self.encoder.forward_flops(length) + head)
 
-    def logits(self, params: Tree, hidden: Array, at: Array) -> Array:
+    def logits(self, params: Tree, states: States, at: Array) -> Array:
         """float32 [batch, predictions, padded vocabulary] at the positions `at`, i32 [batch, predictions]."""
-        chosen = jnp.take_along_axis(hidden, at[..., None], axis=1)
-        return encoders.tied_logits(self.head, params, chosen)
+        chosen = jnp.take_along_axis(states.last, at[..., None], axis=1)
+        return encoders.apply(self.head, params, chosen, states.table)
 
-    def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
+    def predict(self, params: Tree, states: States, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
-        return self.score(self.logits(params, hidden, example["masked_at"]), example)
+        return self.score(self.logits(params, states, example["masked_at"]), example)
 
     def score(self, logits: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) of the logits at the predicted positions."""

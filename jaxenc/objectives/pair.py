@@ -73,10 +73,10 @@ class Pair(Objective):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        hidden = encoders.hidden(self.mlm.encoder, params, example, keys if train else None)
-        mlm, metrics = self.mlm.predict(params, hidden, example)
+        states = encoders.read(self.mlm.encoder, params, example, keys if train else None)
+        mlm, metrics = self.mlm.predict(params, states, example)
         model, segments = self.mlm.encoder.config, example["segments"]
-        logits = encoders.logits(model, self.of_texts, params, hidden, segments, None)["next_sentence"]
+        logits = encoders.logits(model, self.of_texts, params, states, segments, None)["next_sentence"]
         rows = _real_rows(example)
         loss, correct = losses.cross_entropy(logits, example["is_random"], rows)
         count = jnp.sum(rows).astype(jnp.float32)

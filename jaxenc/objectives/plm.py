@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import losses
+from jaxenc import families, losses
 from jaxenc.config import at_least
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.xlnet.model import Memory, Query, Rows, TwoStreams, XlnetConfig, XlnetEncoder
+from jaxenc.families.contract import ModelConfig
+from jaxenc.families.two_stream import Memory, Query, Rows, TwoStream, TwoStreamEncoder, TwoStreams
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.lm import LM
@@ -34,7 +35,7 @@ LARGEST_MEMORY = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
-class PlmConfig(ObjectiveConfig[XlnetConfig]):
+class PlmConfig(ObjectiveConfig[ModelConfig]):
     """What a recipe chooses; the numbers are those of zihangdai/xlnet README.md, for rows of 512 tokens (`data.rows = streams`).
 
     Four lengths make one picture. A row of `data.length` tokens has two parts, called halves. The first, `data.reuse` tokens, is what the
@@ -111,7 +112,7 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
 
     def build(
         self,
-        model: XlnetConfig,
+        model: ModelConfig,
         vocabulary: Vocabulary,
         execution: Execution,
         data: DataConfig,
@@ -120,12 +121,10 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
     ) -> "Plm":
         """The objective of one phase. Raises UserError as `rule` does, for a model without a query stream and for a tokenizer without the
         <eod> that closes each document of a stream."""
-        if not isinstance(model, XlnetConfig):
-            raise UserError(f"objective.kind plm takes a model with two streams: set model.kind to xlnet, not {model.kind}")
+        encoder = families.able(model, TwoStream, "objective.kind plm takes a model with two streams").two_streams(execution)
         if vocabulary.fingerprint and vocabulary.eod < 0:
             mend = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
             raise UserError(f"objective.kind plm: the tokenizer of data.path {data.path!r} has no <eod>, which ends a document: {mend}")
-        encoder = model.encoder((LM.name,), execution)
         head = encoders.fit(encoder, (LM,))[LM.name]
         return Plm(encoder, head, self.rule(vocabulary, data, max_predictions), self.memory)
 
@@ -138,7 +137,7 @@ class Plm(Objective):
     dtype, what each layer read, and `filled` i32 [batch], how many at the end are real. No gradient flows into them.
     """
 
-    encoder: XlnetEncoder
+    encoder: TwoStreamEncoder
     head: Fitted
     permutation: Permutation
     memory: int
@@ -175,7 +174,7 @@ class Plm(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         memory = self.remembered(carry, example["fresh"])
         streams = self.read(params, memory, example, keys if train else None)
-        logits = encoders.tied_logits(self.head, params, streams.query)
+        logits = encoders.apply(self.head, params, streams.query, streams.table)
         labels = jnp.take_along_axis(example["tokens"], example["predicted_at"], axis=1)
         loss, correct = losses.cross_entropy(logits, labels, example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)
@@ -188,7 +187,7 @@ class Plm(Objective):
     def flops(self, length: int) -> float:
         predictions = self.permutation.predictions
         head = 2.0 * predictions * self.encoder.width * self.encoder.config.vocab_size
-        return 3 * (self.encoder.module.forward_flops(length, self.memory, predictions) + head)
+        return 3 * (self.encoder.streams_flops(length, self.memory, predictions) + head)
 
     def remembered(self, carry: Tree, fresh: Array) -> Memory | None:
         """What rows find before them: the carry, of which a row that starts a stream, `fresh` i32 [batch] 1, sees nothing."""
@@ -200,7 +199,7 @@ class Plm(Objective):
         before = lambda sees: jnp.pad(sees, ((0, 0), (0, 0), (self.memory, 0)), constant_values=True)
         asked = Query(example["predicted_at"], before(query))
         rows = Rows(example["tokens"], example["types"], before(content), example["direction"], memory, asked)
-        return self.encoder.module.apply({"params": params}, rows, noise)
+        return self.encoder.streams(params, rows, noise)
 
     def kept(self, memory: Memory | None, streams: TwoStreams) -> Tree:
         """The next carry: the old states and those of the reused part, the last `memory` of them (zihangdai/xlnet modeling.py,

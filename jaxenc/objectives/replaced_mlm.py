@@ -12,7 +12,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.electra.model import Electra, ElectraConfig
+from jaxenc.families.contract import Encoder, ModelConfig, States
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.heads.replaced import REPLACED
@@ -50,7 +50,7 @@ class ReplacedMlmConfig(ReplacingConfig):
 
     def build(
         self,
-        model: ElectraConfig,
+        model: ModelConfig,
         vocabulary: Vocabulary,
         execution: Execution,
         data: DataConfig,
@@ -58,8 +58,8 @@ class ReplacedMlmConfig(ReplacingConfig):
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "ReplacedMlm":
         """The objective of one phase. Raises UserError for a model that is no pair."""
-        generator = self.learned(model, vocabulary, execution, data.length, max_predictions)
-        encoder = Electra(model, "discriminator", execution)
+        networks = self.networks(model, execution)
+        encoder, generator = networks.discriminator, self.learned(networks.generator, vocabulary, data.length, max_predictions)
         own = encoders.fit(encoder, (SOFTMAX, COPY) if self.predicts == "all" else (SOFTMAX,))
         return ReplacedMlm(generator, encoder, own, {"mlm": self.mlm_coef, "replaced_mlm": self.replaced_mlm_coef})
 
@@ -71,11 +71,11 @@ class ReplacedMlm(Objective):
     With `copy` among its heads it does so for every real token, [CLS] and [SEP] too: the head, which has the layers of the
     replaced-token head, gives the probability D that the original is the token at hand, and the model's of a token w is
     D · [w = the token at hand] + (1 - D) · softmax(w). Without, for the chosen places; one that was drawn twice counts once.
-    Parameters: the generator's, those of `families.electra.Electra` under `discriminator`, `replaced_mlm` and `copy`.
+    Parameters: the generator's, the other network's, `replaced_mlm` and `copy`.
     """
 
     generator: Learned
-    encoder: Electra
+    encoder: Encoder
     own_heads: encoders.Heads
     coef: Mapping[str, float]
 
@@ -117,20 +117,20 @@ class ReplacedMlm(Objective):
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         tokens, terms, metrics = self.generator.replace(params, example, keys, train)
-        hidden = encoders.hidden(self.encoder, params, {**example, "tokens": tokens}, keys if train else None)
-        loss, correct = (self.of_all if self.predicts_all else self.of_chosen)(params, hidden, tokens, example)
+        states = encoders.read(self.encoder, params, {**example, "tokens": tokens}, keys if train else None)
+        loss, correct = (self.of_all if self.predicts_all else self.of_chosen)(params, states, tokens, example)
         counted = self.counted(example)
         count, wrong = (jnp.sum(which).astype(jnp.float32) for which in (counted, counted * (tokens != example["original"])))
         own = {"replaced": (wrong, count), "replaced_mlm_loss": (loss, count), "replaced_mlm_accuracy": (correct, count)}
         return {**terms, "replaced_mlm": loss}, {**metrics, **own}, carry
 
-    def of_chosen(self, params: Tree, hidden: Array, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
-        """(sum of losses, number of right predictions) of the softmax at the chosen places; hidden: [batch, length, width]."""
+    def of_chosen(self, params: Tree, states: States, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
+        """(sum of losses, number of right predictions) of the softmax at the chosen places."""
         at = example["masked_at"]
-        logits = self.softmax_logits(params, jnp.take_along_axis(hidden, at[..., None], axis=1))
+        logits = self.softmax_logits(params, jnp.take_along_axis(states.last, at[..., None], axis=1), states.table)
         return losses.cross_entropy(logits, example["masked_ids"], sample.first(at, example["masked"]))
 
-    def of_all(self, params: Tree, hidden: Array, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
+    def of_all(self, params: Tree, states: States, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
         """As `of_chosen`, of the mixture for all real tokens.
 
         As many places of each row at once as the generator predicts, so the logits take no more memory than its own.
@@ -138,14 +138,14 @@ class ReplacedMlm(Objective):
 
         def some(hidden: Array, tokens: Array, original: Array, counted: Array) -> tuple[Array, Array]:
             copy = encoders.apply(self.own_heads["copy"], params, hidden)
-            return losses.copy_cross_entropy(self.softmax_logits(params, hidden), copy, tokens, original, counted)
+            return losses.copy_cross_entropy(self.softmax_logits(params, hidden, states.table), copy, tokens, original, counted)
 
-        rows = (hidden, tokens, example["original"], self.counted(example))
+        rows = (states.last, tokens, example["original"], self.counted(example))
         return parts.summed(some, self.generator.masking.predictions, rows)
 
-    def softmax_logits(self, params: Tree, hidden: Array) -> Array:
+    def softmax_logits(self, params: Tree, hidden: Array, table: Array) -> Array:
         """float32 [..., padded vocabulary] for hidden states [..., width]; the head is tied to the encoder's token table."""
-        return encoders.tied_logits(self.own_heads["replaced_mlm"], params, hidden)
+        return encoders.apply(self.own_heads["replaced_mlm"], params, hidden, table)
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         """`hidden` and, of the encoder, `replaced_mlm` [batch, length, vocab_size], logits of the softmax, and `copy` [batch, length], the

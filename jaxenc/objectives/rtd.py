@@ -13,7 +13,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.electra.model import Electra, ElectraConfig
+from jaxenc.families.contract import Encoder, ModelConfig
+from jaxenc.families.networks import Pair
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.replaced import REPLACED
@@ -52,18 +53,17 @@ class RtdConfig(ReplacingConfig):
         if self.generator == "uniform" and (self.temperature != 1 or self.mlm_coef != 1):
             raise UserError("objective.generator=uniform has no softmax and no loss: leave objective.temperature and mlm_coef at 1")
 
-    @property
-    def unused(self) -> dict[str, str]:
+    def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""
         if self.generator == "learned":
-            return super().unused
+            return super().unused(model)
         of_masks = [f"objective.{name}" for name in ("mask_share", "random_share", "replacements", "action")]
-        of_network = [f"model.{name}" for name in ("generator_width", "generator_layers", "generator_heads", "generator_feed_forward")]
-        return super().unused | dict.fromkeys([*of_masks, *of_network, "model.sharing"], "objective.generator=uniform has no network")
+        of_network = model.of_generator if isinstance(model, Pair) else ()
+        return super().unused(model) | dict.fromkeys([*of_masks, *of_network], "objective.generator=uniform has no network")
 
     def build(
         self,
-        model: ElectraConfig,
+        model: ModelConfig,
         vocabulary: Vocabulary,
         execution: Execution,
         data: DataConfig,
@@ -71,11 +71,12 @@ class RtdConfig(ReplacingConfig):
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Rtd":
         """The objective of one phase. Raises UserError for a model that is no pair."""
+        networks = self.networks(model, execution)
+        discriminator = networks.discriminator
         if self.generator == "uniform":
-            generator, coef = self.uniform(model, vocabulary, data.length, max_predictions), {}
+            generator, coef = self.uniform(discriminator.config, vocabulary, data.length, max_predictions), {}
         else:
-            generator, coef = self.learned(model, vocabulary, execution, data.length, max_predictions), {"mlm": self.mlm_coef}
-        discriminator = Electra(model, "discriminator", execution)
+            generator, coef = self.learned(networks.generator, vocabulary, data.length, max_predictions), {"mlm": self.mlm_coef}
         head = encoders.fit(discriminator, (REPLACED,))[REPLACED.name]
         return Rtd(generator, discriminator, head, self.detects, {**coef, "rtd": self.rtd_coef})
 
@@ -86,11 +87,11 @@ class Rtd(Objective):
 
     A sample that hits the original token is not a replacement. With `detects` all, every real token counts in the discriminator's loss,
     [CLS] and [SEP] too. Both losses reach the tables that the networks share. Both networks have dropout in training. Parameters: the
-    generator's, those of `families.electra.Electra` and `rtd`.
+    generator's, the discriminator's and `rtd`.
     """
 
     generator: Learned | Uniform
-    discriminator: Electra
+    discriminator: Encoder
     head: Fitted
     detects: str
     coef: Mapping[str, float]
@@ -123,8 +124,8 @@ class Rtd(Objective):
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         tokens, terms, metrics = self.generator.replace(params, example, keys, train)
-        hidden = encoders.hidden(self.discriminator, params, {**example, "tokens": tokens}, keys if train else None)
-        logits = encoders.apply(self.head, params, hidden)
+        states = encoders.read(self.discriminator, params, {**example, "tokens": tokens}, keys if train else None)
+        logits = encoders.apply(self.head, params, states.last)
         labels, counted = (tokens != example["original"]).astype(jnp.int32), self.counted(example)
         loss = losses.binary_cross_entropy(logits, labels, counted)
         own = {"rtd_loss": (loss, jnp.sum(counted).astype(jnp.float32)), **detection.metrics(logits, labels, counted)}

@@ -69,8 +69,8 @@ class Run:
     def unused(self) -> dict[str, str]:
         """{dotted path: reason} of the fields that have no effect, given the values of the others. Each part lists its own fields; an
         objective or a model may list fields of other parts."""
-        parts = (self.objective, self.model, self.data, self.phases, self.optim)
-        return {path: why for part in parts for path, why in part.unused.items()}
+        parts = (self.objective.unused(self.model), *(part.unused for part in (self.model, self.data, self.phases, self.optim)))
+        return {path: why for part in parts for path, why in part.items()}
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
         """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""

@@ -80,7 +80,7 @@ def compiled(config):
     bert, heads = modules(config)
 
     def run(params, tokens, types, positions, lengths, noise):
-        hidden = bert.apply({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), noise, all_layers=True)
+        hidden = bert.apply({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), noise, all_layers=True).layers
         mlm = heads["mlm"].apply({"params": params["mlm"]}, hidden[-1], params["embeddings"]["token"]["table"])
         nsp = heads["nsp"].apply({"params": params["nsp"]}, heads["pooler"].apply({"params": params["pooler"]}, hidden[-1], types))
         return hidden, mlm, nsp
@@ -130,7 +130,7 @@ def test_positions_start_after_the_pad_id_and_512_are_usable(pad, length):
     assert params["position"]["table"].shape[0] == 512 + pad + 1
     tokens = np.random.default_rng(2).integers(5, 149, (2, length)).astype(np.int32)
     types, positions = np.zeros_like(tokens), np.tile(np.arange(length, dtype=np.int32), (2, 1))
-    got = jax.jit(Embeddings(config.embeddings, EXACT).apply)({"params": params}, tokens, types, positions, None)
+    got = jax.jit(Embeddings(config.embeddings, EXACT).apply)({"params": params}, tokens, types, positions, None)[0]
     wide = jax.tree.map(np.float64, params)
     total = wide["token"]["table"][tokens] + wide["position"]["table"][positions + pad + 1] + wide["type"]["table"][0]
     np.testing.assert_allclose(got, reference.layer_norm(total, wide["norm"], 1e-5), rtol=0, atol=1e-5)
@@ -156,7 +156,7 @@ def test_a_recipe_without_data_stands_for_the_published_layout():
 def test_last_layer_is_the_default():
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
     states = forward(TINY, params, tokens, types, positions, lengths)[0]
-    last = jax.jit(Bert(TINY, EXACT).apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
+    last = jax.jit(Bert(TINY, EXACT).apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None).last
     assert states.shape == (TINY.layers + 1, 3, 13, TINY.width)
     np.testing.assert_allclose(last, states[-1], rtol=0, atol=1e-6)
 
@@ -208,7 +208,7 @@ def test_bfloat16_is_finite_with_an_empty_row(form):
 
     def total(params):
         noise = rng.training(0, jnp.int32(0), 3)
-        hidden = Bert(config, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True)
+        hidden = Bert(config, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True).layers
         assert hidden.dtype == jnp.bfloat16
         return jnp.sum(jnp.square(hidden.astype(jnp.float32)))
 
@@ -220,7 +220,7 @@ def test_bfloat16_stays_near_float32():
     """Two layers of rounding to 8 bits: <= 0.1 at hidden states of the order of 1, and the mean error <= 0.02."""
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
     low = Bert(TINY, Execution(policy("bfloat16"), "xla", "none", False))
-    hidden = jax.jit(low.apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None)
+    hidden = jax.jit(low.apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None).last
     error = np.abs(np.float32(hidden) - forward(TINY, params, tokens, types, positions, lengths)[0][-1])
     assert error.max() <= 0.1 and error.mean() <= 0.02
 

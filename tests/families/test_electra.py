@@ -46,7 +46,7 @@ def test_equals_the_reference(name: str) -> None:
         """{network: (every layer, the last)}."""
         networks = {network: Electra(config, network, tiny.execution()) for network in ("generator", "discriminator")}
         given = ({"params": params}, *inputs, Visible.by_lengths(lengths), None)
-        return {network: (one.apply(*given, all_layers=True), one.apply(*given)) for network, one in networks.items()}
+        return {network: (one.apply(*given, all_layers=True).layers, one.apply(*given).last) for network, one in networks.items()}
 
     for network, (layers, last) in states(params).items():
         np.testing.assert_allclose(layers, reference.encode(wide, config, network, *inputs, lengths), rtol=0, atol=2e-5)
@@ -127,7 +127,7 @@ def test_the_networks_drop_out_independently() -> None:
     @jax.jit
     def both(given: rng.Keys | None) -> list[jax.Array]:
         networks = (Electra(twins, network, tiny.execution()) for network in ("generator", "discriminator"))
-        return [network.apply({"params": params}, *inputs, given) for network in networks]
+        return [network.apply({"params": params}, *inputs, given).last for network in networks]
 
     for given, same in ((None, True), (noise, False)):
         assert np.array_equal(*both(given)) == same

@@ -13,9 +13,10 @@ from jaxenc.data import characters
 from jaxenc.data.vocabulary import published_elmo
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.both_directions import Read
 from jaxenc.families.count import parameter_count
 from jaxenc.families.elmo import sizes
-from jaxenc.families.elmo.model import Elmo, ElmoConfig, Read
+from jaxenc.families.elmo.model import Elmo, ElmoConfig
 from jaxenc.layers.softmax import NEVER, Softmax
 from jaxenc.precision import policy
 from tests.families import reference_elmo as reference

@@ -14,8 +14,9 @@ from flax import linen as nn
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
+from jaxenc.families.two_stream import Memory, Query, Rows, TwoStreams
 from jaxenc.families.xlnet import sizes
-from jaxenc.families.xlnet.model import Memory, Query, Rows, TwoStreams, Xlnet, XlnetConfig
+from jaxenc.families.xlnet.model import Xlnet, XlnetConfig
 from jaxenc.layers.attend import Visible
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.sharding import partition

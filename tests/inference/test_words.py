@@ -68,12 +68,12 @@ def test_the_state_goes_on_as_released(model: Model) -> None:
     """Slot by slot, markers and all, as one chain of `Elmo.text` over the rows of each; a last batch may be short (<= 1e-5)."""
     found = list(words.vectors(model, SENTENCES, 3, stateful=True))
     once = list(words.vectors(model, SENTENCES, 3))
-    read, config = jax.jit(model.objective.elmo.text), model.config.model
+    read, config = jax.jit(model.objective.readers.text), model.config.model
     for slot in range(3):
         state = None
         for i in range(slot, len(SENTENCES), 3):
             rows, _ = inputs.of_words(config, None, [SENTENCES[i], [""] * 11])
-            state = model.objective.elmo.zero_state(1) if state is None else state
+            state = model.objective.readers.zero_state(1) if state is None else state
             hidden, state = read(model.params, rows["tokens"][:1], rows["characters"][:1], rows["segments"][:1], state)
             np.testing.assert_allclose(found[i], hidden[:, 0, 1 : len(SENTENCES[i]) + 1], rtol=0, atol=1e-5)
     assert np.abs(found[6] - once[6]).max() > 1e-3

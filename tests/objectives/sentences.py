@@ -61,7 +61,7 @@ def _compiled(law: LogUniform | None, model: ElmoConfig, train: bool) -> Any:
 
 def terms(chosen: Bilm, params: Any, carry: Any, rows: Batch, step: int = 0, train: bool = False) -> tuple[Any, Any, Any]:
     """`Bilm.terms`, compiled, of rows that stand in slots 0, 1, ... of a training step."""
-    return _compiled(chosen.law, chosen.elmo.config, train)(params, carry, *inputs(chosen, rows, step))
+    return _compiled(chosen.law, chosen.readers.config, train)(params, carry, *inputs(chosen, rows, step))
 
 
 def inputs(chosen: Bilm, rows: Batch, step: int = 0) -> tuple[dict[str, jax.Array], rng.Keys]:

@@ -11,6 +11,7 @@ import pytest
 
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
+from jaxenc.families.contract import States
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.optim.optimizer import OptimConfig
@@ -109,6 +110,10 @@ def test_nothing_to_learn_is_zero_and_finite(config: ReplacedMlmConfig, model: E
     assert not any(objective.summary(metrics).values()) and all(np.all(leaf == 0) for leaf in jax.tree.leaves(slope))
 
 
+def states(params: dict, hidden: jax.Array) -> States:
+    return States(hidden, params["embeddings"]["token"]["table"])
+
+
 def test_all_tokens_on_eight_devices_are_those_of_one() -> None:
     """Rows over all devices, every table split: sums and gradients <= 1e-5. The rest of the step is that of replaced-token detection."""
     objective, params, _, _ = setting(ALL)
@@ -120,7 +125,7 @@ def test_all_tokens_on_eight_devices_are_those_of_one() -> None:
         with jax.set_mesh(mesh):
             place = layout(objective, OptimConfig(), tiny.ROWS, mesh, preset)
             given = partition.place({**rows, "hidden": rows["hidden"].astype(np.float32)}, mesh)
-            loss = lambda params, hidden: objective.of_all(place.whole(params), hidden, given["tokens"], given)
+            loss = lambda params, hidden: objective.of_all(whole := place.whole(params), states(whole, hidden), given["tokens"], given)
             run = jax.jit(jax.value_and_grad(loss, (0, 1), has_aux=True))
             return jax.device_get(run(jax.device_put(params, place.shardings.params), given["hidden"]))
 
@@ -134,7 +139,7 @@ def test_the_softmax_of_all_tokens_is_never_whole_in_memory() -> None:
     """Forward and backward take less than the logits of all tokens alone; whole, they take four times as much."""
     objective = tiny.objective(ReplacedMlmConfig(predicts="all"), dataclasses.replace(TIED, vocab_size=8000), 64)
     shapes, ids = parameters(objective)[0], jax.ShapeDtypeStruct((8, 64), jnp.int32)
-    loss = lambda *given: objective.of_all(*given)[0]
+    loss = lambda params, hidden, *given: objective.of_all(params, states(params, hidden), *given)[0]
     given = (shapes, jax.ShapeDtypeStruct((8, 64, 32), jnp.float32), ids, {"segments": ids, "original": ids})
     taken = jax.jit(jax.grad(loss, (0, 1))).lower(*given).compile().memory_analysis().temp_size_in_bytes
     assert taken < 8 * 64 * 8064 * 4

@@ -10,8 +10,9 @@ import numpy as np
 
 from jaxenc import tree
 from jaxenc.data.vocabulary import padded
-from jaxenc.families.xlnet.model import Memory, Query, Xlnet, XlnetConfig
-from jaxenc.families.xlnet.model import Rows as Read
+from jaxenc.families.two_stream import Memory, Query
+from jaxenc.families.two_stream import Rows as Read
+from jaxenc.families.xlnet.model import Xlnet, XlnetConfig
 from jaxenc.heads.lm import LmHead
 from jaxenc.tree import Tree
 from tests import tiny

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from jaxenc.families.elmo.model import DIRECTIONS, ElmoConfig
+from jaxenc.families.both_directions import DIRECTIONS
+from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.formats.key_map import IDENTITY, Entry, Transform
 from jaxenc.formats.tensor import Tensor
 from jaxenc.layers.stack import layer_name

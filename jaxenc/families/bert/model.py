@@ -12,7 +12,7 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary, published_bert, published_roberta
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
@@ -118,16 +118,12 @@ class Bert(nn.Module):
     @nn.compact
     def __call__(
         self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
-    ) -> Array:
-        """Hidden states [batch, length, width] of the last layer, in the compute dtype.
-
-        tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None for evaluation.
-        all_layers: the embedding output and every layer instead, [layers + 1, batch, length, width].
-        """
-        hidden = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
+    ) -> States:
+        """As `contract.Encoder.apply`."""
+        hidden, table = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
         stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
-        return stack(hidden, visible, noise, all_layers)
+        return states(stack(hidden, visible, noise, all_layers), table, all_layers)
 
     def forward_flops(self, length: int) -> float:
-        """As `base.Encoder`."""
+        """As `contract.Encoder`."""
         return stack_flops(self.config.block, self.config.layers, length)

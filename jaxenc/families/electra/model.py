@@ -12,7 +12,8 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary, published_bert
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.families.networks import Networks
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dense import Dense
@@ -21,6 +22,9 @@ from jaxenc.layers.initializers import glorot_uniform
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.rng import Keys
 
+# Hidden states [batch, length, embedding] and the token table; tokens, types and positions, i32 [batch, length].
+Embedded = tuple[Array, Array]
+Rows = tuple[Array, Array, Array]
 NETWORKS = ("generator", "discriminator")
 SHARING = ("embeddings", "none")
 
@@ -42,6 +46,10 @@ class ElectraConfig(EncoderConfig):
     """
 
     kind: ClassVar[str] = "electra"
+    of_generator: ClassVar[tuple[str, ...]] = (
+        *(f"model.generator_{name}" for name in ("width", "layers", "heads", "feed_forward")),
+        "model.sharing",
+    )
 
     vocab_size: int = 30522
     width: int = 768
@@ -102,6 +110,10 @@ class ElectraConfig(EncoderConfig):
             raise UserError(f"model.sharing is {self.sharing}: a generator alone has one set of tables: {mend}")
         return Electra(self, "generator" if "mlm" in heads else "discriminator", execution)
 
+    def networks(self, execution: Execution) -> Networks:
+        """As `networks.Pair`."""
+        return Networks(*(Electra(self, network, execution) for network in NETWORKS))
+
     @property
     def embeddings(self) -> EmbeddingsSpec:
         """What the tables need to know, of either network."""
@@ -129,17 +141,20 @@ class Body(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, inputs: Array | tuple[Array, Array, Array], visible: Visible, noise: Keys | None, all_layers: bool) -> Array:
-        """inputs: vectors [batch, length, embedding], or (tokens, types, positions) where the tables are the network's own."""
+    def __call__(self, embedded: Embedded | None, rows: Rows, visible: Visible, noise: Keys | None, all_layers: bool) -> States:
+        """embedded: what the tables that both networks read give, None where the tables are the network's own."""
         config, block = self.config, self.config.block(self.network)
-        hidden = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise) if isinstance(inputs, tuple) else inputs
+        if embedded is None:
+            embedded = Embeddings(config.embeddings, self.execution, name="embeddings")(*rows, noise)
+        hidden, table = embedded
         if config.embedding != block.width:
             hidden = Dense(block.width, ("embed", "norm"), glorot_uniform, self.execution, name="project")(hidden)
-        return Stack(block, config.depth(self.network), self.execution, name="encoder")(hidden, visible, noise, all_layers)
+        stack = Stack(block, config.depth(self.network), self.execution, name="encoder")
+        return states(stack(hidden, visible, noise, all_layers), table, all_layers)
 
 
 class Electra(nn.Module):
-    """One network of the pair, `network` = `generator` or `discriminator`, called as `models.bert.Bert` is.
+    """One network of the pair, `network` = `generator` or `discriminator`, a `contract.Encoder`.
 
     Parameters: `embeddings`, which both networks read, and the rest under the network's name (`discriminator/encoder/layer_00/...`);
     with `sharing` none the generator's tables are `generator/embeddings`. Heads are in `heads/`.
@@ -162,23 +177,19 @@ class Electra(nn.Module):
     @nn.compact
     def __call__(
         self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
-    ) -> Array:
-        """Hidden states [batch, length, width of the network] of the last layer, in the compute dtype.
-
-        tokens, types, positions: i32 [batch, length]. noise: None for evaluation; the two networks draw independently from the same.
-        all_layers: what enters the first layer and every layer's output, [layers + 1, batch, length, width].
-        """
+    ) -> States:
+        """As `contract.Encoder.apply`; the two networks draw independently from the same `noise`."""
         config = self.config
         if self.network not in NETWORKS:
             raise ValueError(f"network {self.network!r} is not one of {', '.join(NETWORKS)}")
         noise = noise and noise.apart(self.network)
-        inputs = (tokens, types, positions)
+        rows, embedded = (tokens, types, positions), None
         if self.network == "discriminator" or config.sharing == "embeddings":
-            inputs = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise)
-        return Body(config, self.network, self.execution, name=self.network)(inputs, visible, noise, all_layers)
+            embedded = Embeddings(config.embeddings, self.execution, name="embeddings")(*rows, noise)
+        return Body(config, self.network, self.execution, name=self.network)(embedded, rows, visible, noise, all_layers)
 
     def forward_flops(self, length: int) -> float:
-        """As `base.Encoder`."""
+        """As `contract.Encoder`."""
         config, block = self.config, self.config.block(self.network)
         project = 2.0 * length * config.embedding * block.width if config.embedding != block.width else 0.0
         return project + stack_flops(block, config.depth(self.network), length)

@@ -1,6 +1,5 @@
 """Published sizes of ELECTRA (Clark et al. 2020)."""
 
-
 from jaxenc.families.electra.model import ElectraConfig
 
 # name: (layers, width, width of the tables, width of the generator)

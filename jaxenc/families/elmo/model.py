@@ -14,6 +14,7 @@ from jaxenc.data import characters as character_ids
 from jaxenc.data.vocabulary import Vocabulary, padded, published_elmo
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.both_directions import DIRECTIONS, Both, Read
 from jaxenc.families.contract import ModelConfig
 from jaxenc.layers.char_cnn import CharCnn, CharCnnSpec
 from jaxenc.layers.dropout import dropout
@@ -27,7 +28,6 @@ from jaxenc.tree import Tree
 
 INPUTS = ("characters", "tokens")
 ACTIVATIONS = ("relu", "tanh")
-DIRECTIONS = ("forward", "backward")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +111,10 @@ class ElmoConfig(ModelConfig):
         """As `input` says."""
         return self.input == "characters"
 
+    def readers(self, execution: Execution) -> "Elmo":
+        """As `both_directions.BothDirections`."""
+        return Elmo(self, execution)
+
     @property
     def lstm(self) -> LstmSpec:
         """What one layer of one direction needs to know."""
@@ -120,28 +124,6 @@ class ElmoConfig(ModelConfig):
     def char_cnn(self) -> CharCnnSpec:
         """What the network over characters needs to know."""
         return CharCnnSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(CharCnnSpec)})
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Read:
-    """What one direction reads, in the order of its reading. tokens: i32 [batch, length]; characters: uint16 [batch, length, 50]; the
-    one that the model does not read may be None. real: bool [batch, length], None for all. What is not real moves no state and gives zeros.
-    """
-
-    tokens: Array | None
-    characters: Array | None
-    real: Array | None
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Both:
-    """What each direction gives, in the order of its reading: the last layer [batch, length, width], or what enters the first layer and
-    every layer's output [layers + 1, batch, length, width]."""
-
-    forward: Array
-    backward: Array
 
 
 class Elmo(nn.Module):

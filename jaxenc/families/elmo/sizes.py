@@ -1,6 +1,5 @@
 """Published sizes of ELMo (Peters et al. 2018; allennlp.org/elmo)."""
 
-
 from jaxenc.families.elmo.model import ElmoConfig
 
 # name: (cells of an LSTM, its projection, highways)

@@ -14,7 +14,8 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary, published_xlnet
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.families.two_stream import Rows, TwoStreams
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dropout import dropout
@@ -94,58 +95,14 @@ class XlnetConfig(EncoderConfig):
         self.check_heads(heads)
         return XlnetEncoder(self, execution)
 
+    def two_streams(self, execution: Execution) -> "XlnetEncoder":
+        """As `two_stream.TwoStream`."""
+        return XlnetEncoder(self, execution)
+
     @property
     def block(self) -> BlockSpec:
         """What one layer needs to know."""
         return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Memory:
-    """What the layers read of the places before a row. states: [batch, layers, memory, width] in the compute dtype; filled: i32 [batch],
-    how many of them, at the end, are real: no query sees the others."""
-
-    states: Array
-    filled: Array
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Query:
-    """The places that the query stream predicts. at: i32 [batch, predictions]; sees: bool [batch, predictions, memory + length]."""
-
-    at: Array
-    sees: Array
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Rows:
-    """What the network reads of rows whose factorisation order is in what each place sees.
-
-    tokens, types: i32 [batch, length]; only whether two types are equal counts, and memory has type 0. sees: bool [batch, length or 1,
-    memory + length], what the content of each place does, itself included. direction: i32 [batch], -1 where the text of a row runs
-    backward, None where none does.
-    """
-
-    tokens: Array
-    types: Array
-    sees: Array
-    direction: Array | None = None
-    memory: Memory | None = None
-    query: Query | None = None
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class TwoStreams:
-    """Both streams' last layers, [batch, length, width] and [batch, predictions, width] or None, or all layers of each,
-    [layers + 1, ...]; inputs: [batch, layers, length, width], what each layer read of the content, tomorrow's memory."""
-
-    content: Array
-    query: Array | None
-    inputs: Array
 
 
 class Xlnet(nn.Module):
@@ -162,7 +119,7 @@ class Xlnet(nn.Module):
         """
         config, query, memory = self.config, rows.query, rows.memory
         embeddings = StreamEmbeddings(config.vocab_size, config.block, self.execution, name="embeddings")
-        pair = embeddings(rows.tokens, None if query is None else query.at, noise)
+        pair, table = embeddings(rows.tokens, None if query is None else query.at, noise)
         own = None if memory is None else jnp.swapaxes(memory.states, 0, 1)
         stack = Stack(config.block, config.layers, self.execution, TwoStreamBlock, name="encoder")
         content, answers = stack(pair, _context(config, self.execution.policy.compute, rows, noise), noise, True, own)
@@ -170,7 +127,7 @@ class Xlnet(nn.Module):
         last = lambda states, noise: dropout(states[-1], config.dropout, noise, "final")
         if not all_layers:
             content, answers = last(content, noise), None if query is None else last(answers, of_query(noise))
-        return TwoStreams(content, answers, inputs)
+        return TwoStreams(content, answers, inputs, table)
 
     def forward_flops(self, length: int, memory: int = 0, predictions: int = 0) -> float:
         """FLOPs of its matrix products on one row, forward; the keys of distances, which all rows share, do not count."""
@@ -200,7 +157,7 @@ def _context(config: XlnetConfig, compute: jnp.dtype, rows: Rows, noise: Keys | 
 
 @dataclasses.dataclass(frozen=True)
 class XlnetEncoder:
-    """The content stream as `base.Encoder`: without memory, forward, every place with every visible one and itself."""
+    """A `two_stream.TwoStreamEncoder`. As an encoder it reads forward, without memory; a place sees every visible one and itself."""
 
     config: XlnetConfig
     execution: Execution
@@ -217,21 +174,30 @@ class XlnetEncoder:
 
     @property
     def module(self) -> Xlnet:
-        """The network with both streams, of the same parameters."""
+        """Both streams, of the same parameters."""
         return Xlnet(self.config, self.execution)
 
     def apply(
         self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
-    ) -> Array:
-        """As `base.Encoder`; positions are not read: the model knows distances only."""
+    ) -> States:
+        """As `contract.Encoder`; positions are not read: the model knows distances only."""
         sees = visible.pairs(tokens.shape[1]) | jnp.eye(tokens.shape[1], dtype=bool)
-        return self.module.apply(variables, Rows(tokens, types, sees), noise, all_layers).content
+        streams = self.module.apply(variables, Rows(tokens, types, sees), noise, all_layers)
+        return states(streams.content, streams.table, all_layers)
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
-        """As `base.Encoder`."""
+        """As `contract.Encoder`."""
         sees = jax.ShapeDtypeStruct((*tokens.shape, tokens.shape[1]), jnp.bool_)
         return self.module.lazy_init(key, Rows(tokens, types, sees), noise)
 
     def forward_flops(self, length: int) -> float:
-        """As `base.Encoder`."""
+        """As `contract.Encoder`."""
         return self.module.forward_flops(length)
+
+    def streams(self, params: Tree, rows: Rows, noise: Keys | None) -> TwoStreams:
+        """As `two_stream.TwoStreamEncoder`."""
+        return self.module.apply({"params": params}, rows, noise)
+
+    def streams_flops(self, length: int, memory: int, predictions: int) -> float:
+        """As `two_stream.TwoStreamEncoder`; the keys of distances, which all rows share, do not count."""
+        return self.module.forward_flops(length, memory, predictions)

@@ -1,6 +1,5 @@
 """Published sizes of XLNet (Yang et al. 2019)."""
 
-
 from jaxenc.families.xlnet.model import XlnetConfig
 
 XLNET = {"base": (12, 768), "large": (24, 1024)}

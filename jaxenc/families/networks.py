@@ -1,0 +1,27 @@
+"""A model that is two networks: one replaces tokens of a row, the other reads what it made."""
+
+import dataclasses
+from typing import ClassVar, Protocol, runtime_checkable
+
+from jaxenc.execution import Execution
+from jaxenc.families.contract import Encoder
+
+
+@dataclasses.dataclass(frozen=True)
+class Networks:
+    """The two encoders of a pair, which read one parameter tree. What only the generator needs lies below `generator`, so a tree without
+    that branch is the discriminator's alone."""
+
+    generator: Encoder
+    discriminator: Encoder
+
+
+@runtime_checkable
+class Pair(Protocol):
+    """The config of such a model. of_generator: dotted paths of its fields, `model.` before each, that the discriminator does not read."""
+
+    of_generator: ClassVar[tuple[str, ...]]
+
+    def networks(self, execution: Execution) -> Networks:
+        """Both encoders. Raises UserError where they cannot share what they are told to."""
+        ...
