@@ -2,7 +2,8 @@
 
 Every part of jaxenc keeps its settings in one frozen dataclass beside its code; this file is the only one that reads or writes
 them in general. A field holds an int, a float, a bool, a str, a tuple of those, or another such dataclass. "Not set" is 0, '' or ().
-A field that can hold one of several dataclasses is declared with `kinds(table)` and is written with a `kind` entry.
+A field that can hold one of several dataclasses is declared with `kinds(name)` and is written with a `kind` entry; who reads it says
+which classes there are.
 """
 
 import dataclasses
@@ -12,14 +13,18 @@ import json
 import sys
 import typing
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from jaxenc.errors import UserError
 
+# {name: {kind: class}}: the classes that fields declared with `kinds(name)` may hold, each under its class attribute `kind`.
+Tables = Mapping[str, Mapping[str, type]]
 
-def kinds(table: Mapping[str, type]) -> dict[str, Any]:
-    """Field metadata: the value is an instance of one of `table`'s classes, each of which has a class attribute `kind`."""
-    return {"kinds": table}
+
+def kinds(name: str) -> dict[str, Any]:
+    """Field metadata: the value is an instance of one of the classes of the table of this name (`Tables`)."""
+    return {"kinds": name}
 
 
 def to_dict(value: Any) -> dict[str, Any]:
@@ -31,8 +36,8 @@ def to_dict(value: Any) -> dict[str, Any]:
     return out
 
 
-def from_dict(cls: type, data: Mapping[str, Any], where: str = "config") -> Any:
-    """Builds `cls` from a nested mapping; missing fields take their default.
+def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables: Tables = MappingProxyType({})) -> Any:
+    """Builds `cls` from a nested mapping; missing fields take their default. tables: of the fields declared with `kinds`.
 
     Raises UserError for an unknown key (with the nearest names), a missing field without a default, a value of another type and `data`
     that is no mapping.
@@ -44,7 +49,7 @@ def from_dict(cls: type, data: Mapping[str, Any], where: str = "config") -> Any:
     if unknown:
         raise UserError(f"{where}.{unknown[0]} is not a field{_nearest(unknown[0], fields)}")
     hints = typing.get_type_hints(cls)
-    values = {name: _convert(fields[name], hints[name], item, f"{where}.{name}") for name, item in data.items()}
+    values = {name: _convert(fields[name], hints[name], item, f"{where}.{name}", tables) for name, item in data.items()}
     required = [f.name for f in fields.values() if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
     missing = [name for name in required if name not in values]
     if missing:
@@ -57,8 +62,9 @@ def _nearest(key: str, names: Mapping[str, Any]) -> str:
     return f": did you mean {', '.join(close)}?" if close else f": the fields are {', '.join(sorted(names))}"
 
 
-def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any:
-    table = field.metadata.get("kinds")
+def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables: Tables) -> Any:
+    named = field.metadata.get("kinds")
+    table = None if named is None else tables[named]
     if (table is not None or dataclasses.is_dataclass(hint)) and not isinstance(value, Mapping):
         fields = ["kind"] if table is not None else [f.name for f in dataclasses.fields(hint)]
         raise UserError(f"{where} is {value!r}: it holds the fields {', '.join(fields)}{' and those of its kind' if table else ''}")
@@ -67,9 +73,9 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str) -> Any
         kind = rest.pop("kind", "")
         if not isinstance(kind, str) or kind not in table:
             raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), table)}")
-        return from_dict(table[kind], rest, where)
+        return from_dict(table[kind], rest, where, tables)
     if dataclasses.is_dataclass(hint):
-        return from_dict(hint, value, where)
+        return from_dict(hint, value, where, tables)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, (tuple, list)):
             raise UserError(f"{where} is {value!r}: it takes a tuple such as (1, 2)")

@@ -1,5 +1,7 @@
 """Every model that a recipe can name: an entry here, a folder beside this file."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from jaxenc.errors import UserError
@@ -7,12 +9,24 @@ from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import ModelConfig
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.elmo.model import ElmoConfig
+from jaxenc.families.network_pair.model import NetworkPairConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 
 DEFAULT = BertConfig()
-MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig, ElmoConfig)}
+Models = Mapping[str, type[ModelConfig]]
+MODELS: Models = MappingProxyType({cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig, ElmoConfig, NetworkPairConfig)})
 
 C = TypeVar("C")
+
+
+def with_built_in(*own: type[ModelConfig]) -> Models:
+    """The built-in kinds of model and `own`, for what takes `models`. Raises UserError for two of one kind."""
+    models = dict(MODELS)
+    for config in own:
+        if config.kind in models:
+            raise UserError(f"model {config.__name__}: the kind {config.kind!r} is taken: give it another `kind`")
+        models[config.kind] = config
+    return MappingProxyType(models)
 
 
 def able(model: ModelConfig, capability: type[C], needs: str) -> C:

@@ -1,7 +1,7 @@
 """A model that is two networks: one replaces tokens of a row, the other reads what it made."""
 
 import dataclasses
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder
@@ -18,9 +18,12 @@ class Networks:
 
 @runtime_checkable
 class Pair(Protocol):
-    """The config of such a model. of_generator: dotted paths of its fields, `model.` before each, that the discriminator does not read."""
+    """The config of such a model."""
 
-    of_generator: ClassVar[tuple[str, ...]]
+    @property
+    def of_generator(self) -> tuple[str, ...]:
+        """Dotted paths of its fields, `model.` before each, that the discriminator does not read."""
+        ...
 
     def networks(self, execution: Execution) -> Networks:
         """Both encoders. Raises UserError where they cannot share what they are told to."""

@@ -21,6 +21,7 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import made
 from jaxenc.heads import BUILT_IN, Head
@@ -196,15 +197,16 @@ def power_of_two(number: int, least: int) -> int:
     return max(least, 1 << max(number - 1, 0).bit_length())
 
 
-def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN) -> Model:
+def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Model:
     """The model of a run directory (its newest checkpoint that verifies, or `step`) or of one checkpoint's folder, on one device.
 
-    heads: those that its config may name, `jaxenc.heads.with_built_in(HEAD)` for a model with a head of your own. It works for checkpoints
-    of any mesh. Raises UserError when there is none, or it is damaged, or has a head that is not among `heads`.
+    heads, models: those that its config may name, `jaxenc.heads.with_built_in(HEAD)` for a model with a head of your own and
+    `jaxenc.families.with_built_in(CONFIG)` for a model of your own. It works for checkpoints of any mesh. Raises UserError when there is
+    none, or it is damaged, or has a head or a kind of model that is not among these.
     """
     folder = must_be_named(path, "the model")
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
-    config = of_checkpoint(where)
+    config = of_checkpoint(where, models)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"

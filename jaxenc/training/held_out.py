@@ -9,6 +9,7 @@ import jax
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import steps
 from jaxenc.errors import UserError
+from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases, prepare, refusals
@@ -17,20 +18,26 @@ from jaxenc.training.run import Run, of_checkpoint
 
 
 def evaluate(
-    workdir: str | pathlib.Path, step: int = 0, data: str = "", batch: int = 0, mesh: str = "", heads: Mapping[str, Head] = BUILT_IN
+    workdir: str | pathlib.Path,
+    step: int = 0,
+    data: str = "",
+    batch: int = 0,
+    mesh: str = "",
+    heads: Mapping[str, Head] = BUILT_IN,
+    models: Models = MODELS,
 ) -> dict[str, float]:
     """{name: number} of a checkpoint on its held-out rows, and `step`.
 
     step: which checkpoint, 0 for the newest that verifies. data: another data folder with the same tokenizer, '' for the run's own.
     batch: rows at a time, 0 for the run's own; it changes no number. mesh: a preset, '' for the run's own, on all devices there are.
-    heads: as `training.pretrain.pretrain`. Raises UserError for a step or data that do not fit.
+    heads, models: as `training.pretrain.pretrain`. Raises UserError for a step or data that do not fit.
     """
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
     if step and step not in (there := steps(directory)):
         raise UserError(f"--step {step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
-    job = prepare.prepare(_asked(of_checkpoint(path), data, batch, mesh), workdir, heads)
+    job = prepare.prepare(_asked(of_checkpoint(path, models), data, batch, mesh), workdir, heads, models)
     refusals.refuse_other_tokenizer(job, path)
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)

@@ -9,6 +9,7 @@ from jax.sharding import Mesh
 
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.families import Models
 from jaxenc.heads import Head
 from jaxenc.objectives.base import Objective
 from jaxenc.training.phases import Phase
@@ -22,7 +23,7 @@ class Job:
 
     batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
     evaluates: whether any document is held out. files: {name: content} that every checkpoint holds next to the state. heads: those that the
-    objective may name.
+    objective may name; models: the kinds of model that a config.json may name.
     """
 
     run: Run
@@ -33,6 +34,7 @@ class Job:
     directory: pathlib.Path
     files: Mapping[str, bytes]
     heads: Mapping[str, Head]
+    models: Models
 
     def objective(self, phase: Phase) -> Objective:
         """The objective at a phase's length, computed as this mesh's platform wants it."""

@@ -17,6 +17,7 @@ from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.store import checkpoint_files, open_split
 from jaxenc.errors import UserError
+from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
@@ -30,9 +31,9 @@ from jaxenc.training.state import parameters
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 
 
-def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN) -> Job:
-    """Opens the data that the run names and lays out the mesh. heads: those that its objective may name. Raises UserError for whatever does
-    not fit together."""
+def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Job:
+    """Opens the data that the run names and lays out the mesh. heads: those that its objective may name; models: the kinds of model that
+    the run and those that it goes on from may have. Raises UserError for whatever does not fit together."""
     if not run.data.path:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
     path = pathlib.Path(run.data.path)
@@ -47,7 +48,7 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
 
     files = {CONFIG: to_json(run), **checkpoint_files(path)}
     evaluates = manifest.splits["held_out"].tokens > 0
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads)
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads, models)
 
 
 def check(job: Job) -> None:

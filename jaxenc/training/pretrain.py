@@ -13,6 +13,7 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data.folders import must_hold_a_run
 from jaxenc.errors import UserError
+from jaxenc.families import MODELS, Models
 from jaxenc.files import held
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
@@ -33,19 +34,20 @@ def pretrain(
     init_from: str = "",
     init_map: Sequence[str] = (),
     heads: Mapping[str, Head] = BUILT_IN,
+    models: Models = MODELS,
 ) -> Outcome:
     """Trains `run` in `workdir`: it resumes what is there, or continues another run, or takes its parameters, or starts from scratch, in
     this order.
 
     continue_from, init_from: another run's directory or one of its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of paths
-    (`checkpoint.moved`), which a run that resumes no longer needs. heads: those that the objective may name
-    (`jaxenc.heads.with_built_in` adds one of your own).
+    (`checkpoint.moved`), which a run that resumes no longer needs. heads, models: those that `run` may name
+    (`jaxenc.heads.with_built_in` and `jaxenc.families.with_built_in` add your own).
     Nothing is written before everything that can be refused has been checked; a finished run is left as it is. Each of several processes
     calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `training.loop.train` raises.
     """
     workdir = pathlib.Path(workdir)
     must_hold_a_run(workdir, "--workdir")
-    job = prepare.prepare(run, workdir, heads)
+    job = prepare.prepare(run, workdir, heads, models)
     prepare.check(job)
     refusals.refuse_other_run(job, workdir)
     with contextlib.ExitStack() as holding:

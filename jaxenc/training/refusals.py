@@ -109,7 +109,7 @@ def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
     if _fingerprint(step_dir) != job.vocabulary.fingerprint:
-        size = from_dict(restore.read_json(step_dir, CONFIG)).model.vocab_size
+        size = from_dict(restore.read_json(step_dir, CONFIG), models=job.models).model.vocab_size
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
         raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
@@ -118,7 +118,7 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
 def refuse_other_carry(job: Job, start: Start) -> None:
     """Raises UserError, which names the fields, when a run that goes on from the whole state at `start` carries something larger or
     smaller from step to step than the run that wrote it."""
-    saved, run = from_dict(restore.read_json(start.path, CONFIG)), job.run
+    saved, run = from_dict(restore.read_json(start.path, CONFIG), models=job.models), job.run
     sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
     carries = bool(jax.eval_shape(lambda: job.objective(run.plan[0]).carry(1))) or any(sizes(saved).values())
     if type(saved.objective) is type(run.objective) and carries:
@@ -129,7 +129,7 @@ def refuse_other_carry(job: Job, start: Start) -> None:
 
 def refuse_other_rows(job: Job, start: Start) -> None:
     """Raises UserError where a run that continues from the state at `start` would skip or repeat rows of its data."""
-    saved, data = from_dict(restore.read_json(start.path, CONFIG)), restore.read_json(start.path, MANIFEST)
+    saved, data = from_dict(restore.read_json(start.path, CONFIG), models=job.models), restore.read_json(start.path, MANIFEST)
     ours = json.loads(job.files[MANIFEST])
     position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)
 
@@ -159,4 +159,4 @@ def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
         refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*MAY_CHANGE, "data.path", *(["train.steps"] if not job.run.uses_steps else []))
     # Read as a Run first: a field that is younger than the checkpoint has its default there.
-    refuse(config.to_dict(from_dict(saved_config)), config.to_dict(job.run), free)
+    refuse(config.to_dict(from_dict(saved_config, models=job.models)), config.to_dict(job.run), free)

@@ -14,6 +14,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families import Models
 from jaxenc.families.contract import ModelConfig
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.layers import attend
@@ -30,10 +31,10 @@ UNSEEN = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A pretraining run. `objective` and `model` take any class of the tables in `jaxenc.objectives` and `jaxenc.families`."""
+    """A pretraining run. `objective` and `model` take any class of `jaxenc.objectives` and `jaxenc.families`, or a model of your own."""
 
-    objective: ObjectiveConfig = dataclasses.field(default=objectives.DEFAULT, metadata=config.kinds(objectives.OBJECTIVES))
-    model: ModelConfig = dataclasses.field(default=families.DEFAULT, metadata=config.kinds(families.MODELS))
+    objective: ObjectiveConfig = dataclasses.field(default=objectives.DEFAULT, metadata=config.kinds("objective"))
+    model: ModelConfig = dataclasses.field(default=families.DEFAULT, metadata=config.kinds("model"))
     data: DataConfig = DataConfig()
     train: TrainConfig = TrainConfig()
     phases: Phases = Phases()
@@ -88,15 +89,20 @@ class Run:
         return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions, heads)
 
 
-def from_dict(data: Mapping[str, Any], where: str = "config") -> Run:
-    """The Run of a plain dict, such as a config.json of any format holds. Raises UserError as `config.from_dict` and `migrate.fields`."""
-    return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where)
+def from_dict(data: Mapping[str, Any], where: str = "config", models: Models = families.MODELS) -> Run:
+    """The Run of a plain dict, such as a config.json of any format holds; models: those that it may name. Raises UserError as
+    `config.from_dict` and `migrate.fields`."""
+    tables = {"objective": objectives.OBJECTIVES, "model": models}
+    return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where, tables)
 
 
-def of_checkpoint(step_dir: pathlib.Path) -> Run:
-    """The Run that a checkpoint was saved by. Raises UserError, before anything is made of its sizes, for a model with more layers than the
-    checkpoint has arrays, or with another size above the count of its numbers and above UNSEEN."""
-    run = from_dict(restore.read_json(step_dir, "config.json"))
+def of_checkpoint(step_dir: pathlib.Path, models: Models = families.MODELS) -> Run:
+    """The Run that a checkpoint was saved by; models: as `from_dict`.
+
+    Raises UserError, before anything is made of its sizes, for a model with more layers than the checkpoint has arrays, or with another
+    size above the count of its numbers and above UNSEEN.
+    """
+    run = from_dict(restore.read_json(step_dir, "config.json"), models=models)
     arrays, numbers = restore.size(step_dir)
     for name, value in config.flatten(config.to_dict(run.model)):
         if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)):

@@ -1,0 +1,114 @@
+"""A pair of any two encoders: a generator that replaces tokens and a discriminator that reads what it made."""
+
+import dataclasses
+from collections.abc import Collection
+from typing import ClassVar
+
+import numpy as np
+from jax import Array
+
+from jaxenc.config import flatten, kinds, to_dict
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.contract import Encoder, EncoderConfig
+from jaxenc.families.network_pair.nested import SHARED, Nested, check_shared
+from jaxenc.families.networks import Networks
+from jaxenc.layers.attend import Visible
+
+GENERATOR = BertConfig(layers=12, width=256, heads=4, feed_forward=1024)
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkPairConfig(EncoderConfig):
+    """Two models with one vocabulary. In use it is the discriminator, and what the pair says of itself is said of that one.
+
+    generator, discriminator: models of any kind that is an encoder; the defaults have ELECTRA-base's sizes. sharing: what the generator
+    takes of the discriminator instead of having its own: `none`; `table`, the token table; `embeddings`, all of that branch. The gradients
+    of both losses reach it. Raises UserError for models that are no encoders and for two vocabularies.
+    """
+
+    kind: ClassVar[str] = "pair"
+
+    generator: EncoderConfig = dataclasses.field(default=GENERATOR, metadata=kinds("model"))
+    discriminator: EncoderConfig = dataclasses.field(default=BertConfig(), metadata=kinds("model"))
+    sharing: str = "none"
+
+    def __post_init__(self) -> None:
+        for name in ("generator", "discriminator"):
+            model = getattr(self, name)
+            if not isinstance(model, EncoderConfig) or isinstance(model, NetworkPairConfig):
+                raise UserError(f"model.{name}.kind is {model.kind}: a pair takes two encoders, such as {BertConfig.kind}")
+        if self.sharing not in SHARED:
+            raise UserError(f"model.sharing is {self.sharing!r}: use {', '.join(SHARED)}")
+        if self.generator.vocab_size != self.discriminator.vocab_size:
+            sizes = f"{self.generator.vocab_size} and model.discriminator.vocab_size {self.discriminator.vocab_size}"
+            raise UserError(f"model.generator.vocab_size is {sizes}: both networks read the same tokens")
+
+    @property
+    def of_generator(self) -> tuple[str, ...]:
+        """As `networks.Pair`."""
+        return (*(f"model.generator.{path}" for path, _ in flatten(to_dict(self.generator))), "model.sharing")
+
+    def networks(self, execution: Execution) -> Networks:
+        """As `networks.Pair`. Raises UserError for tables of two shapes that are to be one."""
+        generator = Nested(self.generator.encoder(("mlm",), execution), "generator", SHARED[self.sharing])
+        discriminator = Nested(self.discriminator.encoder((), execution), "discriminator", ())
+        check_shared(generator, discriminator)
+        return Networks(generator, discriminator)
+
+    def encoder(self, heads: Collection[str], execution: Execution) -> Encoder:
+        """The discriminator. Raises UserError for a head that it does not have; `mlm` is the generator's."""
+        self.discriminator.check_heads(heads)
+        if "mlm" in heads:
+            raise UserError("mlm is the head of the generator of a pair, and the discriminator is what is used: leave it out")
+        return Nested(self.discriminator.encoder(heads, execution), "discriminator", ())
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "NetworkPairConfig":
+        """This pair for a tokenizer, which both networks have."""
+        generator, discriminator = (model.with_vocabulary(vocabulary) for model in (self.generator, self.discriminator))
+        return dataclasses.replace(self, generator=generator, discriminator=discriminator)
+
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """As the discriminator counts them."""
+        return self.discriminator.positions_of(tokens)
+
+    def visible(self, segments: Array) -> Visible:
+        """As the discriminator reads; each network of the pair is asked for itself."""
+        return self.discriminator.visible(segments)
+
+    @property
+    def published_vocabulary(self) -> Vocabulary:
+        """The discriminator's."""
+        return self.discriminator.published_vocabulary
+
+    @property
+    def vocab_size(self) -> int:
+        """Of both networks."""
+        return self.discriminator.vocab_size
+
+    @property
+    def positions(self) -> int:
+        """The longest text in tokens that both take, 0 where neither has a limit."""
+        return min((limit for limit in (self.generator.positions, self.discriminator.positions) if limit), default=0)
+
+    @property
+    def types(self) -> int:
+        """The token types that both know, 0 where neither has any."""
+        return min((types for types in (self.generator.types, self.discriminator.types) if types), default=0)
+
+    @property
+    def attention_dropout(self) -> float:
+        """The larger rate: fused attention has none."""
+        return max(self.generator.attention_dropout, self.discriminator.attention_dropout)
+
+    @property
+    def width(self) -> int:
+        """Of the discriminator, as all that follows."""
+        return self.discriminator.width
+
+    @property
+    def layers(self) -> int:
+        """Of the discriminator."""
+        return self.discriminator.layers
