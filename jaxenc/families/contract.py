@@ -28,7 +28,7 @@ TOKEN_TABLE = "token/table"
 class ModelConfig(abc.ABC):
     """A frozen dataclass: the numbers of a model. kind: its name in a recipe. All else is for the model's own module and its objectives.
 
-    vocab_size: true number of tokens, a field, so that config.json has it. width, layers: of the hidden states, [layers + 1, batch,
+    vocab_size: true number of tokens, which config.json holds. width, layers: of the hidden states, [layers + 1, batch,
     length, width] with the embedding output. positions: the longest text in tokens, 0 where there is no limit. types: number of token
     types, 0 where the model has none. attention_dropout: rate on attention weights, 0 where there are none; fused attention cannot
     have it.
