@@ -9,11 +9,12 @@ from jaxenc.cli import effect, fill_mask
 from jaxenc.cli import pretrain as command
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
-from jaxenc.cli.report import report
+from jaxenc.cli.report import show
 from jaxenc.data.folders import must_hold_only
 from jaxenc.inference.load import load
 from jaxenc.processes import cluster
 from jaxenc.training.pretrain import pretrain
+from jaxenc.training.report import report
 
 PARTS = ("tokenizer", "data", "run")
 SENTENCES = (
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if stopped := command.code(pretrain(recipe, workdir), workdir):
         return stopped
     say(f"$ jaxenc report --workdir {workdir}")
-    report(workdir, with_baselines=True)
+    show(report(workdir))
     model = load(workdir)
     for sentence in SENTENCES:
         say(f'$ jaxenc fill-mask --model {workdir} --text "{sentence}"')

@@ -2,9 +2,8 @@
 
 import argparse
 
-from jaxenc.cli import embed
 from jaxenc.errors import UserError
-from jaxenc.inference import neighbours
+from jaxenc.inference import neighbours, sentences
 from jaxenc.inference.load import load
 
 
@@ -23,13 +22,13 @@ def run(args: argparse.Namespace) -> int:
     for name in ("count", "senses"):
         if getattr(args, name) < 1:
             raise UserError(f"--{name} {getattr(args, name)}: it is at least 1")
-    lines = list(embed.read(args.input))
+    lines = list(sentences.read(args.input))
     model = load(args.model)
-    sentences = [embed.cut(model, line, args.raw) for line in lines]
+    cut = [sentences.cut(model, line, args.raw) for line in lines]
     states, _ = model.shape
     if not -states <= args.layer < states:
         raise UserError(f"--layer {args.layer}: it is {-states} to {states - 1}, layer 0 before any context and -1 the top one")
     layer = args.layer % states
-    found = neighbours.report(model, sentences, args.word, layer, args.count, args.senses)
-    print("\n".join(neighbours.lines(found, sentences, args.word, layer, states - 1)))
+    found = neighbours.report(model, cut, args.word, layer, args.count, args.senses)
+    print("\n".join(neighbours.lines(found, cut, args.word, layer, states - 1)))
     return 0

@@ -4,18 +4,9 @@ import argparse
 import math
 import pathlib
 import sys
-from typing import Any
 
-from jaxenc.data import baselines
-from jaxenc.errors import UserError
-from jaxenc.files import read_json
-from jaxenc.training import prepare, record
-from jaxenc.training.record import METRICS
-from jaxenc.training.run import from_dict
-
-TOKENS = "loss, nats a token"
-DIRECTIONS = ("forward_loss", "backward_loss")
-HELD_OUT = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "linestyle": "--"}
+from jaxenc.training.curves import DIRECTIONS
+from jaxenc.training.report import Report, report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,110 +16,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes report.png and prints a table of the last held-out numbers, and the count baselines of the run's data."""
-    report(args.workdir, with_baselines=not args.no_baselines)
+    show(report(args.workdir, with_baselines=not args.no_baselines))
     return 0
 
 
-def report(workdir: pathlib.Path, with_baselines: bool) -> dict[str, float]:
-    """{baseline: nats a token} after writing report.png and printing the table. Raises UserError when the run wrote no metrics."""
-    path = workdir / METRICS
-    if not path.is_file():
-        raise UserError(f"{path}: no such file: name the directory of a run that has trained")
-    rows = record.read(path)
-    config = from_dict(read_json(workdir / prepare.CONFIG, "name a run directory"))
-    counts: dict[str, float] = {}
-    try:
-        counted = baselines.sentence_baselines if config.data.rows == "sentences" else baselines.count_baselines
-        counts = counted(config.data.path) if with_baselines else {}
-    except UserError as error:
-        print(f"report: no count baselines: {error}", file=sys.stderr)
-    held_out = [row for row in rows if row["split"] == "held_out"]
-    if not held_out:
-        print(f"report: {path} holds no evaluation yet; eval.every is {config.eval.every}, and the last step has one", file=sys.stderr)
-    for name, value in (held_out[-1] if held_out else {}).items():
+def show(found: Report) -> None:
+    """Prints a report, its notes on stderr."""
+    for note in found.notes:
+        print(f"report: {note}", file=sys.stderr)
+    for name, value in found.held_out.items():
         if name not in ("step", "split", "seconds") and not name.endswith("_perplexity"):
             shown = f"{value:>9,}" if isinstance(value, int) else f"{value:>9.4f}"
             beside = f", {perplexity(value)}" if name in DIRECTIONS else ""
-            print(f"held out {name:<26}{shown}   at step {held_out[-1]['step']:,}{beside}")
-    for name, nats in counts.items():
+            print(f"held out {name:<26}{shown}   at step {found.held_out['step']:,}{beside}")
+    for name, nats in found.counts.items():
         print(f"counts   {name:<26}{nats:>9.4f}   nats a token, {perplexity(nats)}")
-    draw(rows, counts, workdir / "report.png")
-    print(f"curves   {workdir / 'report.png'}")
-    return counts
+    print(f"curves   {found.picture}")
 
 
 def perplexity(nats: float) -> str:
     """A loss in nats as the text `perplexity N`; `inf` above e^100, which no vocabulary reaches and math.exp may not hold."""
     return f"perplexity {math.inf if nats > 100 else math.exp(nats):,.1f}"
-
-
-def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """{title: names of metrics} of the panels that have something to show, and always of the loss of tokens, which has the count
-    baselines beside it: those whose names end in `lm_loss`, and those of the two directions of a language model. The other losses have a
-    panel of their own, because their scale is another.
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    ending = lambda *ends: [name for name in names if name.endswith(ends)]
-    tokens = [name for name in names if name.endswith("lm_loss") or name in DIRECTIONS]
-    found = {
-        "other losses, nats": [name for name in ending("_loss") if name not in tokens],
-        "accuracy": ending("_accuracy"),
-        "detection": ending("_auc", "_auc_identity", "_precision", "_recall"),
-    }
-    return {TOKENS: tokens, **{title: names for title, names in found.items() if names}}
-
-
-def draw(rows: list[dict[str, Any]], counts: dict[str, float], path: pathlib.Path) -> None:
-    """The panels by step: training as lines, held-out numbers as dots of the same colour, the count baselines as dotted lines."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    from matplotlib.lines import Line2D
-
-    shown = panels(rows)
-    across = len(shown) if len(shown) < 4 else 2
-    down = -(-len(shown) // across)
-    figure, axes = pyplot.subplots(down, across, figsize=(4.6 * across, 3.6 * down), layout="constrained", squeeze=False)
-    for axis, (title, names) in zip(axes.flat, shown.items(), strict=True):
-        curves(axis, rows, names)
-        axis.set_title(title, loc="left", fontsize=10)
-        axis.set_xlabel("step", fontsize=9)
-        if "nats" not in title:
-            axis.set_ylim(-0.02, 1.02)
-    baselines_beside(axes.flat[0], counts)
-    keys = [Line2D([], [], color="dimgrey", linewidth=1, label="training"), Line2D([], [], color="dimgrey", **HELD_OUT, label="held out")]
-    figure.legend(handles=keys, loc="outside lower center", ncols=2, fontsize=9, frameon=False)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-
-
-def curves(axis: Any, rows: list[dict[str, Any]], names: list[str]) -> None:
-    """Draws metrics on a matplotlib Axes, one colour each."""
-    from matplotlib.lines import Line2D
-
-    keys = []
-    for number, name in enumerate(names):
-        for split, style in (("train", {"linewidth": 1, "alpha": 0.6}), ("held_out", HELD_OUT)):
-            points = [(row["step"], row[name]) for row in rows if row["split"] == split and name in row]
-            if points:
-                axis.plot(*zip(*points, strict=True), color=f"C{number}", **style)
-        keys.append(Line2D([], [], color=f"C{number}", linewidth=2, label=name))
-    axis.legend(handles=keys, fontsize=8, frameon=False)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(alpha=0.25, linewidth=0.5)
-    axis.tick_params(labelsize=8)
-    axis.locator_params(axis="x", nbins=5, integer=True)
-    axis.xaxis.set_major_formatter("{x:,.0f}")
-
-
-def baselines_beside(axis: Any, counts: dict[str, float]) -> None:
-    """Draws what counting gives across a matplotlib Axes, each line with its name at the right end; two alike share a label."""
-    names: dict[str, list[str]] = {}
-    for name, nats in counts.items():
-        axis.axhline(nats, linestyle=":", linewidth=1, color="dimgrey")
-        names.setdefault(f"{nats:.2f}", []).append(name.replace("_", " + "))
-    for number, alike in names.items():
-        words = f"{', '.join(alike)} counts {number}"
-        at = (1, float(number))
-        axis.annotate(words, at, (0, 2), axis.get_yaxis_transform(), "offset points", ha="right", fontsize=7, color="dimgrey")

@@ -10,9 +10,9 @@ from matplotlib import pyplot
 
 from jaxenc import config
 from jaxenc.cli.main import main
-from jaxenc.cli.report import TOKENS, draw, panels
 from jaxenc.data import baselines
 from jaxenc.data.sources import DataConfig
+from jaxenc.training.curves import TOKENS, draw, panels
 from jaxenc.training.run import Run
 
 COUNTS = {"unigram": 6.6, "left_right": 4.4}

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxenc.cli import report
 from jaxenc.config import to_dict
 from jaxenc.errors import UserError
-from jaxenc.training import prepare, record, refusals
+from jaxenc.training import curves, prepare, record, refusals, report
 from jaxenc.training.job import Job
 from jaxenc.training.run import Run, from_dict
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
@@ -78,7 +77,7 @@ def reported(folder: Path, rows: bytes) -> None:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture takes as long as a hundred tables."""
-    monkeypatch.setattr(report, "draw", lambda *given: None)
+    monkeypatch.setattr(curves, "draw", lambda *given: None)
 
 
 @fuzzed(300)

@@ -1,0 +1,83 @@
+"""Contextual vectors of the words of a text, in a file."""
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.errors import UserError
+from jaxenc.files import read_json
+from jaxenc.inference import sentences, vectors, words
+from jaxenc.inference.load import Model
+from jaxenc.layers import scalar_mix
+
+LAYERS = ("all", "top", "average")
+MIX = "mix:"
+LARGEST = float(np.finfo(np.float32).max)
+Mixed = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What `embed` wrote: how many sentences and words, and how wide their vectors are."""
+
+    sentences: int
+    words: int
+    width: int
+
+
+def embed(
+    model: Model, lines: Sequence[str], out: Path, layers: str = "all", batch: int = words.BATCH, stateful: bool = False, raw: bool = False
+) -> Written:
+    """Writes the vectors of the words of each line to the new file `out` (`inference.vectors`: .npz, or .hdf5 as AllenNLP has it).
+
+    layers: `all`, [layers + 1, words, width] for each sentence, the `top` one or their `average`, [words, width], or `mix:FILE` of a scalar
+    mix. batch, stateful: as `inference.words.vectors`; raw: as `inference.sentences.cut`. Every five seconds a line on stderr says how far
+    it is. Raises UserError before any work for a place that is taken and for layers that the model does not have.
+    """
+    vectors.check(out)
+    states, width = model.shape
+    mixed = chosen(layers, states)
+    cut = [sentences.cut(model, line, raw) for line in lines]
+    with vectors.writer(out) as add:
+        for line, hidden in zip(lines, watched(words.vectors(model, cut, batch, stateful), "embed"), strict=True):
+            add(line, mixed(hidden))
+    return Written(len(lines), sum(map(len, cut)), width)
+
+
+def watched(found: Iterable[np.ndarray], what: str) -> Iterator[np.ndarray]:
+    """`found` as it is; every five seconds a line on stderr tells how many."""
+    started = told = time.monotonic()
+    for number, item in enumerate(found, 1):
+        yield item
+        if time.monotonic() - told > 5:
+            told = time.monotonic()
+            print(f"{what}: {number:,} sentences, {number / (told - started):,.1f} a second", file=sys.stderr)
+
+
+def chosen(layers: str, states: int) -> Mixed:
+    """What makes of float32 [states, words, width] what is written. Raises UserError for an unknown choice and a mix of other layers."""
+    if layers.startswith(MIX):
+        return _mix(Path(layers.removeprefix(MIX)), states)
+    table: dict[str, Mixed] = {"all": lambda h: h, "top": lambda h: h[-1], "average": lambda h: h.mean(axis=0)}
+    if layers not in table:
+        raise UserError(f"--layers {layers}: it takes {', '.join(LAYERS)} or {MIX}FILE")
+    return table[layers]
+
+
+def _mix(path: Path, states: int) -> Mixed:
+    """The scalar mix in a JSON file: `weights` before their softmax, one a layer with layer 0, and `gamma`."""
+    data = read_json(path, 'write {"weights": [0.0, ...], "gamma": 1.0}')
+    weights, gamma = data.get("weights"), data.get("gamma", 1.0)
+    numbers = lambda values: all(type(value) in (int, float) and abs(value) <= LARGEST for value in values)
+    if not isinstance(weights, list) or not numbers([*weights, gamma]) or data.keys() - {"weights", "gamma"}:
+        raise UserError(f'{path}: holds {json.dumps(data)[:80]}; write {{"weights": [0.0, ...], "gamma": 1.0}}')
+    if len(weights) != states:
+        raise UserError(f"{path}: weighs {len(weights)} layers, and the model has {states} with layer 0: one weight for each")
+    # What it makes of unit vectors is how much of each layer it takes.
+    shares = np.asarray(scalar_mix.mixed(np.float32(weights), np.float32(gamma), np.eye(states), np.ones(()), False))
+    return lambda hidden: np.tensordot(shares, hidden, axes=1)

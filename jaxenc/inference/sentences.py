@@ -1,0 +1,28 @@
+"""Sentences in a file, one a line, and their words."""
+
+from collections.abc import Iterator
+
+from jaxenc.data import readers
+from jaxenc.errors import UserError
+from jaxenc.inference.load import Model
+
+
+def read(name: str) -> Iterator[str]:
+    r"""The lines of a file in UTF-8 without what ends them, \n or \r\n, empty ones too. Raises UserError naming the line that is not."""
+    readers.check_file(name)
+    with open(name, "rb") as file:
+        for number, raw in enumerate(file, 1):
+            raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+            try:
+                yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise UserError(f"{name}:{number}: not UTF-8: save the file in UTF-8") from error
+
+
+def cut(model: Model, line: str, raw: bool) -> list[str]:
+    """The words of a line: what stands between blanks, or with `raw` what the model's tokenizer cuts. Raises UserError without one."""
+    if not raw:
+        return line.split()
+    if model.tokenizer is None:
+        raise UserError("--raw: this model has no tokenizer: write blanks between the words and leave --raw out")
+    return model.tokenizer.split(line)
