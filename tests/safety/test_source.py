@@ -59,5 +59,5 @@ def test_the_search_finds_what_it_is_for() -> None:
         "torch.load(x)", "torch.load(x, weights_only=True)", "subprocess.run(x, shell=True)", "loader.exec_module(m)", "os.system(x)",
     )  # fmt: skip
     assert all(list(faults("data/files.py", ast.parse(line))) for line in bad)
-    assert not list(faults("convert/pytorch.py", ast.parse("torch.load(x, weights_only=True)")))
-    assert list(faults("convert/pytorch.py", ast.parse("torch.load(x)")))
+    assert not list(faults("formats/pytorch.py", ast.parse("torch.load(x, weights_only=True)")))
+    assert list(faults("formats/pytorch.py", ast.parse("torch.load(x)")))

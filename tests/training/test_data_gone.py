@@ -104,11 +104,11 @@ def test_r37_what_was_trained_is_saved_when_the_data_cannot_be_read_on(
     """A checkpoint of the border has the layout of the phase that ended there: the run goes on from each."""
     check, taken, adopted = read.check_ranges, [], []
 
-    def fail(batch: Batch, bounds: Any) -> None:
+    def fail(batch: Batch, *given: Any) -> None:
         taken.append(batch)
         if len(taken) == step + 1:
             raise UserError("/data/train-00000.tokens: gone")
-        check(batch, bounds)
+        check(batch, *given)
 
     monkeypatch.setattr(read, "check_ranges", fail)
     adopt = lambda state, objective, batch, place: adopted.append(batch) or state
