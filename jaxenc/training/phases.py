@@ -5,7 +5,8 @@ import dataclasses
 from jaxenc.config import at_least
 from jaxenc.errors import UserError
 
-# What a phase may have of its own, and the run's single value that it then overrules.
+# What a phase may have of its own, and the field of the run whose single value it then overrules. Set by name (`training.override`), the
+# single value sets every phase.
 OVERRULES = {
     "length": "data.length",
     "batch": "train.batch",
@@ -84,6 +85,26 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
         resolved.append(Phase(**chosen))
         start += steps
     return tuple(resolved)
+
+
+def apportion(steps: tuple[int, ...], total: int) -> tuple[int, ...]:
+    """`total` steps shared in proportion to `steps`: each phase has 1 or more, and they sum to `total`, which is at least their number.
+
+    By largest remainders: what is left after rounding down goes to the phases that lost most, the first of equals first. Where phases are
+    raised to 1, the excess comes from those that lost least.
+    """
+    whole = sum(steps)
+    shares = [max(1, own * total // whole) for own in steps]
+    while left := total - sum(shares):
+        one = 1 if left > 0 else -1
+        may_change = [i for i, share in enumerate(shares) if share + one > 0]
+        shares[max(may_change, key=lambda i: one * (steps[i] * total - shares[i] * whole))] += one
+    return tuple(shares)
+
+
+def in_proportion(steps: int, before: int, after: int) -> int:
+    """steps · after / before, rounded to the nearest integer, half up: a warm-up in a run of `after` steps that was one of `before`."""
+    return (2 * steps * after + before) // (2 * before)
 
 
 def locate(phases: tuple[Phase, ...], step: int) -> int:

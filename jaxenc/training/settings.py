@@ -8,7 +8,8 @@ from jaxenc.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """steps, batch: of a run in one phase (`phases` has several); batch counts rows of all devices and processes.
+    """steps, batch: of a run in one phase; `phases` may have its own. Set by name, they change all phases (`training.override`). batch
+    counts rows of all devices and processes.
 
     seed: of parameters, row order, corruption and dropout. microbatches: parts a batch is computed in, one after another, to save
     memory; the result is that of the whole batch. precision: float32 or bfloat16. remat: none, block or attention. attention: auto,
