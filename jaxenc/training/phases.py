@@ -18,10 +18,18 @@ OVERRULES = {
 
 @dataclasses.dataclass(frozen=True)
 class Phases:
-    """One value a phase. `steps` says how many phases there are; a field left at () takes the run's single value in each.
+    """One value a phase. A field left at () takes the run's single value in every phase.
 
-    Moments carry over a border; the row grid and the compiled step are each phase's own, and so is the schedule's clock, unless
-    `one_schedule` lets one warm-up and decay span the run, as when BERT went from 128 to 512 tokens.
+    Moments carry over from phase to phase; the row grid and the compiled step are each phase's own, and so is the schedule's clock, unless
+    `one_schedule` is set.
+
+    steps: steps of each phase; () = one phase of `train.steps`.
+    length: tokens in a row of each phase; () = `data.length`.
+    batch: rows of a step of each phase; () = `train.batch`.
+    max_predictions: most predictions in a row of each phase; 0 or () = the objective's own choice.
+    lr: peak learning rate of each phase; () = `optim.lr`.
+    warmup: warm-up steps of each phase; () = `optim.warmup`.
+    one_schedule: one warm-up and decay for the whole run, as when BERT went from 128 to 512 tokens.
     """
 
     steps: tuple[int, ...] = ()
