@@ -1,6 +1,7 @@
 """Encoder language models, pretrained in JAX.
 
     jaxenc.load(DIR)                a trained model: encode, fill_mask, apply
+    jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
     jaxenc.pretrain(run, workdir)   what `jaxenc pretrain` does
     jaxenc.evaluate(workdir)        what `jaxenc evaluate` does
 
@@ -10,8 +11,13 @@ Nothing heavy is imported before one of them is used.
 import importlib
 from typing import Any
 
-_HOMES = {"load": "jaxenc.inference.load", "pretrain": "jaxenc.training.pretrain", "evaluate": "jaxenc.training.held_out"}
-__all__ = ["evaluate", "load", "pretrain"]
+_HOMES = {
+    "load": "jaxenc.inference.load",
+    "override": "jaxenc.training.override",
+    "pretrain": "jaxenc.training.pretrain",
+    "evaluate": "jaxenc.training.held_out",
+}
+__all__ = ["evaluate", "load", "override", "pretrain"]
 
 
 def __getattr__(name: str) -> Any:

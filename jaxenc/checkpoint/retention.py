@@ -7,11 +7,12 @@ from jaxenc.config import at_least
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointConfig:
-    """every: steps between two checkpoints, 0 = only after the last step or at a request to stop.
+    """When a run saves and what it keeps.
 
-    keep: how many of the newest steps stay, at least 1.
-    keep_every: steps that are multiples of it stay for good; 0 keeps none for good.
-    verify: read every byte of a checkpoint against its checksums before it is restored; False compares names and sizes only.
+    every: steps between two checkpoints; 0 = only after the last step or at a request to stop.
+    keep: how many of the newest checkpoints stay, at least 1.
+    keep_every: checkpoints at multiples of this step stay for good; 0 = none.
+    verify: before a restore, compare every byte of a checkpoint with its checksum; false compares names and sizes only.
     """
 
     every: int = 1000

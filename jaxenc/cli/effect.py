@@ -1,26 +1,22 @@
-"""Settings of the command line that have no effect: the user is told of each and of what decides instead."""
+"""What the overrides of the command line do that a user may not expect: fields without effect, and recipe values that they replace."""
 
+import functools
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jaxenc.config import differences, to_dict
 from jaxenc.data import manifest as manifests
 from jaxenc.errors import UserError
-from jaxenc.training.phases import OVERRULES
 from jaxenc.training.run import Run
 
 
-def check(run: Run, overrides: Sequence[str]) -> None:
-    """Warns on stderr of each field that `overrides` sets without an effect on `run`.
-
-    Raises UserError for a field whose value the phases of the recipe replace by their own.
-    """
+def check(recipe: Run, run: Run, overrides: Sequence[str]) -> None:
+    """Warns on stderr of each field that `overrides` sets without an effect on `run`, and of each kind that they change, with the values of
+    `recipe` that the new kind's defaults replace."""
     given = _names(overrides)
-    for name, field in {"steps": "train.steps", **OVERRULES}.items():
-        values = getattr(run.phases, name)
-        if values and field in given:
-            raise UserError(f"--config.{field}: phases.{name} is {values} and decides: set --config.phases.{name}=..., one value a phase")
+    _warn_of_kinds(to_dict(recipe), to_dict(run), given)
     unused = dict(run.unused)
     if run.log.tensorboard and importlib.util.find_spec("tensorboardX") is None:
         unused["log.tensorboard"] = "tensorboardX is not installed: pip install tensorboardX"
@@ -47,6 +43,17 @@ def check_data(run: Run, overrides: Sequence[str]) -> None:
 def _names(overrides: Sequence[str]) -> list[str]:
     """The dotted paths that are set, each once."""
     return list(dict.fromkeys(item.removeprefix("--config.").partition("=")[0] for item in overrides))
+
+
+def _warn_of_kinds(recipe: Mapping[str, Any], run: Mapping[str, Any], given: Sequence[str]) -> None:
+    for part in (path.removesuffix(".kind") for path in given if path.endswith(".kind")):
+        at = lambda whole: functools.reduce(lambda branch, name: branch.get(name, {}), part.split("."), whole)
+        before, after = at(recipe), at(run)
+        # The tokenizer of the data decides vocab_size, whatever the kind.
+        free = [name for name in after if name not in ("kind", "vocab_size") and f"{part}.{name}" not in given]
+        lost = [f"{name} {after[name]} (not {before[name]})" for name in free if before.get(name, after[name]) != after[name]]
+        if lost and before.get("kind") != after["kind"]:
+            print(f"warning: --config.{part}.kind={after['kind']} starts from its own defaults: {', '.join(lost)}", file=sys.stderr)
 
 
 def _warn(unused: dict[str, str], given: Sequence[str]) -> None:

@@ -1,13 +1,12 @@
 """`jaxenc inspect`: what a config amounts to, without running it."""
 
 import argparse
-import json
 import math
 from typing import Any
 
 import jax
 
-from jaxenc import config, tree
+from jaxenc import fields, tree
 from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.data import manifest as manifests
@@ -24,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
     parser.add_argument("--devices", type=int, default=0, help="devices to lay the mesh out for; this machine's where it is not given")
     parser.add_argument("--parameters", action="store_true", help="list every parameter with its axes and sharding")
-    parser.add_argument("--fields", action="store_true", help="print the resolved config as JSON and nothing else")
+    parser.add_argument("--fields", action="store_true", help="print every field with its value and its meaning, and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else recipe.model.published_vocabulary
     recipe = recipe.with_vocabulary(vocabulary)
     if args.fields:
-        print(json.dumps(config.to_dict(recipe), indent=1))
+        print("\n".join(described(recipe)))
         return 0
     objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform)
     shapes, names = parameters(objective)
@@ -45,6 +44,19 @@ def run(args: argparse.Namespace) -> int:
     lines += sizes(recipe, objective, shapes, names, args.devices or jax.device_count())
     print("\n".join(lines))
     return 0
+
+
+def described(recipe: Run) -> list[str]:
+    """A line a field: path=value, as `--config.` takes it, and what it means."""
+    given = [(f"{path}={_text(value)}", meaning) for path, value, meaning in fields.listing(recipe)]
+    return [f"{setting:<36}  {meaning}" for setting, meaning in given]
+
+
+def _text(value: Any) -> str:
+    """A value of a field as an override writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(_text, value)) if isinstance(value, tuple) else str(value)
 
 
 def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> list[str]:

@@ -1,7 +1,6 @@
 """From `--config NAME|FILE.py|config.json --config.x.y=value ...` to a Run."""
 
 import ast
-import dataclasses
 import difflib
 import importlib
 import importlib.util
@@ -9,7 +8,7 @@ import inspect
 import pathlib
 import shlex
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from absl import flags
@@ -20,8 +19,10 @@ from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
 from jaxenc.cli import effect
 from jaxenc.errors import UserError
+from jaxenc.families import MODELS
 from jaxenc.files import read_json
-from jaxenc.training.run import Run, from_dict
+from jaxenc.training import override
+from jaxenc.training.run import Run, from_dict, tables
 
 HELP = "a recipe such as bert/base, a FILE.py of yours, or a run's config.json; --config.FIELD=VALUE sets a field (inspect --fields: which)"
 
@@ -30,11 +31,12 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
     """The run that `name` describes, with `--config.FIELD=VALUE` overrides applied.
 
     name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user's own with `get_config`, which runs
-    because they named it, or a config.json of a run, which is only read. Raises UserError for whatever does not fit, with near names.
-    Warns on stderr of each field that is set and has no effect.
+    because they named it, or a config.json of a run, which is only read. overrides: as `training.override` takes them, aliases and kinds
+    included. Raises UserError for whatever does not fit, with near names. Warns on stderr as `effect.check` says.
     """
-    run = from_dict(_override(_of_kind(_load(name), overrides), overrides))
-    effect.check(run, overrides)
+    recipe = _load(name)
+    run = override.override(recipe, _values(recipe, overrides))
+    effect.check(recipe, run, overrides)
     return run
 
 
@@ -45,19 +47,19 @@ def names() -> list[str]:
     return sorted(str(path.with_suffix("")).replace("\\", "/") for path in files)
 
 
-def _load(name: str) -> ConfigDict:
+def _load(name: str) -> Run:
     path, _, argument = name.partition(":")
     if path.endswith(".json"):
         return _whole(_from_json(pathlib.Path(path)), path)
     if path.endswith(".py"):
         return _whole(_from_file(pathlib.Path(path), argument), path)
-    return _call(_from_package(path), path, argument)
+    return from_dict(_call(_from_package(path), path, argument).to_dict())
 
 
-def _whole(data: dict[str, Any], path: str) -> ConfigDict:
-    """`data` with the fields that it leaves at their defaults, so that overrides know them."""
+def _whole(data: dict[str, Any], path: str) -> Run:
+    """The run of `data`, whose errors name the file at `path`."""
     try:
-        return ConfigDict(config.to_dict(from_dict(data)))
+        return from_dict(data)
     except UserError as error:
         raise UserError(f"--config {path}: {error}") from error
 
@@ -79,7 +81,7 @@ def _refuse_others(name: str, folder: pathlib.Path) -> None:
 
 
 def _from_file(path: pathlib.Path, argument: str) -> dict[str, Any]:
-    """What the user's own `get_config` returns; whatever their file raises is one line that names its place there."""
+    """What the user's own `get_config` returns; whatever their file raises becomes one line that names the place."""
     if not path.is_file():
         raise UserError(f"--config {path}: no such file: name a recipe or a Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -108,7 +110,7 @@ def _line(error: Exception, path: pathlib.Path) -> int:
 
 
 def _call(module: Any, name: str, argument: str) -> Any:
-    """`get_config` of a recipe, which takes what stands behind the colon of its name or nothing."""
+    """`get_config` of a recipe, which takes what follows the colon in its name, or nothing."""
     if argument and not inspect.signature(module.get_config).parameters:
         raise UserError(f"--config {name}:{argument}: this recipe takes nothing after a colon: name {name}")
     return module.get_config(*[argument] * bool(argument))
@@ -124,41 +126,28 @@ def _from_package(name: str) -> Any:
     return importlib.import_module("jaxenc.configs." + name.replace("/", "."))
 
 
-def _of_kind(recipe: ConfigDict, overrides: Sequence[str]) -> ConfigDict:
-    """The recipe with each part whose `kind` is overridden as that kind's defaults, and the values of the fields that both kinds have."""
-    given = dict(item.removeprefix("--config.").split("=", 1) for item in overrides if "=" in item)
-    data = recipe.to_dict()
-    for field in dataclasses.fields(Run):
-        kind, before = given.get(f"{field.name}.kind"), data[field.name]
-        table = field.metadata.get("kinds", {})
-        if kind in table and kind != before.get("kind"):
-            defaults = config.to_dict(table[kind]())
-            data[field.name] = {name: before.get(name, value) for name, value in defaults.items()} | {"kind": kind}
-    return ConfigDict(data)
-
-
-def _override(recipe: ConfigDict, overrides: Sequence[str]) -> dict[str, Any]:
-    """The recipe's dict after `overrides`, parsed by ml_collections with the types of the fields."""
-    known = dict(config.flatten(recipe.to_dict()))
-    for item in overrides:
-        _check_name(item, known)
-    values, argv = flags.FlagValues(), ["jaxenc", *_whole_tuples(overrides, known)]
-    config_flags.DEFINE_config_dict("config", recipe, flag_values=values, sys_argv=argv)
+def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
+    """{dotted path: value} of `overrides`, parsed by ml_collections with the types of the fields, those of a changed kind included."""
+    texts = dict(_split(item) for item in overrides)
+    recipe = override.of_kinds(recipe, texts, tables(MODELS))
+    override.check_names(recipe, texts)
+    data = config.to_dict(recipe)
+    values, argv = flags.FlagValues(), ["jaxenc", *_whole_tuples(overrides, dict(config.flatten(data)))]
+    config_flags.DEFINE_config_dict("config", ConfigDict(data), flag_values=values, sys_argv=argv)
     try:
         values(argv)
     except (flags.Error, TypeError, ValueError, AttributeError, KeyError) as error:
         raise UserError(f"{str(error).splitlines()[0].removeprefix('flag ')}: give a value of the field's type") from error
-    return values["config"].value.to_dict()
+    parsed = dict(config.flatten(values["config"].value.to_dict()))
+    return {path: parsed[path] for path in texts}
 
 
-def _check_name(item: str, known: Iterable[str]) -> None:
-    path, equals, _ = item.removeprefix("--config.").partition("=")
+def _split(item: str) -> tuple[str, str]:
+    """(dotted path, text) of an override."""
+    path, equals, text = item.removeprefix("--config.").partition("=")
     if not item.startswith("--config.") or not equals:
         raise UserError(f"{item}: overrides are written --config.FIELD=VALUE, such as --config.train.steps=100")
-    if path not in set(known):
-        close = difflib.get_close_matches(path, list(known), n=3, cutoff=0.5) or [p for p in known if p.endswith(path.split(".")[-1])]
-        hint = f": did you mean {', '.join(close)}?" if close else ": `jaxenc inspect --config NAME` prints the fields"
-        raise UserError(f"--config.{path} is not a field{hint}")
+    return path, text
 
 
 def _whole_tuples(overrides: Sequence[str], known: dict[str, Any]) -> list[str]:

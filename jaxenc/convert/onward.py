@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jaxenc import tree
 from jaxenc.errors import UserError
-from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.contract import Encodes
 from jaxenc.inference.load import Model, objective_of
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
@@ -45,7 +45,7 @@ def _learns_from_text(model: Model) -> bool:
 def _can_learn_mlm(model: Model) -> bool:
     """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that, nor a
     model that predicts them otherwise."""
-    if not isinstance(model.config.model, EncoderConfig):
+    if not isinstance(model.config.model, Encodes):
         return False
     try:
         objective = objective_of(dataclasses.replace(model.config, objective=MlmConfig()), model.tokenizer)

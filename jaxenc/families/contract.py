@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Collection
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -26,12 +26,15 @@ TOKEN_TABLE = "token/table"
 
 
 class ModelConfig(abc.ABC):
-    """A frozen dataclass: the numbers of a model. kind: its name in a recipe. All else is for the model's own module and its objectives.
+    """A frozen dataclass: the numbers of a model. All else is for the model's own module and its objectives.
 
-    vocab_size: true number of tokens, which config.json holds. width, layers: of the hidden states, [layers + 1, batch,
-    length, width] with the embedding output. positions: the longest text in tokens, 0 where there is no limit. types: number of token
-    types, 0 where the model has none. attention_dropout: rate on attention weights, 0 where there are none; fused attention cannot
-    have it.
+    kind: the name of the model in a recipe.
+    vocab_size: number of tokens, without the rows that pad the table; the data's tokenizer decides it.
+    width: width of the hidden states, [layers + 1, batch, length, width] with the embedding output.
+    layers: number of layers.
+    positions: longest text in tokens; 0 = no limit.
+    types: number of token types; 0 = none.
+    attention_dropout: dropout rate on the attention weights; the fused attention of cuDNN needs 0. It is 0 where there are none.
     """
 
     kind: ClassVar[str]
@@ -73,12 +76,15 @@ class ModelConfig(abc.ABC):
 
 
 class EncoderConfig(ModelConfig):
-    """A model that gives every token of a row a vector, on which heads sit (`heads/`).
+    """A model that gives every token of a row a vector, on which heads sit (`heads/`). Raises UserError when a number does not fit.
 
-    activation, norm_epsilon, init, init_scale: of its layers, and of the heads. dropout: on the embeddings, on what each sublayer adds and
-    on what the heads `dropped_out` read, as BertForSequenceClassification and BertForTokenClassification of transformers.
-    head_names: those of the built-in heads that its family has; heads from elsewhere sit on any. Raises UserError when a number does not
-    fit.
+    activation: `gelu_tanh`, `gelu_erf` or another of `layers.activation`, in the layers and in the heads.
+    norm_epsilon: added to the variance in layer norms.
+    dropout: dropout rate on the embeddings, on what each sublayer adds and on what the heads `dropped_out` read. The last is as in
+        BertForSequenceClassification and BertForTokenClassification of transformers.
+    init: distribution of the initial weights: `truncated_normal` or `normal`.
+    init_scale: standard deviation of the initial weights, before any cut.
+    head_names: those of the built-in heads that its family has; heads from elsewhere sit on any.
     """
 
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
@@ -120,6 +126,15 @@ class EncoderConfig(ModelConfig):
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
         """The module that has these heads. Raises UserError as `check_heads` does, and where no one network has them together."""
+
+
+@runtime_checkable
+class Encodes(Protocol):
+    """The config of a model with an encoder for heads to sit on."""
+
+    def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
+        """The encoder that has these heads. Raises UserError for a built-in head that it does not have."""
+        ...
 
 
 @jax.tree_util.register_dataclass

@@ -37,13 +37,16 @@ LOGITS = 2**29
 
 @dataclasses.dataclass(frozen=True)
 class BilmConfig(ObjectiveConfig[ModelConfig]):
-    """What a recipe chooses, for rows that are read both ways (`data.rows = sentences`); the numbers are those of allenai/bilm-tf
-    (bin/train_elmo.py).
+    """Language modelling in both directions (ELMo) on rows that are read both ways (`data.rows=sentences`).
 
-    softmax: `sampled` trains on `negatives` ids beside each target (`objectives/sampled.py`), drawn once a step and direction, for a
-    vocabulary whose ids run by falling frequency; `full` on all of them. Held-out numbers are of the full softmax.
-    scale: of the loss, which is half the sum of both directions' means. Gradients are clipped behind it: it says where that begins, and
-    with Adagrad how much its first accumulator weighs. The published one is the number of words in a row, 20 (bilm/training.py).
+    The numbers are those of allenai/bilm-tf (bin/train_elmo.py).
+
+    softmax: `sampled` trains on `negatives` random ids beside each target, `full` on the whole vocabulary. The samples are drawn once a
+        step and direction, for a vocabulary whose ids run by falling frequency (`objectives/sampled.py`). Held-out numbers are of the full
+        softmax.
+    negatives: ids that a sampled softmax compares each target with.
+    scale: factor of the loss, which is half the sum of both directions' means. Gradients are clipped after it: it says where that begins,
+        and with Adagrad how much its first accumulator weighs. The published one is the number of words in a row, 20 (bilm/training.py).
     """
 
     kind: ClassVar[str] = "bilm"

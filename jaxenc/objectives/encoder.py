@@ -10,7 +10,7 @@ from jaxenc import rng
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig, States
+from jaxenc.families.contract import Encoder, EncoderConfig, Encodes, ModelConfig, States
 from jaxenc.heads.contract import Fitted, Head, Setting
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers.attend import Visible
@@ -29,7 +29,7 @@ def having(role: str, heads: Heads) -> Heads:
 def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution) -> Encoder:
     """The network of `model` that has the heads `names`, for the objective of this kind. Raises UserError for a model that has no such
     heads, and as `EncoderConfig.encoder`."""
-    if not isinstance(model, EncoderConfig):
+    if not isinstance(model, Encodes):
         raise UserError(f"objective.kind {kind} takes a model that heads sit on, such as bert: set model.kind, which is {model.kind}")
     return model.encoder(names, execution)
 

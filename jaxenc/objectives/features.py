@@ -22,7 +22,7 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class FeaturesConfig(ObjectiveConfig[ModelConfig]):
-    """Vectors of words and no loss. `bilm` trains such a model on, with a softmax that starts fresh."""
+    """Vectors of words and no loss. `bilm` trains such a model further, with a softmax that starts fresh."""
 
     kind: ClassVar[str] = "features"
 

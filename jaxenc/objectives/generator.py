@@ -36,10 +36,11 @@ class ReplacingConfig(MlmConfig):
     """Masking as MlmConfig says, by default with [MASK] in every chosen place, as the paper has it; [MASK] itself is never chosen.
 
     google-research/electra draws with_replacement and leaves 15 % of the draws as they are: mask_share 0.85.
-    with_replacement: places are drawn independently, and one that is drawn twice counts twice in the generator's loss; its token is the
-    sample of its first draw (`corrupt.sample.replaced`), and it counts once in every other loss.
+
+    with_replacement: draw the masked places independently, so that one may be drawn twice. Such a place counts twice in the generator's
+        loss and once in every other; its token is the sample of its first draw (`corrupt.sample.replaced`).
     temperature: of the generator's softmax when it samples.
-    mlm_coef: of the generator's loss in the sum.
+    mlm_coef: weight of the generator's loss in the sum.
     """
 
     mask_share: float = 1.0

@@ -25,14 +25,17 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class HeadsConfig(ObjectiveConfig[EncoderConfig]):
-    """heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`,
-    or `summary`, which XLNet has in its place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
-    `classifier`.
+    """An encoder with heads, such as a fine-tuned model has.
 
-    labels: the names of the classes, for `classifier` and `tags`. pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of
-    the classification head that transformers gives ELECTRA (dense, GELU, out_proj); google-research/electra has no such layer.
-    An ELECTRA is the network that has these heads: the generator for `mlm`, which stands alone, the discriminator for all others.
-    Raises UserError for names that come twice; `build`, which knows the heads, for those that do not go together.
+    An ELECTRA is the network that has these heads: the generator for `mlm`, which stands alone, the discriminator for all others. Raises
+    UserError for names that come twice; `build`, which knows the heads, for those that do not go together.
+
+    heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`, or
+        `summary`, which XLNet has in its place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
+        `classifier`.
+    labels: names of the classes, for `classifier` and `tags`.
+    pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
+        GELU, out_proj; google-research/electra has no such layer.
     """
 
     kind: ClassVar[str] = "heads"

@@ -37,23 +37,30 @@ CHOICES = {
 
 @dataclasses.dataclass(frozen=True)
 class MlmConfig(ObjectiveConfig[EncoderConfig]):
-    """What a recipe chooses. BERT's code is google-research/bert:create_pretraining_data.py, RoBERTa's is
+    """Masked language modelling.
+
+    BERT's code is google-research/bert:create_pretraining_data.py, RoBERTa's is
     facebookresearch/fairseq:fairseq/data/mask_tokens_dataset.py.
 
-    rate: share of tokens predicted, specials counted. final_rate, rate_steps: the share moves on a straight line to final_rate over the
-    first rate_steps steps of the run, in 256 equal moves, and stays there (Ankner et al. 2023 go from 0.3 to 0.15); 0, 0 = rate throughout.
-    Held-out numbers are at final_rate. max_predictions: the most of one row; 0 = ceil(the largest rate · length), which holds any.
-    rounding: of rate · n for a row of n tokens. `half_even` is BERT's, with at least one; `stochastic` is RoBERTa's,
-    int(rate · n + U) with U uniform in [0, 1): rate · n on average, and none in some short rows.
-    unit: what is chosen as one. `tokens`; `words`, all pieces of a word or none; `ngrams` of words, p(n) proportional to 1/n for n of 1 to
-    3 (ALBERT, section 4.1); `spans` of words, lengths Geometric(p), 10 at most (SpanBERT, section 3.1). See `corrupt/words.py`.
-    longest: the most words of an n-gram or a span, up to 100; 0 = the 3 and the 10 of the papers. geometric: p of the lengths of spans.
-    action: what becomes of a predicted token is drawn for each `token`, as BERT, or once for a `span`, as SpanBERT (section 3.1).
-    candidates: `text` predicts no [CLS] and no [SEP], as BERT; `all` predicts them like any token, as RoBERTa. Padding is never one.
-    mask_share, random_share: 0.8 and 0.1 as published; the rest of the predicted tokens stay as they are.
-    replacements: `text` draws random ids from the words and pieces of the vocabulary; `all` from every id, specials and unused slots
-    included, as BERT; `all_but_control` from every id but those of padding, unknown, start and end, <mask> and fillers included,
-    as RoBERTa, where those four are the first ids.
+    rate: share of the tokens that are predicted, specials counted.
+    final_rate: share that `rate` moves to over the first `rate_steps` steps; 0 = `rate` throughout. On a straight line in 256 equal moves,
+        and it stays there (Ankner et al. 2023 go from 0.3 to 0.15). Held-out numbers are at final_rate.
+    rate_steps: steps over which the share moves from `rate` to `final_rate`; 0 = it does not move.
+    max_predictions: most predictions in a row; 0 = ceil(the largest rate · length), which holds any.
+    rounding: of rate · n for a row of n tokens: `half_even` as BERT, `stochastic` as RoBERTa. `half_even` predicts at least one;
+        `stochastic` is int(rate · n + U) with U uniform in [0, 1): rate · n on average, and none in some short rows.
+    unit: what is chosen together: `tokens`, whole `words`, `ngrams` of words or `spans` of words. `ngrams`: p(n) proportional to 1/n for n
+        of 1 to 3 (ALBERT, section 4.1); `spans`: lengths Geometric(p), 10 at most (SpanBERT, section 3.1). See `corrupt/whole_words.py`.
+    longest: most words of an n-gram or a span, up to 100; 0 = the papers' 3 and 10.
+    geometric: p of the geometric law of the lengths of spans.
+    action: whether each `token` or each `span` draws what becomes of it: [MASK], a random id or itself. `token` is BERT's, `span` is
+        SpanBERT's (section 3.1).
+    candidates: what may be predicted: `text` excludes [CLS] and [SEP], as BERT; `all` includes them, as RoBERTa. Padding never is.
+    mask_share: share of the predicted tokens that become [MASK].
+    random_share: share of the predicted tokens that become random ids; the rest stay as they are.
+    replacements: the ids that random ones are drawn from: `text`, `all` or `all_but_control`. `text`: words and pieces. `all`: every id,
+        specials and unused slots included, as BERT. `all_but_control`: every id but those of padding, unknown, start and end, <mask> and
+        fillers included, as RoBERTa, where those four are the first ids.
     """
 
     kind: ClassVar[str] = "mlm"

@@ -24,7 +24,7 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class PairConfig(MlmConfig):
-    """Masking as MlmConfig says, on rows of two parts (`data.rows = pairs`), whose relation is predicted too."""
+    """Masked language modelling with next-sentence prediction, on rows of two parts (`data.rows=pairs`). Masking is as MlmConfig says."""
 
     kind: ClassVar[str] = "mlm_nsp"
 

@@ -36,20 +36,24 @@ LARGEST_MEMORY = 2**31 - 1
 
 @dataclasses.dataclass(frozen=True)
 class PlmConfig(ObjectiveConfig[ModelConfig]):
-    """What a recipe chooses; the numbers are those of zihangdai/xlnet README.md, for rows of 512 tokens (`data.rows = streams`).
+    """Permutation language modelling (XLNet) on rows of streams (`data.rows=streams`). The numbers are those of zihangdai/xlnet README.md.
 
-    Four lengths make one picture. A row of `data.length` tokens has two parts, called halves. The first, `data.reuse` tokens, is what the
-    next row of its slot no longer holds and finds in its memory, as the next row starts behind it; the second is the rest. The first
-    never sees the second: it will stand in a memory that must not tell what comes. Each half is cut into blocks of `permutation` tokens,
-    whose order is shuffled; so `permutation` divides both halves. `memory` is how many tokens before the row every layer still reads: 0
-    for none, more than `data.reuse` to reach back over several rows. What a slot holds in memory has the size batch · layers · memory ·
-    width.
+    Four lengths belong together. A row of `data.length` tokens, 512 as published, has two parts, called halves. The first, `data.reuse`
+    tokens, is what the next row of its slot no longer holds and finds in its memory, as the next row starts after it; the second is the
+    rest. The first never sees the second: it will be in a memory that must not tell what comes. Each half is cut into blocks of
+    `permutation` tokens, whose order is shuffled; so `permutation` divides both halves. What a slot holds in memory has the size batch ·
+    layers · memory · width.
 
-    predictions: of a row, the first half having the odd one. alpha, beta: a chosen n-gram of t tokens has t · alpha / beta around it that
-    are not chosen, so about beta in alpha + beta tokens are predicted; single ones at random places fill up what is left of `predictions`.
-    longest: the largest n, p(n) being proportional to 1/n. unit: an n-gram is n whole `words`, or n `tokens`, as the loop of data_utils.py
-    makes it by a fault. candidates: `text` predicts no SEP and no CLS; `all` lets the choice fall on them, whereupon these predictions are
-    lost, as published. shuffle: each block has its `own`, or the blocks of a half have a `shared` one, as published.
+    predictions: tokens predicted in a row, shared by its halves; the first half has the odd one.
+    alpha: a chosen n-gram of t tokens has t · alpha / beta tokens around it that are not chosen. So about beta in alpha + beta tokens are
+        predicted; single ones at random places fill up what is left of `predictions`.
+    beta: see alpha: about beta in alpha + beta tokens are predicted.
+    longest: the largest n of a chosen n-gram; p(n) is proportional to 1/n.
+    unit: what an n-gram is made of: n whole `words`, or n `tokens`. The latter is what the loop of data_utils.py does by a fault.
+    candidates: `text` predicts no SEP and no CLS; `all` may choose them, and loses these predictions, as published.
+    permutation: tokens in a block whose order is shuffled; it divides both halves of a row.
+    shuffle: each block has its `own` order, or the blocks of a half have a `shared` one, as published.
+    memory: tokens before the row that every layer still reads; 0 = none. More than `data.reuse` reaches back over several rows.
     """
 
     kind: ClassVar[str] = "plm"

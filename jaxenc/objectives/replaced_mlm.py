@@ -33,10 +33,12 @@ COPY = dataclasses.replace(REPLACED, name="copy", site=rng.SITES["copy"])
 
 @dataclasses.dataclass(frozen=True)
 class ReplacedMlmConfig(ReplacingConfig):
-    """Replaced tokens as ReplacingConfig says. The paper's code for these two was not published; what it does not say is said here.
+    """Masked language modelling on rows of a generator. Replaced tokens are as ReplacingConfig says.
+
+    The paper's code for its two variants was not published; what the paper leaves open is decided here.
 
     predicts: the original token of the `chosen` places (Replace MLM), or of `all` real tokens with a copy mechanism (All-Tokens MLM).
-    replaced_mlm_coef: of that loss in the sum; the paper names no weight, and 1 is that of the other softmax.
+    replaced_mlm_coef: weight of that loss in the sum. The paper names none; 1 is that of the other softmax.
     """
 
     kind: ClassVar[str] = "replaced_mlm"

@@ -31,13 +31,13 @@ CHOICES = {"generator": ("learned", "uniform"), "detects": ("all", "chosen")}
 
 @dataclasses.dataclass(frozen=True)
 class RtdConfig(ReplacingConfig):
-    """Replaced tokens as ReplacingConfig says.
+    """Replaced-token detection by a discriminator, on rows of a generator (ELECTRA). Replaced tokens are as ReplacingConfig says.
 
-    generator: `learned`, the pair's own, trained beside the discriminator; `uniform`, none, and every id of the vocabulary alike in the
-    chosen places (`uniform_generator` of google-research/electra:configure_pretraining.py): mask_share then changes nothing, and
-    temperature and mlm_coef stay at their defaults.
-    detects: whose tokens count in the discriminator's loss, `all` real ones or the `chosen` ones alone (ELECTRA 15%, section 3.4).
-    rtd_coef: of the discriminator's loss in the sum.
+    generator: `learned`, trained beside the discriminator, or `uniform`, which draws every id of the vocabulary alike. `uniform` is
+        `uniform_generator` of google-research/electra:configure_pretraining.py; mask_share then changes nothing, and temperature and
+        mlm_coef stay at their defaults.
+    detects: tokens in the discriminator's loss: `all` real ones, or the `chosen` ones alone (ELECTRA 15%, section 3.4).
+    rtd_coef: weight of the discriminator's loss in the sum.
     """
 
     kind: ClassVar[str] = "rtd"

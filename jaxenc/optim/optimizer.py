@@ -26,25 +26,30 @@ CHOICES = {
 
 @dataclasses.dataclass(frozen=True)
 class OptimConfig:
-    """Defaults: BERT-base's numbers (google-research/bert:optimization.py) with the bias correction that BERT's code leaves out.
+    """The optimizer and its schedule. The defaults are BERT-base's numbers (google-research/bert:optimization.py), with bias correction.
 
-    name: `adamw` (Loshchilov and Hutter 2019), `lamb` (You et al. 2020, for batches of many thousands), `adagrad` (Duchi et al. 2011) or
-        `adafactor` (Shazeer and Stern 2018, with optax's numbers); the last two read no beta, no epsilon and no bias_correction.
-    lr: the rate at the end of the warm-up; warmup: steps of linear warm-up from 0.
+    name: `adamw`, `lamb` (for batches of many thousands of rows), `adagrad` or `adafactor`. Loshchilov and Hutter 2019, You et al. 2020,
+        Duchi et al. 2011, Shazeer and Stern 2018 (with optax's numbers); the last two read no beta, no epsilon and no bias_correction.
+    lr: learning rate at the end of the warm-up; `phases` may have their own.
+    warmup: steps of linear warm-up from 0; `phases` may have their own.
     schedule: `linear` or `square_root` decay to 0 at the last step, or `constant` after the warm-up.
-    origin: where the decay starts. `warmup_end` is fairseq's (RoBERTa) and XLNet's; `step_zero` is BERT's and NVIDIA's: the warm-up
-        replaces the first steps of a decay that runs from step 0, so the rate drops at its end by the share already decayed;
-        `step_zero_ramp` is ELECTRA's: the decay from step 0 times the ramp of the warm-up.
-    bias_correction: divide the moments by 1 - beta^t, as Adam's paper does; False is the original BERT, ELECTRA and ALBERT.
-    epsilon_added: to the root of the second moment `after_correction` of its bias, as Adam's paper (algorithm 1) and most libraries do,
-        or `before_correction`, as fairseq does (fairseq/optim/adam.py), whose epsilon weighs more in the first steps.
-    accumulator: what Adagrad's sums of squares start from, as tf.train.AdagradOptimizer; ELMo's is 1 (allenai/bilm-tf:bilm/training.py).
-    clip: limit of the gradient's global norm; 0 is off.
-    decay_exclude: patterns (`re.fullmatch`) of the paths of parameters without weight decay and, under lamb, without a trust ratio;
-        () decays every parameter, as fairseq does.
+    origin: where the decay starts: `warmup_end`, `step_zero` or `step_zero_ramp`. `warmup_end` is fairseq's (RoBERTa) and XLNet's;
+        `step_zero` is BERT's and NVIDIA's: the warm-up replaces the first steps of a decay that runs from step 0, so at its end the rate
+        drops by the share already decayed; `step_zero_ramp` is ELECTRA's: the decay from step 0 times the ramp of the warm-up.
+    beta1: decay of Adam's first moment.
+    beta2: decay of Adam's second moment.
+    epsilon: added to the root of Adam's second moment.
+    bias_correction: divide Adam's moments by 1 - beta^t, as the paper does; false is the original BERT, ELECTRA and ALBERT.
+    epsilon_added: when epsilon is added: `after_correction` of the second moment's bias, or `before_correction`. The first is Adam's paper
+        (algorithm 1) and most libraries; the second is fairseq (fairseq/optim/adam.py), whose epsilon weighs more in the first steps.
+    accumulator: where Adagrad's sums of squares start, as in tf.train.AdagradOptimizer; ELMo's is 1 (allenai/bilm-tf:bilm/training.py).
+    weight_decay: weight times learning rate that each step takes off a parameter (decoupled, as AdamW's).
+    clip: limit of the gradient's global norm; 0 = no limit.
+    decay_exclude: patterns (`re.fullmatch`) of the paths of parameters without weight decay; () = every parameter decays. Under lamb these
+        have no trust ratio either. fairseq excludes none.
     freeze: patterns of the paths of parameters that are not trained.
-    rates: `PATTERN=FACTOR` items: the learning rate of the parameters whose whole path matches is multiplied by FACTOR; a path takes the
-        first item that matches it, and has the factor 1 without one.
+    rates: `PATTERN=FACTOR` items, which multiply the learning rate of the parameters whose whole path matches. A path takes the first item
+        that matches it, and has the factor 1 without one.
     """
 
     name: str = "adamw"

@@ -12,10 +12,11 @@ from jaxenc.sharding.rules import AXES, PRESETS
 
 @dataclasses.dataclass(frozen=True)
 class MeshConfig:
-    """preset: `dp` copies the parameters to every device, `fsdp` splits them too, `fsdp_tp` also splits each layer's width.
+    """How devices share the batch, the parameters and the width of a layer.
 
-    tensor: devices that share one layer's width; 0 is 2 under fsdp_tp and 1 otherwise.
-    fsdp: devices that share one copy of the parameters; 0 is all that `tensor` leaves, or 1 under dp. The rest go to `data`.
+    preset: `dp` copies the parameters to every device, `fsdp` splits them too, `fsdp_tp` also splits each layer's width.
+    tensor: devices that share one layer's width; 0 = 2 under fsdp_tp, 1 otherwise.
+    fsdp: devices that share one copy of the parameters; 0 = all that `tensor` leaves, or 1 under dp. The rest go to `data`.
     """
 
     preset: str = "dp"

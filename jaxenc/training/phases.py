@@ -5,7 +5,8 @@ import dataclasses
 from jaxenc.config import at_least
 from jaxenc.errors import UserError
 
-# What a phase may have of its own, and the run's single value that it then overrules.
+# What a phase may have of its own, and the field of the run whose single value it then overrules. Set by name (`training.override`), the
+# single value sets every phase.
 OVERRULES = {
     "length": "data.length",
     "batch": "train.batch",
@@ -17,10 +18,18 @@ OVERRULES = {
 
 @dataclasses.dataclass(frozen=True)
 class Phases:
-    """One value a phase. `steps` says how many phases there are; a field left at () takes the run's single value in each.
+    """One value a phase. A field left at () takes the run's single value in every phase.
 
-    Moments carry over a border; the row grid and the compiled step are each phase's own, and so is the schedule's clock, unless
-    `one_schedule` lets one warm-up and decay span the run, as when BERT went from 128 to 512 tokens.
+    Moments carry over from phase to phase; the row grid and the compiled step are each phase's own, and so is the schedule's clock, unless
+    `one_schedule` is set.
+
+    steps: steps of each phase; () = one phase of `train.steps`.
+    length: tokens in a row of each phase; () = `data.length`.
+    batch: rows of a step of each phase; () = `train.batch`.
+    max_predictions: most predictions in a row of each phase; 0 or () = the objective's own choice.
+    lr: peak learning rate of each phase; () = `optim.lr`.
+    warmup: warm-up steps of each phase; () = `optim.warmup`.
+    one_schedule: one warm-up and decay for the whole run, as when BERT went from 128 to 512 tokens.
     """
 
     steps: tuple[int, ...] = ()
@@ -84,6 +93,26 @@ def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:
         resolved.append(Phase(**chosen))
         start += steps
     return tuple(resolved)
+
+
+def apportion(steps: tuple[int, ...], total: int) -> tuple[int, ...]:
+    """`total` steps shared in proportion to `steps`: each phase has 1 or more, and they sum to `total`, which is at least their number.
+
+    By largest remainders: what is left after rounding down goes to the phases that lost most, the first of equals first. Where phases are
+    raised to 1, the excess comes from those that lost least.
+    """
+    whole = sum(steps)
+    shares = [max(1, own * total // whole) for own in steps]
+    while left := total - sum(shares):
+        one = 1 if left > 0 else -1
+        may_change = [i for i, share in enumerate(shares) if share + one > 0]
+        shares[max(may_change, key=lambda i: one * (steps[i] * total - shares[i] * whole))] += one
+    return tuple(shares)
+
+
+def in_proportion(steps: int, before: int, after: int) -> int:
+    """steps · after / before, rounded to the nearest integer, half up: a warm-up in a run of `after` steps that was one of `before`."""
+    return (2 * steps * after + before) // (2 * before)
 
 
 def locate(phases: tuple[Phase, ...], step: int) -> int:

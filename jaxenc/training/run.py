@@ -92,8 +92,12 @@ class Run:
 def from_dict(data: Mapping[str, Any], where: str = "config", models: Models = families.MODELS) -> Run:
     """The Run of a plain dict, such as a config.json of any format holds; models: those that it may name. Raises UserError as
     `config.from_dict` and `migrate.fields`."""
-    tables = {"objective": objectives.OBJECTIVES, "model": models}
-    return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where, tables)
+    return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where, tables(models))
+
+
+def tables(models: Models) -> config.Tables:
+    """The kinds of a Run's parts, for `config.from_dict`."""
+    return {"objective": objectives.OBJECTIVES, "model": models}
 
 
 def of_checkpoint(step_dir: pathlib.Path, models: Models = families.MODELS) -> Run:

@@ -8,13 +8,19 @@ from jaxenc.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """steps, batch: of a run in one phase (`phases` has several); batch counts rows of all devices and processes.
+    """The trainer's own settings.
 
-    seed: of parameters, row order, corruption and dropout. microbatches: parts a batch is computed in, one after another, to save
-    memory; the result is that of the whole batch. precision: float32 or bfloat16. remat: none, block or attention. attention: auto,
-    xla or cudnn. scan: compile one layer instead of all. dupe_factor: 0 corrupts a row afresh at every step, as RoBERTa does; n corrupts
-    it in n ways, one an epoch, over and over ("static" masks of Liu et al. 2019, section 4.1; 10 by default in
-    google-research/bert:create_pretraining_data.py). It changes no other choice: pairs are drawn in every epoch all the same.
+    steps: steps of a run without `phases`; on the command line, of all phases together (`training.override`).
+    batch: rows of a step, on all devices and processes together; `phases` may have their own.
+    seed: of the initial parameters, the order of rows, corruption and dropout.
+    microbatches: parts of a batch that are computed one after another to save memory. The result is that of the whole batch.
+    precision: `float32` or `bfloat16` matrix products; parameters, moments and losses are float32 in both.
+    remat: what the backward pass computes again to save memory: `none`, `block` or `attention`.
+    attention: which implementation of attention: `auto`, `xla` or `cudnn`.
+    scan: compile one layer and loop over it instead of compiling every layer.
+    dupe_factor: how many corruptions a row has, used one an epoch in turn; 0 = a new one at every step. RoBERTa has 0; n is the "static"
+        masking of Liu et al. 2019, section 4.1 (10 by default in google-research/bert:create_pretraining_data.py). It changes no other
+        choice: pairs are drawn in every epoch all the same.
     stop_after_bad: non-finite steps in a row after which the run stops.
     """
 
@@ -46,9 +52,11 @@ class TrainConfig:
 
 @dataclasses.dataclass(frozen=True)
 class EvalConfig:
-    """every: steps between evaluations, 0 = only after the last step. batch: rows at a time; it changes no number.
+    """When and how a run is evaluated.
 
-    rows: how many held-out rows an evaluation takes, 0 = all.
+    every: steps between evaluations; 0 = only after the last step.
+    batch: held-out rows at a time; it changes no number.
+    rows: how many held-out rows an evaluation takes; 0 = all.
     """
 
     every: int = 5_000
@@ -62,8 +70,10 @@ class EvalConfig:
 
 @dataclasses.dataclass(frozen=True)
 class LogConfig:
-    """every: steps between lines of metrics.jsonl and of the terminal. examples: write the row ids of every step to examples.log.
+    """What a run writes about itself.
 
+    every: steps between lines of metrics.jsonl and of the terminal.
+    examples: write the row ids of every step to examples.log.
     tensorboard: write TensorBoard files where tensorboardX is installed.
     """
 

@@ -35,7 +35,7 @@ RECIPES = {
     "bert": Recipe(
         "bert/tiny",
         (
-            *ALL, *ENCODER, "data.rows=pairs", "objective.kind=mlm_nsp", "model.layers=2", "model.positions=24",
+            *ALL, *ENCODER, "data.rows=pairs", "objective.kind=mlm_nsp", "objective.rate=0.3", "model.layers=2", "model.positions=24",
             "phases.steps=(6,26)", "phases.length=(16,24)", "phases.batch=(8,16)", "phases.lr=(4e-3,2e-3)", "phases.warmup=(2,4)",
         ),
         stop=12,
@@ -63,6 +63,10 @@ RECIPES = {
     ),
     "roberta": Recipe("roberta/tiny", (*ONE_PHASE, *ENCODER, "train.steps=20", "model.layers=1", "model.positions=24")),
     "replaced_mlm": Recipe(
-        "electra/tiny", (*ONE_PHASE, *ENCODER, *PAIR, "train.steps=20", "objective.kind=replaced_mlm")
+        "electra/tiny",
+        (
+            *ONE_PHASE, *ENCODER, *PAIR, "train.steps=20", "objective.kind=replaced_mlm", "objective.mask_share=0.85",
+            "objective.with_replacement=true",
+        ),
     ),
 }  # fmt: skip

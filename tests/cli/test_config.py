@@ -9,11 +9,16 @@ from typing import ClassVar
 import pytest
 
 from jaxenc.cli import recipe as cli_config
-from jaxenc.families import MODELS
+from jaxenc.families import MODELS, with_built_in
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.families.network_pair.model import NetworkPairConfig
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.objectives.pair import PairConfig
+from jaxenc.objectives.rtd import RtdConfig
+from jaxenc.training.override import override
 
 OWN = """from jaxenc.configs import recipe
 from jaxenc.training.run import Run
@@ -48,19 +53,65 @@ def test_a_users_file_may_leave_fields_and_the_argument_out(tmp_path: Path) -> N
     assert (run.train.steps, run.train.batch) == (7, 256)
 
 
-def test_a_kind_that_is_overridden_starts_from_its_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fields that both kinds have keep their values, those of the other kind alone go, and further overrides are the new kind's."""
+def test_r28_aliases_of_the_command_line_set_every_phase() -> None:
+    """The named case, `bert/base --config.train.steps=10`, and every alias with another number."""
+    recipe = cli_config.resolve("bert/base", [])
+    values = {"train.steps": 10, "train.batch": 8, "data.length": 64, "optim.lr": 1e-3, "optim.warmup": 2}
+    run = cli_config.resolve("bert/base", [f"--config.{path}={value}" for path, value in values.items()])
+    assert run == override(recipe, values)
+    assert [(phase.steps, phase.batch, phase.length, phase.lr, phase.warmup) for phase in run.plan] == [(n, 8, 64, 1e-3, 2) for n in (9, 1)]
+
+
+def test_r28_another_kind_starts_from_its_own_defaults(capsys: pytest.CaptureFixture) -> None:
+    """The named case: BERT's 80 % of masks, 10 % of random ids and tanh GELU do not become ELECTRA's; all else of the recipe stays."""
+    kinds = ["--config.objective.kind=rtd", "--config.model.kind=electra"]
+    recipe, run = cli_config.resolve("bert/tiny", []), cli_config.resolve("bert/tiny", kinds)
+    assert (run.objective, run.model) == (RtdConfig(), ElectraConfig())
+    assert (run.objective.mask_share, run.objective.random_share, run.model.activation) == (1.0, 0.0, "gelu_erf")
+    assert dataclasses.replace(run, objective=recipe.objective, model=recipe.model) == recipe
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("warning: --config.objective.kind=rtd starts from its own defaults: rate 0.15 (not 0.3)")
+    assert said[1].startswith("warning: --config.model.kind=electra starts from its own defaults: width 768 (not 128), layers 12 (not 2)")
+    assert len(said) == 2 and "vocab_size" not in said[1]
+
+
+@pytest.mark.parametrize("kind", [*OBJECTIVES])
+def test_r28_every_kind_from_every_other(kind: str) -> None:
+    for name in ("bert/tiny", "electra/tiny", "xlnet/tiny", "elmo/tiny"):
+        before = cli_config.resolve(name, []).objective
+        after = cli_config.resolve(name, [f"--config.objective.kind={kind}"]).objective
+        assert after == (before if before.kind == kind else OBJECTIVES[kind]())
+
+
+@pytest.mark.parametrize("kind", [*MODELS])
+def test_r28_every_model_from_every_other(kind: str) -> None:
+    for name in ("bert/tiny", "electra/tiny", "xlnet/tiny", "elmo/tiny"):
+        before, after = (cli_config.resolve(name, given).model for given in ([], [f"--config.model.kind={kind}"]))
+        assert after == (before if before.kind == kind else MODELS[kind]())
+
+
+def test_r28_fields_of_the_new_kind_are_set_in_the_same_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """In any order, also those of a kind that shares no field with the old one; a field that is set is not warned of."""
+    run = cli_config.resolve("bert/tiny", ["--config.objective.rtd_coef=10", "--config.objective.rate=0.2", "--config.objective.kind=rtd"])
+    assert run.objective == RtdConfig(rtd_coef=10.0, rate=0.2) and "rate" not in capsys.readouterr().err
+    given = ["--config.objective.kind=heads", "--config.objective.heads=tags", "--config.objective.labels=x,y"]
+    assert cli_config.resolve("bert/tiny", given).objective == HeadsConfig(("tags",), ("x", "y"))
     heads = {"kind": "heads", "heads": ["pooler", "classifier"], "labels": ["a", "b"]}
     (tmp_path / "config.json").write_text(json.dumps({"objective": heads, "train": {"steps": 7}}))
     run = cli_config.resolve(str(tmp_path / "config.json"), ["--config.objective.rate=0.3", "--config.objective.kind=mlm"])
     assert run.objective == MlmConfig(rate=0.3) and run.train.steps == 7
-    back = ["--config.objective.kind=heads", "--config.objective.heads=tags", "--config.objective.labels=x,y"]
-    assert cli_config.resolve("bert/tiny", back).objective == HeadsConfig(("tags",), ("x", "y"))
-    given = cli_config.resolve("roberta/base", [])
-    paired = cli_config.resolve("roberta/base", ["--config.objective.kind=mlm_nsp"]).objective
-    assert paired == PairConfig(**vars(given.objective)) != PairConfig()
-    monkeypatch.setitem(MODELS, "other", Other)
-    assert cli_config.resolve("bert/tiny", ["--config.model.kind=other"]).model == Other(**vars(cli_config.resolve("bert/tiny", []).model))
+
+
+def test_r28_a_kind_of_ones_own() -> None:
+    run = override(cli_config.resolve("bert/tiny", []), {"model.kind": "other", "model.windows": 5}, with_built_in(Other))
+    assert run.model == Other(windows=5)
+    assert override(run, {"model.kind": "bert", "model.layers": 2}).model == BertConfig(layers=2)
+
+
+def test_r28_the_kind_of_a_part_of_a_part() -> None:
+    changed = ["--config.model.kind=pair", "--config.model.generator.kind=xlnet", "--config.model.generator.clamp=7"]
+    model = cli_config.resolve("bert/tiny", changed).model
+    assert model == NetworkPairConfig(generator=XlnetConfig(clamp=7))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +142,7 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
         (["bert/tiny:5"], "this recipe takes nothing after a colon: name bert/tiny"),
         (["bert/sizes"], "takes a size after the colon"),
         (["bert/tyni"], "did you mean bert/tiny"),
-        (["bert/tiny", "--config.train.stepz=3"], "--config.train.stepz is not a field: did you mean train.steps"),
+        (["bert/tiny", "--config.train.stepz=3"], "config.train.stepz is not a field: did you mean train.steps"),
         (["bert/tiny", "--config.objective.kind=mlmm"], "config.objective.kind is 'mlmm': did you mean mlm"),
         (["bert/tiny", "--config.objective.kind=heads", "--config.objective.rate=0.2"], "objective.rate is not a field"),
         (["bert/tiny", "--config.optim.lr=nan"], "config.optim.lr is nan"),
@@ -104,8 +155,8 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
         (["bert/tiny", "--config.data.short_probability=2"], "data.short_probability is 2.0"),
         (["bert/tiny", "--config.phases.steps=3,-1"], "phases.steps is (3, -1): it is at least 1"),
         (["bert/tiny", "--config.phases.length=16"], "phases.length has 1 values and phases.steps has 0"),
-        (["bert/base", "--config.train.steps=10"], "phases.steps is (900000, 100000) and decides: set --config.phases.steps"),
-        (["bert/base", "--config.data.length=128"], "phases.length is (128, 512) and decides"),
+        (["bert/base", "--config.train.steps=1"], "config.train.steps is 1 and phases.steps has 2 phases: use 2 or more"),
+        (["bert/base", "--config.train.steps=9", "--config.phases.steps=6,3"], "config.phases.steps is set too: leave one of the two out"),
         (["electra/base", "--config.model.generator_width=250"], "model.generator_width 250 does not divide into model.generator_heads 4"),
         (["electra/base", "--config.model.generator_heads=0"], "model.generator_heads is 0: it is at least 1"),
         (["electra/small", "--config.objective.temperature=0"], "objective.temperature is 0.0: it takes a number above 0"),
@@ -117,5 +168,4 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
     ],
 )
 def test_a_recipe_or_an_override_that_does_not_fit_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:
-    """An override without effect is refused too: phases have their own steps."""
     assert words in fails("inspect", "--config", *argv)

@@ -106,5 +106,5 @@ def test_r39_evaluations_of_data_without_held_out_documents_are_said(tmp_path: P
 
 def test_r39_tensorboard_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.setattr(effect.importlib.util, "find_spec", lambda name: None)
-    effect.check(Run(), ["--config.log.tensorboard=true"])
+    effect.check(Run(), Run(), ["--config.log.tensorboard=true"])
     assert "--config.log.tensorboard has no effect: tensorboardX is not installed" in capsys.readouterr().err

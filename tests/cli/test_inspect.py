@@ -9,6 +9,7 @@ import pytest
 from jaxenc import tree
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
+from jaxenc.config import flatten, to_dict
 from jaxenc.optim.masks import decay_mask
 from jaxenc.training.state import parameters
 
@@ -45,6 +46,22 @@ def test_counts_are_the_published_ones(capsys: pytest.CaptureFixture[str], recip
     assert re.search(rf"without heads +{without_heads:,}\n", out)
     assert re.search(rf"\nparameters +{total:,}\n", out)
     assert re.findall(r"\nto keep +([\d,]+)\n", out) == ([f"{KEPT[recipe]:,}"] if recipe in KEPT else [])
+
+
+@pytest.mark.parametrize("recipe", ["bert/tiny", "electra/tiny", "xlnet/tiny", "elmo/tiny", "roberta/base"])
+def test_fields_are_printed_as_overrides_with_their_meanings(capsys: pytest.CaptureFixture[str], recipe: str) -> None:
+    """One line a field; given back, they are the run that they were printed of, whatever recipe they override."""
+    lines = printed(capsys, "--config", recipe, "--fields").splitlines()
+    settings, meanings = zip(*(re.fullmatch(r"(\S+) +(\S.*)", line).groups() for line in lines), strict=True)
+    run = cli_config.resolve(recipe, [])
+    assert [setting.partition("=")[0] for setting in settings] == [path for path, _ in flatten(to_dict(run))]
+    assert dict(zip(settings, meanings, strict=True))["train.seed=0"].startswith("of the initial parameters, the order of rows")
+    assert cli_config.resolve("bert/small", [f"--config.{setting}" for setting in settings]) == run
+
+
+def test_r28_fields_show_phases_that_are_scaled(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "--config", "bert/base", "--fields", "--config.train.steps=10")
+    assert re.search(r"^phases.steps=9,1 +steps of each phase", out, re.MULTILINE)
 
 
 def test_a_split_state_is_smaller_on_each_device(capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,7 +112,7 @@ def test_a_pair_is_written_and_read_as_a_config() -> None:
     [
         (lambda: NetworkPairConfig(SMALL, ElmoConfig()), "model.discriminator.kind is elmo"),
         (lambda: NetworkPairConfig(SMALL, PAIR), "model.discriminator.kind is pair"),
-        (lambda: NetworkPairConfig(dataclasses.replace(SMALL, vocab_size=201), ONE), "vocab_size is 201 and"),
+        (lambda: tiny.objective(RtdConfig(), NetworkPairConfig(dataclasses.replace(SMALL, vocab_size=201), ONE)), "vocab_size is 201 and"),
         (lambda: NetworkPairConfig(SMALL, ONE, "all"), "model.sharing is 'all'"),
         (lambda: tiny.objective(RtdConfig(), NetworkPairConfig(BertConfig(200, 16, 1, 2, 8), ONE, "table")), "embeddings/token/table"),
         (lambda: tiny.objective(model=PAIR), "mlm is the head of the generator"),

@@ -20,7 +20,7 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
 
 # Each layer imports only from itself and from those before it.
 LAYERS = (
-    ("errors", "config", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
+    ("errors", "config", "fields", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
     ("processes",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
     ("checkpoint",), ("training",), ("inference",), ("convert",), ("bench",), ("cli",),
 )  # fmt: skip

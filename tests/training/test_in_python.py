@@ -9,21 +9,27 @@ import numpy as np
 import pytest
 
 import jaxenc
+from jaxenc.checkpoint.restore import restore_params
 from jaxenc.cli.main import main
 from jaxenc.errors import UserError
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.training import held_out
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.step import compile_step
+from jaxenc.tree import Tree
 from tests import tiny
 from tests.training.test_loop import assert_same_run, recipe, write_recipe
 from tests.training.test_step import BATCH, eight_rows
 
 
-def test_pretrain_and_evaluate_are_the_commands(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Bit for bit: the state, every logged number and every row; and the held-out numbers, on the run's mesh preset and on another."""
+def test_pretrain_and_evaluate_are_the_commands(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit: the state, every logged number and every row; and the held-out numbers. R29: an evaluation splits the parameters as
+    the run's mesh preset says, or as the one that it is given."""
     run = recipe(data, mesh=MeshConfig("fsdp"))
     run = dataclasses.replace(run, train=dataclasses.replace(run.train, steps=6), checkpoint=dataclasses.replace(run.checkpoint, every=3))
     outcome = jaxenc.pretrain(run, tmp_path / "python")
@@ -32,6 +38,8 @@ def test_pretrain_and_evaluate_are_the_commands(data: Path, tmp_path: Path, caps
     assert outcome.step == 6 and not outcome.preempted
     assert_same_run(run, tmp_path / "python", tmp_path / "command", 6)
 
+    split: list[bool] = []
+    monkeypatch.setattr(held_out.restore, "restore_params", lambda *given: kept(split, restore_params(*given)))
     capsys.readouterr()
     assert main(["evaluate", "--workdir", str(tmp_path / "command")]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -39,8 +47,16 @@ def test_pretrain_and_evaluate_are_the_commands(data: Path, tmp_path: Path, caps
     assert {"step": 6, **outcome.held_out} == said
     copies = jaxenc.evaluate(str(tmp_path / "python"), step=6, batch=8, mesh="dp")
     np.testing.assert_allclose(copies["mlm_loss"], said["mlm_loss"], rtol=1e-6)
+    assert main(["evaluate", "--workdir", str(tmp_path / "command"), "--mesh", "dp"]) == 0
+    assert split == [True, True, False, False]
     with pytest.raises(UserError, match="--step 4: no such checkpoint in .*: it holds 3, 6"):
         jaxenc.evaluate(tmp_path / "python", step=4)
+
+
+def kept(split: list[bool], params: Tree) -> Tree:
+    """`params`; notes whether devices hold parts of any of them, and not all a copy."""
+    split.append(not all(leaf.is_fully_replicated for leaf in jax.tree.leaves(params)))
+    return params
 
 
 def test_seeds_share_one_compilation() -> None:

@@ -18,12 +18,15 @@ SHAPED_BY = {"pairs": ("short_probability",), "streams": ("reuse",)}
 class DataConfig:
     """Which rows a run reads.
 
-    path: a folder made by `jaxenc data`. length: tokens in a row, specials included. rows: `text`, the documents one after another;
-    `full_sentences`, whole sentences of one or more documents; `doc_sentences`, of one document; `pairs`, two segments for
-    next-sentence prediction; `streams`, rows that follow each other in the text, slot by slot, with two segments behind a part that the
-    next row goes on from; `sentences`, rows that follow each other too, of sentences that are read from both ends, each between its
-    markers. short_probability: of pairs, the share with a shorter target (0.1 in google-research/bert:create_pretraining_data.py). reuse:
-    of streams, the tokens of that part (256 of 512 in XLNet's README.md).
+    path: a folder made by `jaxenc data`.
+    length: tokens in a row, specials included; `phases` may have their own.
+    rows: how text becomes rows: `text`, `full_sentences`, `doc_sentences`, `pairs`, `streams` or `sentences`. `text`: the documents one
+        after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one document. `pairs`: two segments
+        for next-sentence prediction. `streams`: rows that follow each other in the text, slot by slot, with two segments after a part that
+        the next row goes on from. `sentences`: rows that follow each other too, of sentences that are read from both ends, each between its
+        markers.
+    short_probability: of pairs, the share with a shorter target (0.1 in google-research/bert:create_pretraining_data.py).
+    reuse: of streams, the tokens of a row that the next row finds in its memory (256 of 512 in XLNet's README.md).
     """
 
     path: str = ""

@@ -22,18 +22,17 @@ from jaxenc.rng import Keys
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig(EncoderConfig):
-    """The numbers of a BERT or RoBERTa encoder; the defaults are BERT-base uncased.
+    """A BERT or RoBERTa encoder; the defaults are BERT-base uncased. Raises UserError when a number does not fit.
 
-    vocab_size: true number of tokens (the table is stored with `data.vocabulary.padded` rows). feed_forward: inner width.
-    positions: longest text in tokens. types: token types, 2 for BERT; 0 leaves the table out, as fairseq's RoBERTa does; 1 is the
-    layout that transformers gives RoBERTa. first_position: table row of position 0, 2 for RoBERTa (fairseq starts after its pad id);
-    the table has positions + first_position rows.
-    activation: `gelu_tanh` is what google-research/bert was trained with; `gelu_erf` is what transformers runs, and RoBERTa's.
-    norm_epsilon: 1e-12 is TensorFlow's (tf.contrib.layers.layer_norm); RoBERTa has 1e-5.
-    dropout: on the embeddings and on what each sublayer adds; attention_dropout: on the attention weights.
-    init: what weights start from, `truncated_normal` (google-research/bert) or `normal` (fairseq's RoBERTa, transformers);
-    init_scale: its standard deviation, before any cut.
-    Raises UserError when a number does not fit.
+    heads: number of attention heads; it divides `width`.
+    feed_forward: inner width of the feed-forward layers.
+    types: number of token types: 2 for BERT; 0 leaves the table out, as fairseq's RoBERTa does. RoBERTa of transformers has 1.
+    first_position: table row of position 0: 0 for BERT, 2 for RoBERTa. Those of fairseq start after the pad id; the table has positions +
+        first_position rows.
+    activation: `gelu_tanh` is what google-research/bert was trained with, `gelu_erf` is RoBERTa's and what transformers runs.
+    norm_epsilon: added to the variance in layer norms: 1e-12 is TensorFlow's (tf.contrib.layers.layer_norm), 1e-5 RoBERTa's.
+    init: distribution of the initial weights: `truncated_normal` (google-research/bert) or `normal` (RoBERTa). The latter is fairseq's and
+        transformers'.
     """
 
     kind: ClassVar[str] = "bert"

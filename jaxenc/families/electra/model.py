@@ -31,18 +31,23 @@ SHARING = ("embeddings", "none")
 
 @dataclasses.dataclass(frozen=True)
 class ElectraConfig(EncoderConfig):
-    """The numbers of an ELECTRA pair; the defaults are ELECTRA-base. What BertConfig has too means the same, of the discriminator.
+    """An ELECTRA pair; the defaults are ELECTRA-base. Raises UserError when a number does not fit.
 
-    embedding: width of the tables; a network of another width has a dense layer (`project`) behind them.
-    generator_width, generator_layers, generator_heads, generator_feed_forward: of the generator, which has the same depth and a
-    quarter or a third of the width as published.
-    sharing: `embeddings`, as published: the networks have one token, position and type table and one norm behind them
-    (google-research/electra:model/modeling.py), where the paper speaks of token and position embeddings; `none`: the generator has its
-    own, `embedding` wide too.
+    What is not of the generator or of the tables is of the discriminator.
+
+    heads: number of attention heads; it divides `width`.
+    feed_forward: inner width of the feed-forward layers.
+    embedding: width of the tables; a network of another width has a dense layer (`project`) after them.
+    generator_width: width of the generator's hidden states, a quarter or a third of `width` as published.
+    generator_layers: number of the generator's layers, as many as the discriminator's as published.
+    generator_heads: number of the generator's attention heads.
+    generator_feed_forward: inner width of the generator's feed-forward layers.
+    sharing: `embeddings`: the networks share their tables, as published; `none`: the generator has its own. They share one token, position
+        and type table and one norm after them (google-research/electra:model/modeling.py), where the paper speaks of token and position
+        embeddings. The generator's own are `embedding` wide too.
     activation: `gelu_erf` is what google-research/electra was trained with and what transformers runs.
-    init, init_scale: of all kernels and tables but `project` and the last layer of the replaced-token head, which start from Glorot's
-    uniform draws as in google-research/electra.
-    Raises UserError when a number does not fit.
+    init: distribution of the initial weights: `truncated_normal` or `normal`. Of all kernels and tables but `project` and the last layer of
+        the replaced-token head, which start from Glorot's uniform draws as in google-research/electra.
     """
 
     kind: ClassVar[str] = "electra"

@@ -32,14 +32,23 @@ ACTIVATIONS = ("relu", "tanh")
 
 @dataclasses.dataclass(frozen=True)
 class ElmoConfig(ModelConfig):
-    """The numbers of an ELMo; the defaults are the original's (bin/train_elmo.py of allenai/bilm-tf).
+    """An ELMo; the defaults are the original's (bin/train_elmo.py of allenai/bilm-tf). Raises UserError when a number does not fit.
 
-    vocab_size: words that are predicted, sorted by falling frequency. input: `characters` reads a word by its bytes, `tokens` by a row of a
-    table, which has a row for each of `words` ids, 0 for `vocab_size` of them. width: of what a layer gives and reads, in each direction;
-    cells: of a layer's memory. filter_widths, filters: how many characters each convolution reads at once, and how many filters it has.
-    activation: of the filters, `relu` or `tanh`. cell_clip, projection_clip: largest magnitude of a cell and of an output, 0 for none.
-    residual: layers but the first add what they read. dropout: on what each layer reads, also where the residual adds it, and on the
-    last layer. forget_bias: added at run time. Raises UserError when a number does not fit.
+    vocab_size: number of words that are predicted, sorted by falling frequency; the data's tokenizer decides it.
+    input: `characters` reads a word by its bytes, `tokens` by a row of a table.
+    words: with `input` tokens, number of ids that the table has a row for; 0 = `vocab_size`.
+    width: width of what a layer reads and gives, in each direction.
+    cells: number of memory cells of an LSTM layer.
+    character_width: width of a character's vector.
+    filter_widths: how many characters each convolution reads at once.
+    filters: how many filters each convolution has.
+    activation: of the filters, `relu` or `tanh`.
+    highways: number of highway layers after the convolutions.
+    cell_clip: largest magnitude of a memory cell; 0 = no limit.
+    projection_clip: largest magnitude of an LSTM's output; 0 = no limit.
+    residual: layers but the first add what they read to what they give.
+    dropout: dropout rate on what each layer reads, also where the residual adds it, and on the last layer.
+    forget_bias: added to the forget gate at run time.
     """
 
     kind: ClassVar[str] = "elmo"

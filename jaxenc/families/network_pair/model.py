@@ -5,28 +5,29 @@ from collections.abc import Collection
 from typing import ClassVar
 
 import numpy as np
-from jax import Array
 
 from jaxenc.config import flatten, kinds, to_dict
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.families.contract import Encoder, EncoderConfig
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
 from jaxenc.families.network_pair.nested import SHARED, Nested, check_shared
 from jaxenc.families.networks import Networks
-from jaxenc.layers.attend import Visible
 
 GENERATOR = BertConfig(layers=12, width=256, heads=4, feed_forward=1024)
 
 
 @dataclasses.dataclass(frozen=True)
-class NetworkPairConfig(EncoderConfig):
-    """Two models with one vocabulary. In use it is the discriminator, and what the pair says of itself is said of that one.
+class NetworkPairConfig(ModelConfig):
+    """Two models with one vocabulary, the first of which replaces tokens for the second to notice. In use it is the second, the
+    discriminator, and the pair has that one's width and layers.
 
-    generator, discriminator: models of any kind that is an encoder; the defaults have ELECTRA-base's sizes. sharing: what the generator
-    takes of the discriminator instead of having its own: `none`; `table`, the token table; `embeddings`, all of that branch. The gradients
-    of both losses reach it. Raises UserError for models that are no encoders and for two vocabularies.
+    generator: model of any kind that is an encoder; the default has the sizes of ELECTRA-base's.
+    discriminator: model of any kind that is an encoder.
+    sharing: what the generator takes of the discriminator's parameters: `none`, `table` (of tokens) or `embeddings` (all of these). The
+        gradients of both losses reach it.
+    Raises UserError for models that are no encoders.
     """
 
     kind: ClassVar[str] = "pair"
@@ -38,13 +39,10 @@ class NetworkPairConfig(EncoderConfig):
     def __post_init__(self) -> None:
         for name in ("generator", "discriminator"):
             model = getattr(self, name)
-            if not isinstance(model, EncoderConfig) or isinstance(model, NetworkPairConfig):
+            if not isinstance(model, EncoderConfig):
                 raise UserError(f"model.{name}.kind is {model.kind}: a pair takes two encoders, such as {BertConfig.kind}")
         if self.sharing not in SHARED:
             raise UserError(f"model.sharing is {self.sharing!r}: use {', '.join(SHARED)}")
-        if self.generator.vocab_size != self.discriminator.vocab_size:
-            sizes = f"{self.generator.vocab_size} and model.discriminator.vocab_size {self.discriminator.vocab_size}"
-            raise UserError(f"model.generator.vocab_size is {sizes}: both networks read the same tokens")
 
     @property
     def of_generator(self) -> tuple[str, ...]:
@@ -52,7 +50,10 @@ class NetworkPairConfig(EncoderConfig):
         return (*(f"model.generator.{path}" for path, _ in flatten(to_dict(self.generator))), "model.sharing")
 
     def networks(self, execution: Execution) -> Networks:
-        """As `networks.Pair`. Raises UserError for tables of two shapes that are to be one."""
+        """As `networks.Pair`. Raises UserError for two vocabularies, and for tables of two shapes that are to be one."""
+        if self.generator.vocab_size != self.discriminator.vocab_size:
+            sizes = f"{self.generator.vocab_size} and model.discriminator.vocab_size {self.discriminator.vocab_size}"
+            raise UserError(f"model.generator.vocab_size is {sizes}: both networks read the same tokens, so give them one number")
         generator = Nested(self.generator.encoder(("mlm",), execution), "generator", SHARED[self.sharing])
         discriminator = Nested(self.discriminator.encoder((), execution), "discriminator", ())
         check_shared(generator, discriminator)
@@ -73,10 +74,6 @@ class NetworkPairConfig(EncoderConfig):
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
         """As the discriminator counts them."""
         return self.discriminator.positions_of(tokens)
-
-    def visible(self, segments: Array) -> Visible:
-        """As the discriminator reads; each network of the pair is asked for itself."""
-        return self.discriminator.visible(segments)
 
     @property
     def published_vocabulary(self) -> Vocabulary:

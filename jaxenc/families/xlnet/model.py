@@ -28,15 +28,19 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class XlnetConfig(EncoderConfig):
-    """The numbers of an XLNet; the defaults are XLNet-base. What BertConfig has too means the same.
+    """An XLNet; the defaults are XLNet-base. Raises UserError when a number does not fit.
 
-    positions 0: a text may be as long as memory allows. types 5: first segment, second segment, CLS, SEP and padding
-    (zihangdai/xlnet classifier_utils.py); they have no table and are only compared.
-    clamp: distances beyond it count as this one; 0 is off, as published (their -1).
+    positions: 0: a text may be as long as memory allows.
+    types: 5: first segment, second segment, CLS, SEP and padding. They have no table and are only compared (zihangdai/xlnet
+        classifier_utils.py).
+    heads: number of attention heads; it divides `width`.
+    feed_forward: inner width of the feed-forward layers.
+    clamp: distances beyond it count as this one; 0 = no limit, as published (their -1).
     activation: `gelu_tanh` is what zihangdai/xlnet was trained with; transformers runs `gelu_erf`.
-    dropout: on what the layers read, on the sinusoids of distances, on what each sublayer adds, inside the feed-forward layer and on
-    the last layer. init, init_scale: of all but the query stream's start (Glorot's uniform) and the norms; the three biases of attention
-    too. Raises UserError when a number does not fit.
+    dropout: dropout rate on what layers read and add, on the sinusoids of distances and on the last layer. Also inside the feed-forward
+        layer.
+    init: distribution of the initial weights: `truncated_normal` or `normal`. Of all but the query stream's start (Glorot's uniform) and
+        the norms; of the three biases of attention too.
     """
 
     kind: ClassVar[str] = "xlnet"

@@ -1,0 +1,91 @@
+"""Fields of a recipe set by name: what `--config.FIELD=VALUE` and `jaxenc.override` do, aliases and kinds included."""
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from jaxenc import config
+from jaxenc.errors import UserError
+from jaxenc.families import MODELS, Models
+from jaxenc.training import phases
+from jaxenc.training.phases import OVERRULES
+from jaxenc.training.run import Run, from_dict, tables
+
+Part = TypeVar("Part")
+
+
+def override(recipe: Run | Mapping[str, Any], values: Mapping[str, Any], models: Models = MODELS) -> Run:
+    """`recipe` with the fields at the dotted paths of `values` set, such as {"train.steps": 10, "data.length": 64}.
+
+    recipe: a Run, or the dict of one (`get_config().to_dict()`). A changed `kind` starts from that kind's own defaults (`of_kinds`).
+    On a recipe with phases, `train.steps` scales all phases to that many steps in all, and their warm-ups in proportion, unless `values`
+    sets them too; `train.batch`, `data.length`, `optim.lr`, `optim.warmup` and `objective.max_predictions` set every phase. With another
+    `data.length`, each phase predicts as many tokens as the objective chooses for that length, unless `values` says how many.
+    Without phases each of them is a plain field, and a change of `train.steps` leaves `optim.warmup` as it is. models: the kinds that a
+    model may have (`jaxenc.families.with_built_in` adds your own).
+
+    Raises UserError for an unknown field, a value that does not fit, a field set together with the phases' field that it would replace,
+    and fewer steps than phases.
+    """
+    recipe = recipe if isinstance(recipe, Run) else from_dict(recipe, models=models)
+    recipe = of_kinds(recipe, values, tables(models))
+    check_names(recipe, values)
+    data = config.to_dict(recipe)
+    for path, value in values.items():
+        *parts, name = path.split(".")
+        branch = data
+        for part in parts:
+            branch = branch[part]
+        branch[name] = value
+    data["phases"] |= dict.fromkeys(_replaced(data["phases"], values), ())
+    run = from_dict(data, models=models)
+    return _scaled(run, values) if "train.steps" in values and run.phases.steps else run
+
+
+def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix: str = "") -> Part:
+    """`part`, a Run, in which each part whose `kind` is changed by `values`, such as {"objective.kind": "rtd"}, has the new kind's defaults.
+
+    Nothing of the old kind is kept, not even a field that both have. A kind that does not exist is left to `override`, which refuses it.
+    kinds: as `config.from_dict`. prefix: of the dotted paths, where `part` is not the whole.
+    """
+    changed = {}
+    for field in dataclasses.fields(part):
+        item, path = getattr(part, field.name), f"{prefix}{field.name}"
+        table, kind = kinds.get(field.metadata.get("kinds"), {}), values.get(f"{path}.kind")
+        if kind in table and kind != item.kind:
+            item = table[kind]()
+        if dataclasses.is_dataclass(item):
+            changed[field.name] = of_kinds(item, values, kinds, f"{path}.")
+    return dataclasses.replace(part, **changed)
+
+
+def check_names(recipe: Run, paths: Iterable[str]) -> None:
+    """Raises UserError, which names the nearest fields, for the first of `paths` that is no field of `recipe`."""
+    known = dict(config.flatten(config.to_dict(recipe)))
+    for path in paths:
+        if path not in known:
+            close = difflib.get_close_matches(path, known, n=3, cutoff=0.5) or [p for p in known if p.endswith(path.split(".")[-1])]
+            hint = f"did you mean {', '.join(close)}?" if close else "`jaxenc inspect --config NAME --fields` prints the fields"
+            raise UserError(f"config.{path} is not a field: {hint}")
+
+
+def _replaced(of_phases: Mapping[str, Any], given: Collection[str]) -> list[str]:
+    """The fields of `phases` that give way to a single value in `given`. Raises UserError where `given` sets both of a pair."""
+    for name, single in {"steps": "train.steps", **OVERRULES}.items():
+        if single in given and f"phases.{name}" in given and of_phases[name]:
+            raise UserError(f"config.{single} sets every phase, and config.phases.{name} is set too: leave one of the two out")
+    names = [name for name, single in OVERRULES.items() if single in given]
+    return [*names, "max_predictions"] if "length" in names and "phases.max_predictions" not in given else names
+
+
+def _scaled(run: Run, given: Collection[str]) -> Run:
+    """`run` with its phases scaled to `train.steps`, and with them those warm-ups that `given` does not set."""
+    before, after, count = sum(run.phases.steps), run.train.steps, len(run.phases.steps)
+    if after < count:
+        raise UserError(f"config.train.steps is {after} and phases.steps has {count} phases: use {count} or more")
+    changed, optim = dataclasses.replace(run.phases, steps=phases.apportion(run.phases.steps, after)), run.optim
+    if not {"optim.warmup", "phases.warmup"} & set(given):
+        scaled = [phases.in_proportion(warmup, before, after) for warmup in (optim.warmup, *changed.warmup)]
+        changed, optim = dataclasses.replace(changed, warmup=tuple(scaled[1:])), dataclasses.replace(optim, warmup=scaled[0])
+    return dataclasses.replace(run, phases=changed, optim=optim)
