@@ -47,13 +47,17 @@ def _names(overrides: Sequence[str]) -> list[str]:
 
 def _warn_of_kinds(recipe: Mapping[str, Any], run: Mapping[str, Any], given: Sequence[str]) -> None:
     for part in (path.removesuffix(".kind") for path in given if path.endswith(".kind")):
-        at = lambda whole: functools.reduce(lambda branch, name: branch.get(name, {}), part.split("."), whole)
-        before, after = at(recipe), at(run)
+        before, after = _at(recipe, part), _at(run, part)
         # The tokenizer of the data decides vocab_size, whatever the kind.
         free = [name for name in after if name not in ("kind", "vocab_size") and f"{part}.{name}" not in given]
         lost = [f"{name} {after[name]} (not {before[name]})" for name in free if before.get(name, after[name]) != after[name]]
         if lost and before.get("kind") != after["kind"]:
             print(f"warning: --config.{part}.kind={after['kind']} starts from its own defaults: {', '.join(lost)}", file=sys.stderr)
+
+
+def _at(whole: Mapping[str, Any], part: str) -> Mapping[str, Any]:
+    """What is at a dotted path, {} where the path leads nowhere."""
+    return functools.reduce(lambda branch, name: branch.get(name, {}), part.split("."), whole)
 
 
 def _warn(unused: dict[str, str], given: Sequence[str]) -> None:

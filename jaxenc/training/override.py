@@ -44,7 +44,7 @@ def override(recipe: Run | Mapping[str, Any], values: Mapping[str, Any], models:
 
 
 def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix: str = "") -> Part:
-    """`part`, a Run, in which each part whose `kind` is changed by `values`, such as {"objective.kind": "rtd"}, has the new kind's defaults.
+    """`part`, a Run, in which each part whose `kind` is set by `values`, such as {"objective.kind": "rtd"}, has the new kind's defaults.
 
     Nothing of the old kind is kept, not even a field that both have. A kind that does not exist is left to `override`, which refuses it.
     kinds: as `config.from_dict`. prefix: of the dotted paths, where `part` is not the whole.
