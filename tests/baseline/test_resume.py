@@ -13,7 +13,7 @@ from tests.faults import same
 # Relative, for numbers; for a leaf of the state, of its norm. See README.md for what was measured.
 NUMBERS, STATE = 1e-6, 1e-5
 # The format of the checkpoints (`migrate`) whose paths state.json has.
-RECORDED = 1
+RECORDED = 2
 AGAIN = "if this is meant, python -m tests.baseline.make runs (README.md says what else)"
 
 
