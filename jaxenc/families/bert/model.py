@@ -14,8 +14,8 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.rng import Keys
 
@@ -91,12 +91,14 @@ class BertConfig(EncoderConfig):
     @property
     def embeddings(self) -> EmbeddingsSpec:
         """What the tables need to know."""
-        return EmbeddingsSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(EmbeddingsSpec)})
+        shape = (self.vocab_size, self.width, self.positions, self.first_position, self.types)
+        return EmbeddingsSpec(*shape, self.norm_epsilon, self.dropout, self.initializer)
 
     @property
     def block(self) -> BlockSpec:
         """What one layer needs to know."""
-        return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
+        rates = (self.dropout, self.attention_dropout)
+        return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
 
 
 class Bert(nn.Module):

@@ -14,9 +14,9 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import glorot_uniform
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.rng import Keys

@@ -16,8 +16,8 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dropout import dropout
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.relative import Context, Sight, sinusoids
 from jaxenc.layers.stack import Stack
 from jaxenc.layers.two_streams import StreamEmbeddings, TwoStreamBlock, of_query
@@ -97,7 +97,8 @@ class XlnetConfig(EncoderConfig):
     @property
     def block(self) -> BlockSpec:
         """What one layer needs to know."""
-        return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
+        rates = (self.dropout, self.attention_dropout)
+        return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
 
 
 @jax.tree_util.register_dataclass
