@@ -33,6 +33,7 @@ class BertConfig(EncoderConfig):
     dropout: on the embeddings and on what each sublayer adds; attention_dropout: on the attention weights.
     init: what weights start from, `truncated_normal` (google-research/bert) or `normal` (fairseq's RoBERTa, transformers);
     init_scale: its standard deviation, before any cut.
+    attention: `full` is BERT's; `causal` hides from each token what comes after it.
     Raises UserError when a number does not fit.
     """
 
@@ -52,6 +53,7 @@ class BertConfig(EncoderConfig):
     attention_dropout: float = 0.1
     init: str = "truncated_normal"
     init_scale: float = 0.02
+    attention: str = "full"
 
     def __post_init__(self) -> None:
         super().__post_init__()

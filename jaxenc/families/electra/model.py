@@ -62,6 +62,7 @@ class ElectraConfig(EncoderConfig):
     attention_dropout: float = 0.1
     init: str = "truncated_normal"
     init_scale: float = 0.02
+    attention: str = "full"
 
     def __post_init__(self) -> None:
         super().__post_init__()

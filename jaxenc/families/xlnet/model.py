@@ -41,6 +41,7 @@ class XlnetConfig(EncoderConfig):
     kind: ClassVar[str] = "xlnet"
     positions: ClassVar[int] = 0
     types: ClassVar[int] = 5
+    attentions: ClassVar[tuple[str, ...]] = ("full",)  # a permutation decides who sees whom
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
     # The last layer is dropped out already; the summary that the classifier reads is not.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
@@ -57,6 +58,7 @@ class XlnetConfig(EncoderConfig):
     attention_dropout: float = 0.1
     init: str = "normal"
     init_scale: float = 0.02
+    attention: str = "full"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,7 +89,7 @@ class XlnetConfig(EncoderConfig):
 
     def visible(self, segments: Array) -> Visible:
         """By keys: texts to be classified are padded on the left, those with answers on the right."""
-        return Visible.by_keys(segments)
+        return self.attended(Visible.by_keys(segments))
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "XlnetEncoder":
         """The content stream alone, without memory. Raises UserError for a head that XLNet does not have."""
