@@ -128,7 +128,7 @@ class Bert(nn.Module):
         tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None for evaluation.
         all_layers: the embedding output and every layer instead, [layers + 1, batch, length, width].
         """
-        hidden = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
+        hidden, _ = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
         stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
         return stack(hidden, visible, noise, all_layers)
 

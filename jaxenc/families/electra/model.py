@@ -133,7 +133,9 @@ class Body(nn.Module):
     def __call__(self, inputs: Array | tuple[Array, Array, Array], visible: Visible, noise: Keys | None, all_layers: bool) -> Array:
         """inputs: vectors [batch, length, embedding], or (tokens, types, positions) where the tables are the network's own."""
         config, block = self.config, self.config.block(self.network)
-        hidden = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise) if isinstance(inputs, tuple) else inputs
+        hidden = inputs
+        if isinstance(inputs, tuple):
+            hidden, _ = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise)
         if config.embedding != block.width:
             hidden = Dense(block.width, ("embed", "norm"), glorot_uniform, self.execution, name="project")(hidden)
         return Stack(block, config.depth(self.network), self.execution, name="encoder")(hidden, visible, noise, all_layers)
@@ -175,7 +177,7 @@ class Electra(nn.Module):
         noise = noise and noise.apart(self.network)
         inputs = (tokens, types, positions)
         if self.network == "discriminator" or config.sharing == "embeddings":
-            inputs = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise)
+            inputs, _ = Embeddings(config.embeddings, self.execution, name="embeddings")(*inputs, noise)
         return Body(config, self.network, self.execution, name=self.network)(inputs, visible, noise, all_layers)
 
     def forward_flops(self, length: int) -> float:
