@@ -13,7 +13,8 @@ from jax import Array
 
 STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
 
-# Sites of layers, of networks, and of the heads that one objective has to itself. The numbers 33 to 38, 41, 44 and 45 belong to `heads/`.
+# Sites of layers, of networks, and of the heads that one objective has to itself. The numbers 33 to 38, 41, 44, 45 and 49 are those of
+# `heads/`.
 SITES = {
     "params": 1,
     "mask": 2,
@@ -26,6 +27,7 @@ SITES = {
     "final": 22,
     "query": 23,
     "lstm_input": 24,
+    "tables": 25,
     "encoder": 32,
     "generator": 39,
     "discriminator": 40,
@@ -70,6 +72,11 @@ class Keys:
     def shared(self, stream: str, site: str | int) -> Array:
         """One key for the whole batch, a scalar typed key: for what all rows share, such as sampled-softmax negatives."""
         return jax.random.fold_in(self.base, _code(stream, site))
+
+    def over(self, rows: int) -> "Keys":
+        """Keys for an array of `rows` rows that the whole batch shares, such as a table: what its row i draws follows from the seed, the
+        step and i alone."""
+        return dataclasses.replace(self, rows=jnp.arange(rows, dtype=jnp.uint32))
 
     def apart(self, site: str) -> "Keys":
         """Keys for a second network that has the same sites: what it draws is independent of what these draw."""

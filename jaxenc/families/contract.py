@@ -85,9 +85,12 @@ class EncoderConfig(ModelConfig):
     init: distribution of the initial weights: `truncated_normal` or `normal`.
     init_scale: standard deviation of the initial weights, before any cut.
     head_names: those of the built-in heads that its family has; heads from elsewhere sit on any.
+    attention: what a token sees of its text: `full`, all of it, or `causal`, nothing after itself.
+    attentions: the choices of `attention` that the family has.
     """
 
-    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans")
+    attentions: ClassVar[tuple[str, ...]] = ("full", "causal")
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "next_token")
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier", "tags")
 
     activation: str
@@ -95,6 +98,7 @@ class EncoderConfig(ModelConfig):
     dropout: float
     init: str
     init_scale: float
+    attention: str
 
     def __post_init__(self) -> None:
         at_least(1, "model", self, "vocab_size", "width", "layers")
@@ -107,6 +111,8 @@ class EncoderConfig(ModelConfig):
                 raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
         activation.check(self.activation, "model.activation")
         initializers.check(self.init, "model.init")
+        if self.attention not in self.attentions:
+            raise UserError(f"model.attention is {self.attention!r}: model.kind {self.kind} takes {' or '.join(self.attentions)}")
 
     @property
     def initializer(self) -> Initializer:
@@ -115,7 +121,11 @@ class EncoderConfig(ModelConfig):
 
     def visible(self, segments: Array) -> Visible:
         """What rows of one text each see in training, segments i32 [batch, length], 0 = padding: by lengths, for padding at the end."""
-        return Visible.by_lengths(jnp.sum(segments > 0, axis=1))
+        return self.attended(Visible.by_lengths(jnp.sum(segments > 0, axis=1)))
+
+    def attended(self, padding: Visible) -> Visible:
+        """What tokens see where `padding` says what is none: training, evaluation and a model in use all ask here."""
+        return padding.causally() if self.attention == "causal" else padding
 
     def check_heads(self, heads: Collection[str]) -> None:
         """Raises UserError for a built-in head that the family does not have."""

@@ -7,13 +7,14 @@ from jaxenc.heads.contract import Head, registry
 from jaxenc.heads.lm import LM
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.heads.next_sentence import NEXT_SENTENCE
+from jaxenc.heads.next_token import NEXT_TOKEN
 from jaxenc.heads.pooler import POOLER
 from jaxenc.heads.replaced import REPLACED
 from jaxenc.heads.spans import SPANS
 from jaxenc.heads.summary import SUMMARY
 from jaxenc.heads.tags import TAGS
 
-BUILT_IN = registry((POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY))
+BUILT_IN = registry((POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY, NEXT_TOKEN))
 
 
 def with_built_in(*own: Head) -> Mapping[str, Head]:

@@ -1,6 +1,7 @@
 """Scaled dot-product attention: one function, one argument that says which keys a query sees, several backends."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -19,12 +20,21 @@ HIDDEN = -1e30
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Visible:
-    """Which keys each query sees; exactly one field is set, through one of the constructors."""
+    """Which keys each query sees: those that every field that is set allows; all keys where none is.
+
+    At most one of lengths and keys is set: both say what is padding. bias is not a yes or no: it is added to the scores, and hides a key
+    where it is HIDDEN or less. causal: no query sees a key after its own place. Raises ValueError for lengths together with keys.
+    """
 
     lengths: Array | None = None
     keys: Array | None = None
     segments: Array | None = None
     bias: Array | None = None
+    causal: bool = dataclasses.field(default=False, metadata={"static": True})
+
+    def __post_init__(self) -> None:
+        if self.lengths is not None and self.keys is not None:
+            raise ValueError("lengths and keys both say what is padding: set one of them")
 
     @staticmethod
     def by_lengths(lengths: Array) -> "Visible":
@@ -46,17 +56,42 @@ class Visible:
         """`bias` [batch, heads, length, length] is added to the scaled scores; HIDDEN (-1e30) or less, -inf too, hides a key."""
         return Visible(bias=bias)
 
+    def causally(self) -> "Visible":
+        """The same, less the keys after each query's own place."""
+        return dataclasses.replace(self, causal=True)
+
+    @property
+    def can_hide_all(self) -> bool:
+        """Whether a query may see no key although its row is not all padding: never by lengths, keys or segments alone."""
+        rules = sum(rule is not None for rule in (self.lengths, self.keys, self.segments))
+        return self.causal or self.bias is not None or rules > 1
+
     def pairs(self, length: int) -> Array:
-        """bool [batch, length or 1, length], whether each query sees each key; 1 where all queries see the same.
+        """bool [batch or 1, length or 1, length], whether each query sees each key; 1 where rows or queries do not differ.
 
         Raises ValueError for a bias, which has no yes or no.
         """
         if self.bias is not None:
             raise ValueError("a bias says how much a query sees of a key, not whether")
+        return functools.reduce(jnp.logical_and, self._rules(length))
+
+    def sees(self, length: int) -> Array:
+        """`pairs` with an axis of heads, bool [batch or 1, heads or 1, length or 1, length], less what a bias hides."""
+        hidden = [] if self.bias is None else [self.bias > HIDDEN]
+        return functools.reduce(jnp.logical_and, [*(rule[:, None] for rule in self._rules(length)), *hidden])
+
+    def _rules(self, length: int) -> list[Array]:
+        """What each field but the bias allows, bool [batch or 1, length or 1, length]; at least one."""
+        rules = []
+        if self.lengths is not None:
+            rules.append((jnp.arange(length) < self.lengths[:, None])[:, None])
+        if self.keys is not None:
+            rules.append((self.keys != 0)[:, None])
         if self.segments is not None:
-            return self.segments[:, :, None] == self.segments[:, None, :]
-        seen = jnp.arange(length) < self.lengths[:, None] if self.keys is None else self.keys != 0
-        return seen[:, None]
+            rules.append(self.segments[:, :, None] == self.segments[:, None, :])
+        if self.causal:
+            rules.append(jnp.tri(length, dtype=bool)[None])
+        return rules or [jnp.ones((1, 1, length), bool)]
 
 
 def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float) -> str:
@@ -81,10 +116,10 @@ def attend(
 ) -> Array:
     """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017).
 
-    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32. A query from which a bias
-    hides every key gets exactly 0. By lengths, keys and segments only the queries of a row of padding see no key: they get some average
+    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32. A query that sees no key gets
+    exactly 0, with one exception: by lengths, keys or segments alone only the queries of a row of padding see none. They get some average
     of its values, and nothing reads it.
-    Raises ValueError for an unknown backend, and for what cudnn does not do: attention dropout and any mask but lengths.
+    Raises ValueError for an unknown backend, and for what cudnn does not do: attention dropout and any mask but lengths, causal or not.
     """
     if execution.attention == "xla":
         return _xla(q, k, v, visible, rate, noise, layer)
@@ -107,28 +142,24 @@ def where_seen(mixed: Array, sees: Array) -> Array:
 
 def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
     scores = wide_product("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5
-    weights = jax.nn.softmax(_hide(scores, visible), axis=-1)
+    scores = scores if visible.bias is None else scores + visible.bias.astype(scores.dtype)
+    sees = visible.sees(scores.shape[-1])
+    weights = jax.nn.softmax(jnp.where(sees, scores, HIDDEN), axis=-1)
     weights = dropout(weights, rate, noise, "attention_weights", layer).astype(v.dtype)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v)
-    return mixed if visible.bias is None else where_seen(mixed, visible.bias > HIDDEN)
-
-
-def _hide(scores: Array, visible: Visible) -> Array:
-    """Scores f32 [batch, heads, query, key] with the hidden keys at HIDDEN."""
-    if visible.bias is not None:
-        return jnp.where(visible.bias > HIDDEN, scores + visible.bias.astype(scores.dtype), HIDDEN)
-    return jnp.where(visible.pairs(scores.shape[-1])[:, None], scores, HIDDEN)
+    return where_seen(mixed, sees) if visible.can_hide_all else mixed
 
 
 def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array:
     if rate > 0:
         raise ValueError(f"attention backend cudnn has no dropout: set attention_dropout to 0 (it is {rate}) or the backend to xla")
-    if visible.lengths is None:
+    if visible.lengths is None or visible.segments is not None or visible.bias is not None:
         raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for keys, segments or a bias")
-    # A softmax over no key at all is undefined in the kernel: a row of padding sees its first key instead, and weighs nothing.
+    # A softmax over no key at all is undefined in the kernel: a row of padding sees its first key instead, and weighs nothing. By lengths
+    # every query sees the first key, a causal one too.
     lengths = jnp.maximum(visible.lengths, 1)
     # The kernel's backward pass takes even lengths only: one more place at the end, which no query sees.
     odd = q.shape[1] % 2
     q, k, v = (jnp.pad(x, ((0, 0), (0, odd), (0, 0), (0, 0))) for x in (q, k, v))
-    out = jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, implementation="cudnn")
+    out = jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, is_causal=visible.causal, implementation="cudnn")
     return out[:, : out.shape[1] - odd]

@@ -1,7 +1,5 @@
 """One transformer layer."""
 
-import dataclasses
-
 from flax import linen as nn
 from jax import Array
 
@@ -9,22 +7,8 @@ from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.attention import SelfAttention
 from jaxenc.layers.feed_forward import FeedForward
-from jaxenc.layers.initializers import Initializer
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.rng import Keys
-
-
-@dataclasses.dataclass(frozen=True)
-class BlockSpec:
-    """The numbers of one transformer layer; a model's config fills them in (`models/bert.py` documents each)."""
-
-    width: int
-    heads: int
-    feed_forward: int
-    activation: str
-    norm_epsilon: float
-    dropout: float
-    attention_dropout: float
-    initializer: Initializer
 
 
 class Block(nn.Module):
@@ -36,11 +20,5 @@ class Block(nn.Module):
     @nn.compact
     def __call__(self, x: Array, visible: Visible, noise: Keys | None, layer: int | Array) -> Array:
         """[batch, length, width] to the same shape in the compute dtype; layer: the number that dropout masks depend on."""
-        spec, init = self.spec, self.spec.initializer
-        attention = SelfAttention(
-            spec.width, spec.heads, spec.dropout, spec.attention_dropout, spec.norm_epsilon, init, self.execution, name="attention"
-        )
-        feed_forward = FeedForward(
-            spec.width, spec.feed_forward, spec.activation, spec.dropout, spec.norm_epsilon, init, self.execution, name="feed_forward"
-        )
-        return feed_forward(attention(x, visible, noise, layer), noise, layer)
+        x = SelfAttention(self.spec, self.execution, name="attention")(x, visible, noise, layer)
+        return FeedForward(self.spec, self.execution, name="feed_forward")(x, noise, layer)

@@ -1,5 +1,8 @@
 """Matrix products, with and without a bias."""
 
+from collections.abc import Sequence
+
+import jax.numpy as jnp
 from flax import linen as nn
 from jax import Array
 
@@ -12,7 +15,8 @@ class Dense(nn.Module):
     """x · kernel + bias, with kernel [in, features].
 
     names: the logical axes of the kernel. The bias carries the last of them, except where that is the model's width (`embed`):
-    vectors as wide as the model stay whole (`norm`), since splitting them saves nothing and costs a gather.
+    vectors as wide as the model stay whole (`norm`), since splitting them saves nothing and costs a gather. use_bias: False leaves the
+    bias out.
     """
 
     features: int
@@ -20,20 +24,35 @@ class Dense(nn.Module):
     init_kernel: Initializer
     execution: Execution
     init_bias: Initializer = initializers.zeros
+    use_bias: bool = True
 
     @nn.compact
-    def weights(self, inputs: int) -> tuple[Array, Array]:
-        """(kernel [inputs, features], bias [features]) in the compute dtype, for callers that multiply several kernels as one."""
+    def weights(self, inputs: int) -> tuple[Array, Array | None]:
+        """(kernel [inputs, features], bias [features] or None) in the compute dtype."""
         policy = self.execution.policy
         last = "norm" if self.names[1] == "embed" else self.names[1]
         kernel = self.param("kernel", nn.with_logical_partitioning(self.init_kernel, self.names), (inputs, self.features), policy.params)
-        bias = self.param("bias", nn.with_logical_partitioning(self.init_bias, (last,)), (self.features,), policy.params)
-        return kernel.astype(policy.compute), bias.astype(policy.compute)
+        bias = None
+        if self.use_bias:
+            bias = self.param("bias", nn.with_logical_partitioning(self.init_bias, (last,)), (self.features,), policy.params)
+        return kernel.astype(policy.compute), None if bias is None else bias.astype(policy.compute)
 
     def __call__(self, x: Array) -> Array:
         """[..., in] to [..., features] in the compute dtype."""
         kernel, bias = self.weights(x.shape[-1])
-        return x.astype(kernel.dtype) @ kernel + bias
+        product = x.astype(kernel.dtype) @ kernel
+        return product if bias is None else product + bias
+
+
+def together(x: Array, layers: Sequence[Dense]) -> Array:
+    """Several layers' outputs for x [batch, length, in]: [batch, length, layers, features], in the compute dtype.
+
+    Their kernels stay apart and are multiplied as one: faster than one product each (measured on an H200). They are stacked on an axis
+    between in and out, so a split of the kernels over `out` stays a split.
+    """
+    kernels, biases = zip(*(layer.weights(x.shape[-1]) for layer in layers), strict=True)
+    product = jnp.einsum("blw,wco->blco", x, jnp.stack(kernels, axis=1))
+    return product if biases[0] is None else product + jnp.stack(biases)
 
 
 class Kernel(nn.Module):

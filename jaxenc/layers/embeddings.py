@@ -8,7 +8,7 @@ from jax import Array
 from jaxenc.data.vocabulary import padded
 from jaxenc.execution import Execution
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.embed import Embed
+from jaxenc.layers.embed import Embed, look_up
 from jaxenc.layers.initializers import Initializer, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.rng import Keys
@@ -16,7 +16,11 @@ from jaxenc.rng import Keys
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddingsSpec:
-    """The numbers of the tables; a model's config fills them in (`models/bert.py` documents each). width: of every table."""
+    """The numbers of the tables; a model's config fills them in (`families/bert/model.py` documents each). width: of every table.
+
+    table_dropout: rate at which elements of the tables themselves are dropped, once a step, for all rows of the batch and for whatever else
+    reads them, such as a tied softmax (openai/finetune-transformer-lm train.py, model, whose one table holds tokens and positions).
+    """
 
     vocab_size: int
     width: int
@@ -26,6 +30,7 @@ class EmbeddingsSpec:
     norm_epsilon: float
     dropout: float
     initializer: Initializer
+    table_dropout: float = 0.0
 
 
 class Embeddings(nn.Module):
@@ -36,16 +41,20 @@ class Embeddings(nn.Module):
 
     @nn.compact
     def __call__(self, tokens: Array, types: Array, positions: Array, noise: Keys | None) -> tuple[Array, Array]:
-        """i32 [batch, length] each to [batch, length, width] in the compute dtype, the sum being float32, and the token table."""
+        """(hidden [batch, length, width] in the compute dtype, the token table float32 [padded rows, width] as the tokens saw it).
+
+        tokens, types, positions: i32 [batch, length]. The sum of the three vectors is float32.
+        """
         spec, init = self.spec, self.spec.initializer
 
-        def table(name: str, rows: int, axis: str | None, init_rows: Initializer = init) -> Embed:
-            return Embed(rows, spec.width, (axis, "table_embed"), init_rows, self.execution, name=name)
+        def table(number: int, name: str, axis: str | None, rows: int, init_rows: Initializer = init) -> Array:
+            whole = Embed(rows, spec.width, (axis, "table_embed"), init_rows, self.execution, name=name).table()
+            return dropout(whole, spec.table_dropout, noise and noise.over(rows), "tables", number)
 
-        token = table("token", padded(spec.vocab_size), "vocab", leading_rows(init, spec.vocab_size))
-        position = table("position", spec.positions + spec.first_position, "length")
-        total = token(tokens) + position(positions + spec.first_position)
+        token = table(0, "token", "vocab", padded(spec.vocab_size), leading_rows(init, spec.vocab_size))
+        position = table(1, "position", "length", spec.positions + spec.first_position)
+        total = look_up(token, tokens) + look_up(position, positions + spec.first_position)
         if spec.types:
-            total = total + table("type", spec.types, None)(types)
+            total = total + look_up(table(2, "type", None, spec.types), types)
         hidden = LayerNorm(spec.norm_epsilon, self.execution, name="norm")(total)
-        return dropout(hidden, spec.dropout, noise, "embeddings"), token.table
+        return dropout(hidden, spec.dropout, noise, "embeddings"), token

@@ -5,33 +5,43 @@ from jax import Array
 
 from jaxenc.execution import Execution
 from jaxenc.layers.activation import activate
-from jaxenc.layers.dense import Dense
+from jaxenc.layers.dense import Dense, together
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.initializers import Initializer
+from jaxenc.layers.frame import BlockSpec, residual
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.rng import Keys
 
 
 class FeedForward(nn.Module):
-    """norm(x + dropout(down(activation(up(x))))): the normalisation follows the sum, as in BERT (post-LN).
+    """dropout(down(activation(up(x)))), or of a gated layer dropout(down(activation(gate(x)) · up(x))), in its `residual` frame.
 
     inner_dropout: on what `down` reads, as in XLNet (zihangdai/xlnet modeling.py, positionwise_ffn); BERT has none.
     """
 
-    width: int
-    inner: int
-    activation: str
-    dropout: float
-    norm_epsilon: float
-    init_kernel: Initializer
+    spec: BlockSpec
     execution: Execution
     inner_dropout: float = 0.0
 
     @nn.compact
     def __call__(self, x: Array, noise: Keys | None, layer: int | Array) -> Array:
         """[batch, length, width] to the same shape in the compute dtype."""
-        hidden = Dense(self.inner, ("embed", "mlp"), self.init_kernel, self.execution, name="up")(x)
-        hidden = dropout(activate(self.activation, hidden), self.inner_dropout, noise, "feed_forward_inner", layer)
-        out = Dense(self.width, ("mlp", "embed"), self.init_kernel, self.execution, name="down")(hidden)
-        x = x + dropout(out, self.dropout, noise, "feed_forward_output", layer)
-        return LayerNorm(self.norm_epsilon, self.execution, name="norm")(x)
+        spec = self.spec
+
+        def sublayer(x: Array) -> Array:
+            hidden = dropout(self._inner(x), self.inner_dropout, noise, "feed_forward_inner", layer)
+            out = self._dense(spec.width, ("mlp", "embed"), "down")(hidden)
+            return dropout(out, spec.dropout, noise, "feed_forward_output", layer)
+
+        return residual(spec.norm, LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm"), sublayer, x)
+
+    def _inner(self, x: Array) -> Array:
+        """[batch, length, feed_forward], what `down` reads."""
+        spec = self.spec
+        up = self._dense(spec.feed_forward, ("embed", "mlp"), "up")
+        if not spec.gated:
+            return activate(spec.activation, up(x))
+        both = together(x, [self._dense(spec.feed_forward, ("embed", "mlp"), "gate"), up])
+        return activate(spec.activation, both[:, :, 0]) * both[:, :, 1]
+
+    def _dense(self, features: int, names: tuple[str, str], name: str) -> Dense:
+        return Dense(features, names, self.spec.initializer, self.execution, use_bias=self.spec.biases, name=name)

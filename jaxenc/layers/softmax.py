@@ -15,13 +15,13 @@ from jaxenc.precision import Policy
 NEVER = -1e30
 
 
-def vocabulary_logits(hidden: Array, table: Array, bias: Array, vocab_size: int, policy: Policy) -> Array:
+def vocabulary_logits(hidden: Array, table: Array, bias: Array | None, vocab_size: int, policy: Policy) -> Array:
     """hidden · tableᵀ + bias, [..., padded] in the logits dtype, NEVER for the padding rows of the table.
 
-    hidden: [..., width] in the compute dtype; table: [padded, width]; bias: [padded]; the first `vocab_size` rows are true.
+    hidden: [..., width] in the compute dtype; table: [padded, width]; bias: [padded] or None; the first `vocab_size` rows are true.
     """
     logits = wide_product("...w,vw->...v", hidden, table.astype(policy.compute)).astype(policy.logits)
-    return jnp.where(jnp.arange(len(table)) < vocab_size, logits + bias, NEVER)
+    return jnp.where(jnp.arange(len(table)) < vocab_size, logits if bias is None else logits + bias, NEVER)
 
 
 class Softmax(nn.Module):

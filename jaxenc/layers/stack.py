@@ -5,7 +5,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from jaxenc.execution import Execution
-from jaxenc.layers.block import Block, BlockSpec
+from jaxenc.layers.block import Block
+from jaxenc.layers.frame import BlockSpec
+from jaxenc.layers.norm import LayerNorm
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -20,43 +22,64 @@ class Stack(nn.Module):
 
     They are unrolled, which runs faster, or, with `execution.scan`, stacked inside the step and scanned, which compiles faster. The
     parameter tree and the dropout masks are the same either way. block: the kind of layer, a module of (spec, execution).
+    stored: how many layers are stored, 0 for all. Layer i computes with the parameters of stored layer i · stored // layers, as the
+    groups of ALBERT (Lan et al. 2019; num_hidden_groups), and with a dropout mask of its own. With pre-LN blocks the last output is
+    normalised once more, by `final_norm`. Raises ValueError for more stored layers than layers.
     """
 
     spec: BlockSpec
     layers: int
     execution: Execution
     block: type[nn.Module] = Block
+    stored: int = 0
 
     @nn.compact
     def __call__(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool = False, own: Tree | None = None) -> Tree:
         """The last layer's output for what enters the first, [batch, length, width] or what else the blocks pass on.
 
         context: what every layer reads beside it (`Visible` for `Block`); own: what each reads of its own, stacked on a first axis.
-        all_layers: what enters and every layer's output instead, [layers + 1, batch, length, width].
+        all_layers: what enters and every layer's output instead, [layers + 1, batch, length, width], the last one after `final_norm`.
         """
-        if self.execution.scan and not self.is_initializing():
-            return self._scan(state, context, noise, all_layers, own)
+        if not 0 <= self.stored <= self.layers:
+            raise ValueError(f"{self.stored} stored layers for {self.layers} layers: store as many at most, or 0 for all")
+        run = self._scanned if self.execution.scan and not self.is_initializing() else self._unrolled
+        out = run(state, context, noise, all_layers, own)
+        if self.spec.norm == "post":
+            return out
+        norm = LayerNorm(self.spec.norm_epsilon, self.execution, self.spec.biases, name="final_norm")
+        return out.at[-1].set(norm(out[-1])) if all_layers else norm(out)
+
+    @property
+    def _names(self) -> list[str]:
+        """Of the stored layers."""
+        return [layer_name(number) for number in range(self.stored or self.layers)]
+
+    def _unrolled(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, own: Tree | None) -> Tree:
         block = nn.remat(self.block) if self.execution.remat == "block" else self.block
+        blocks = [block(self.spec, self.execution, name=name) for name in self._names]
         states = [state]
         for layer in range(self.layers):
             given = () if own is None else (jax.tree.map(lambda leaf, layer=layer: leaf[layer], own),)
-            states.append(block(self.spec, self.execution, name=layer_name(layer))(states[-1], context, noise, layer, *given))
+            states.append(blocks[layer * len(blocks) // self.layers](states[-1], context, noise, layer, *given))
         return _stacked(states) if all_layers else states[-1]
 
-    def _scan(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, own: Tree | None) -> Tree:
-        block = self.block(self.spec, self.execution, parent=None)
+    def _scanned(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, own: Tree | None) -> Tree:
+        block, names = self.block(self.spec, self.execution, parent=None), self._names
+        stored = _stacked([self.variables["params"][name] for name in names])
+        each_own = len(names) == self.layers
 
         def body(state: Tree, one: tuple) -> tuple[Tree, Tree]:
             params, layer, *given = one
+            if not each_own:
+                # Picked inside the scan: stacked beforehand, a shared layer would lie in memory once for each layer that uses it.
+                params = jax.tree.map(lambda leaf: leaf[layer * len(names) // self.layers], stored)
             state = block.apply({"params": params}, state, context, noise, layer, *given)
             return state, state if all_layers else None
 
         if self.execution.remat == "block":
             body = jax.checkpoint(body, prevent_cse=False)
-        stored = self.variables["params"]
-        params = _stacked([stored[layer_name(layer)] for layer in range(self.layers)])
-        each = (params, jnp.arange(self.layers, dtype=jnp.uint32), *(() if own is None else (own,)))
-        last, states = jax.lax.scan(body, state, each)
+        layers = jnp.arange(self.layers, dtype=jnp.uint32)
+        last, states = jax.lax.scan(body, state, (stored if each_own else None, layers, *(() if own is None else (own,))))
         return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), state, states) if all_layers else last
 
 
@@ -67,5 +90,6 @@ def _stacked(trees: list[Tree]) -> Tree:
 def stack_flops(spec: BlockSpec, layers: int, length: int) -> float:
     """FLOPs of `layers` blocks' matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
     width = spec.width
-    per_token = 2.0 * (4 * width * width + 2 * width * spec.feed_forward) + 4.0 * length * width
+    products = 3 if spec.gated else 2
+    per_token = 2.0 * (4 * width * width + products * width * spec.feed_forward) + 4.0 * length * width
     return layers * length * per_token

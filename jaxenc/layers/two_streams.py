@@ -9,11 +9,11 @@ from jax import Array
 
 from jaxenc.data.vocabulary import padded
 from jaxenc.execution import Execution
-from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dense import Kernel
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed
 from jaxenc.layers.feed_forward import FeedForward
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.layers.relative import Context, Sight, Terms, attend
@@ -39,9 +39,9 @@ class StreamEmbeddings(nn.Module):
         mask = self.param("mask", nn.with_logical_partitioning(_glorot_row, ("norm",)), (spec.width,), policy.params)
         content = dropout(table(tokens).astype(policy.compute), spec.dropout, noise, "embeddings")
         if at is None:
-            return (content, None), table.table
+            return (content, None), table.table()
         query = jnp.broadcast_to(mask.astype(policy.compute), (*at.shape, spec.width))
-        return (content, dropout(query, spec.dropout, of_query(noise), "embeddings")), table.table
+        return (content, dropout(query, spec.dropout, of_query(noise), "embeddings")), table.table()
 
 
 def _glorot_row(key: Array, shape: tuple[int], dtype: jnp.dtype) -> Array:
@@ -64,7 +64,7 @@ class RelativeAttention(nn.Module):
         spec, (content, query) = self.spec, pair
         q, k, v, query_q = self._project(content, query, memory)
         r, terms = self._distances(context), self._terms()
-        output, norm = self._kernel("output", ("heads", "embed")), LayerNorm(spec.norm_epsilon, self.execution, name="norm")
+        output, norm = self._kernel("output", ("heads", "embed")), LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm")
 
         def one(x: Array, q: Array, k: Array, v: Array, sight: Sight, noise: Keys | None) -> Array:
             rule = functools.partial(attend, rate=spec.attention_dropout)
@@ -133,9 +133,10 @@ class TwoStreamBlock(nn.Module):
     def __call__(self, pair: Pair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None = None) -> Pair:
         """(content [batch, length, width], query [batch, predictions, width] or None) to the same in the compute dtype."""
         spec = self.spec
+        if spec.norm != "post":
+            raise ValueError(f"a layer of two streams is post-LN only, and its norm is {spec.norm!r}")
         attention = RelativeAttention(spec, self.execution, name="attention")
-        shape = (spec.width, spec.feed_forward, spec.activation, spec.dropout, spec.norm_epsilon, spec.initializer)
-        feed_forward = FeedForward(*shape, self.execution, inner_dropout=spec.dropout, name="feed_forward")
+        feed_forward = FeedForward(spec, self.execution, inner_dropout=spec.dropout, name="feed_forward")
         content, query = attention(pair, context, noise, layer, memory)
         return feed_forward(content, noise, layer), None if query is None else feed_forward(query, of_query(noise), layer)
 

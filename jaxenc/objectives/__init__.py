@@ -1,6 +1,7 @@
 """Every objective that a recipe can name: an entry here, a file beside this one."""
 
 from jaxenc.objectives.bilm import BilmConfig
+from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -10,5 +11,5 @@ from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 
 DEFAULT = MlmConfig()
-ALL = (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, PlmConfig, BilmConfig, FeaturesConfig, HeadsConfig)
+ALL = (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, PlmConfig, BilmConfig, CausalConfig, FeaturesConfig, HeadsConfig)
 OBJECTIVES = {cls.kind: cls for cls in ALL}

@@ -31,8 +31,6 @@ from jaxenc.tree import Tree
 SOFTMAX = ("sampled", "full")
 # The field that holds what each direction predicts.
 TARGETS = MappingProxyType({"forward": "targets", "backward": "reverse_targets"})
-# Logits that are held at once, 2 GB of them: the full softmax of more goes place by place.
-LOGITS = 2**29
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,15 +149,12 @@ class Bilm(Objective):
     def of_all(self, params: Tree, both: Both, example: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
         """{direction: (sum of losses, number of right predictions)} of the full softmax, a part of the places at once."""
         weights = (example["segments"] > 0).astype(jnp.int32)
-        rows, length = weights.shape
-        at_once = max(1, LOGITS // (rows * padded(self.softmax.vocab_size)))
 
         def some(hidden: Array, targets: Array, weights: Array) -> tuple[Array, Array]:
             return losses.cross_entropy(self.logits(params, hidden), targets, weights)
 
         def one(name: str) -> tuple[Array, Array]:
-            given = (getattr(both, name), example[TARGETS[name]], weights)
-            return some(*given) if at_once >= length else parts.summed(some, at_once, given)
+            return parts.of_logits(some, padded(self.softmax.vocab_size), (getattr(both, name), example[TARGETS[name]], weights))
 
         return {name: one(name) for name in DIRECTIONS}
 

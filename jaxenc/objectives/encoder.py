@@ -50,10 +50,11 @@ def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> T
     row = jax.ShapeDtypeStruct((1, 2), jnp.int32)
     lengths = Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
     params = dict(encoder.lazy_init(rng.part(key, site), row, row, row, lengths, None)["params"])
-    return params | {name: _parameters(encoder, one, key) for name, one in heads.items()}
+    return params | {name: own for name, one in heads.items() if (own := _parameters(encoder, one, key))}
 
 
 def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
+    """Of one head; {} where it has none."""
     compute = encoder.execution.policy.compute
     tokens = jax.ShapeDtypeStruct((1, 1, encoder.width), compute)
     table = jax.ShapeDtypeStruct((padded(encoder.config.vocab_size), encoder.table_width), jnp.float32)
@@ -63,7 +64,7 @@ def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
         "tokens": (tokens,),
         "vocabulary": (tokens, table),
     }
-    return one.module.lazy_init(rng.part(key, one.head.site), *inputs[one.head.role])["params"]
+    return one.module.lazy_init(rng.part(key, one.head.site), *inputs[one.head.role]).get("params", {})
 
 
 def read(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> States:
@@ -77,7 +78,8 @@ def read(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Ke
 
 def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
-    inputs = (example["tokens"], example["types"], example["positions"], Visible.by_keys(example["segments"]))
+    visible = encoder.config.attended(Visible.by_keys(example["segments"]))
+    inputs = (example["tokens"], example["types"], example["positions"], visible)
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
     given = logits(encoder.config, heads, params, states, example["segments"], None)
     for name in having("vocabulary", heads):
@@ -103,7 +105,7 @@ def logits(model: EncoderConfig, heads: Heads, params: Tree, states: States, seg
 
 def apply(one: Fitted, params: Tree, *inputs: Array) -> Array:
     """What a head says of what its role reads, with its own of the parameters `params`."""
-    return one.module.apply({"params": params[one.head.name]}, *inputs)
+    return one.module.apply({"params": params.get(one.head.name, {})}, *inputs)
 
 
 def forward_flops(encoder: Encoder, one: Fitted, length: int) -> float:

@@ -7,6 +7,17 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+# Logits that are held at once: 2 GB of float32.
+LOGITS = 2**29
+
+
+def of_logits(function: Callable[..., Any], classes: int, rows: tuple[Array, ...]) -> Any:
+    """function(*rows), a tree of sums over places that computes `classes` logits for each place of `rows` [batch, length, ...]; part by
+    part, as `summed`, where LOGITS does not hold all of them."""
+    batch, length = rows[0].shape[:2]
+    at_once = max(1, LOGITS // (batch * classes))
+    return function(*rows) if at_once >= length else summed(function, at_once, rows)
+
 
 def summed(function: Callable[..., Any], size: int, rows: tuple[Array, ...]) -> Any:
     """function(*rows) of `size` places of every row at a time, added up.

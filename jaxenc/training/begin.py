@@ -11,17 +11,21 @@ from jaxenc import rng, tree
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.moved import under
 from jaxenc.checkpoint.restore import Start
+from jaxenc.objectives.base import Objective
 from jaxenc.training import phases
 from jaxenc.training.phases import Phase
-from jaxenc.training.state import Layout, State
+from jaxenc.training.state import Layout, State, parameters
 from jaxenc.tree import Tree
 
 
-def heads_afresh(start: Start, heads: Collection[str]) -> tuple[str, ...]:
-    """Those of `heads`, names of an objective's, of which the run whose parameters `start` takes has nothing and that `start.moved` does
-    not fill."""
-    unfilled = [name for name in heads if not any(under(new, name) for new, _ in start.moved)]
-    return restore.lacking(start.path, unfilled) if start.kind == "init" else ()
+def heads_afresh(start: Start, objective: Objective) -> tuple[str, ...]:
+    """The heads of `objective` that have parameters, of which the run whose parameters `start` takes has none and `start.moved` fills
+    none."""
+    if start.kind != "init":
+        return ()
+    own, _ = parameters(objective)
+    unfilled = [name for name in objective.heads if name in own and not any(under(new, name) for new, _ in start.moved)]
+    return restore.lacking(start.path, unfilled)
 
 
 def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], afresh: Collection[str] = ()) -> State:

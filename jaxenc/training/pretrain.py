@@ -77,7 +77,7 @@ def pretrain(
 
 def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
-        afresh = heads_afresh(start, job.objective(job.run.plan[0]).heads)
+        afresh = heads_afresh(start, job.objective(job.run.plan[0]))
         state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
         # Between CPUs the first collective ends them all where one comes 30 s late; this barrier has our limit and names that one.
         barriers.barrier("first state")

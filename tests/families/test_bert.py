@@ -130,7 +130,7 @@ def test_positions_start_after_the_pad_id_and_512_are_usable(pad, length):
     assert params["position"]["table"].shape[0] == 512 + pad + 1
     tokens = np.random.default_rng(2).integers(5, 149, (2, length)).astype(np.int32)
     types, positions = np.zeros_like(tokens), np.tile(np.arange(length, dtype=np.int32), (2, 1))
-    got = jax.jit(Embeddings(config.embeddings, EXACT).apply)({"params": params}, tokens, types, positions, None)[0]
+    got, _ = jax.jit(Embeddings(config.embeddings, EXACT).apply)({"params": params}, tokens, types, positions, None)
     wide = jax.tree.map(np.float64, params)
     total = wide["token"]["table"][tokens] + wide["position"]["table"][positions + pad + 1] + wide["type"]["table"][0]
     np.testing.assert_allclose(got, reference.layer_norm(total, wide["norm"], 1e-5), rtol=0, atol=1e-5)

@@ -37,8 +37,9 @@ def test_the_built_in_heads_keep_their_sites() -> None:
         "spans": (38, "tokens"),
         "lm": (44, "vocabulary"),
         "summary": (45, "pools"),
+        "next_token": (49, "vocabulary"),
     }
-    assert list(found) == ["pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "lm", "summary"]
+    assert list(found) == ["pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "lm", "summary", "next_token"]
     assert (SOFTMAX.site, COPY.site) == (42, 43) and all(site < rng.FIRST_OWN_SITE for site, _ in found.values())
     assert not {site for site, _ in found.values()} & set(rng.SITES.values())
 
@@ -127,6 +128,7 @@ def test_predictions_are_what_an_evaluation_keeps() -> None:
         "tags": np.array([[1, 0]]),
         "mlm": np.array([[1, 0]]),
         "lm": np.array([[1, 0]]),
+        "next_token": np.array([[1, 0]]),
         "spans": logits,
         "pooler": logits,
         "summary": logits,

@@ -28,14 +28,88 @@ def qkv():
 
 
 def loops(q, k, v, seen, bias):
-    """float64; seen(row, query, key) and bias[row, head, query, key]."""
+    """float64; seen(row, query, key) and bias[row, head, query, key]; 0 for a query that sees no key."""
     out = np.zeros(q.shape)
     for row, query, head in np.ndindex(BATCH, LENGTH, HEADS):
-        keys = [key for key in range(LENGTH) if seen(row, query, key)]
+        if not (keys := [key for key in range(LENGTH) if seen(row, query, key)]):
+            continue
         scores = [np.float64(q[row, query, head]) @ k[row, key, head] / math.sqrt(D) + bias[row, head, query, key] for key in keys]
         weights = np.exp(scores) / np.exp(scores).sum()
         out[row, query, head] = sum(weight * np.float64(v[row, key, head]) for weight, key in zip(weights, keys, strict=True))
     return out
+
+
+def inside(row, query, key):
+    return key < LENGTHS[row]
+
+
+def kept(row, query, key):
+    return HOLES[row, key] > 0
+
+
+def same(row, query, key):
+    return SEGMENTS[row, query] == SEGMENTS[row, key]
+
+
+def past(row, query, key):
+    return key <= query
+
+
+# Masks that combine rules, and the rules. By HOLES the first places of rows 1 and 2 are padding: a causal query there sees no key.
+COMBINED = {
+    "causal": (Visible().causally(), (past,)),
+    "lengths, causal": (Visible.by_lengths(LENGTHS).causally(), (inside, past)),
+    "keys, causal": (Visible.by_keys(HOLES).causally(), (kept, past)),
+    "segments, causal": (Visible.by_segments(SEGMENTS).causally(), (same, past)),
+    "lengths, segments": (Visible(lengths=LENGTHS, segments=SEGMENTS), (inside, same)),
+    "keys, segments, causal": (Visible(keys=HOLES, segments=SEGMENTS).causally(), (kept, same, past)),
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_a_combination_hides_what_any_of_its_rules_hides(name):
+    """<= 1e-6 from loops, alone and with a bias; `pairs` agrees. A query that sees no key gives exactly 0."""
+    visible, rules = COMBINED[name]
+    q, k, v = qkv()
+    seen = lambda *place: all(rule(*place) for rule in rules)
+    table = np.array([seen(*place) for place in np.ndindex(BATCH, LENGTH, LENGTH)]).reshape(BATCH, LENGTH, LENGTH)
+    np.testing.assert_array_equal(np.broadcast_to(visible.pairs(LENGTH), table.shape), table)
+    blind = ~table.any(axis=-1)
+    assert blind.any() == ("keys" in name or name == "lengths, segments")
+    for bias in (np.zeros_like(BIAS), BIAS):
+        given = dataclasses.replace(visible, bias=bias) if bias.any() else visible
+        with jax.default_matmul_precision("highest"):
+            out = np.asarray(attend(q, k, v, given, EXACT, 0.0, None, 0))
+        np.testing.assert_allclose(out, loops(q, k, v, seen, bias), rtol=0, atol=1e-6)
+        assert not out[blind].any()
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_a_hidden_key_has_no_gradient(name):
+    """The gradients of a query with respect to the keys and values that it does not see are exactly 0, those to the others are not."""
+    visible, rules = COMBINED[name]
+    q, k, v = qkv()
+    of_values = jax.jit(jax.jacrev(lambda q, k, v: attend(q, k, v, visible, EXACT, 0.0, None, 0).sum(axis=(2, 3)), argnums=(1, 2)))
+    seen = np.array([all(rule(*place) for rule in rules) for place in np.ndindex(BATCH, LENGTH, LENGTH)])
+    for jacobian in of_values(q, k, v):
+        own = np.asarray(jacobian)[np.arange(BATCH), :, np.arange(BATCH)]
+        assert np.isfinite(jacobian).all()
+        moved = own.any(axis=(-2, -1))
+        alone = seen.reshape(moved.shape).sum(axis=-1, keepdims=True) == 1
+        np.testing.assert_array_equal(moved | alone, seen.reshape(moved.shape) | alone)
+        assert not moved[~seen.reshape(moved.shape)].any()
+
+
+def test_padding_is_said_once():
+    with pytest.raises(ValueError, match="lengths and keys both say what is padding"):
+        Visible(lengths=LENGTHS, keys=HOLES)
+
+
+def test_causality_is_a_part_of_the_compiled_program():
+    """Not an array: masks with it and without it are different trees, so jit does not confuse them."""
+    one, two = Visible.by_lengths(LENGTHS), Visible.by_lengths(LENGTHS).causally()
+    assert len(jax.tree.leaves(two)) == 1 and jax.tree.structure(one) != jax.tree.structure(two)
+    assert jax.tree.map(lambda leaf: leaf, two).causal
 
 
 @pytest.mark.parametrize(
@@ -142,13 +216,16 @@ def test_cudnn_refuses_dropout_and_other_masks():
     q, k, v = qkv()
     with pytest.raises(ValueError, match="set attention_dropout to 0"):
         attend(q, k, v, Visible.by_lengths(LENGTHS), CUDNN, 0.1, rng.training(0, jnp.int32(0), BATCH), 0)
-    for visible in (Visible.by_keys(HOLES), Visible.by_segments(SEGMENTS), Visible.by_bias(BIAS)):
+    with_lengths = [Visible(lengths=LENGTHS, segments=SEGMENTS), Visible(lengths=LENGTHS, bias=BIAS)]
+    for visible in (Visible.by_keys(HOLES), Visible.by_segments(SEGMENTS), Visible.by_bias(BIAS), Visible().causally(), *with_lengths):
         with pytest.raises(ValueError, match="takes lengths only"):
             attend(q, k, v, visible, CUDNN, 0.0, None, 0)
 
 
-def test_cudnn_gets_key_lengths_of_at_least_one(monkeypatch):
+@pytest.mark.parametrize("causal", [False, True])
+def test_cudnn_gets_key_lengths_of_at_least_one(monkeypatch, causal):
     """The call that a GPU would run, replayed on the xla implementation: equal to our xla backend, and finite for an empty row."""
+    mask = lambda lengths: Visible.by_lengths(lengths).causally() if causal else Visible.by_lengths(lengths)
     q, k, v = qkv()
     call = jax.nn.dot_product_attention
     seen = {}
@@ -158,9 +235,10 @@ def test_cudnn_gets_key_lengths_of_at_least_one(monkeypatch):
         return call(*args, implementation="xla", **options)
 
     monkeypatch.setattr(jax.nn, "dot_product_attention", replay)
-    out = attend(q, k, v, Visible.by_lengths(jnp.array([7, 4, 0])), CUDNN, 0.1, None, 0)
+    out = attend(q, k, v, mask(jnp.array([7, 4, 0])), CUDNN, 0.1, None, 0)
     assert seen["implementation"] == "cudnn" and seen["key_value_seq_lengths"].tolist() == [7, 4, 1]
-    np.testing.assert_allclose(out, attend(q, k, v, Visible.by_lengths(LENGTHS), EXACT, 0.0, None, 0), rtol=0, atol=1e-6)
+    assert seen["is_causal"] == causal
+    np.testing.assert_allclose(out, attend(q, k, v, mask(LENGTHS), EXACT, 0.0, None, 0), rtol=0, atol=1e-6)
 
 
 def test_unknown_backend():

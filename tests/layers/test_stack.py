@@ -11,7 +11,8 @@ from flax import linen as nn
 from jaxenc import rng
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import Block, BlockSpec
+from jaxenc.layers.block import Block
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.layers.stack import Stack, layer_name
 from jaxenc.precision import policy

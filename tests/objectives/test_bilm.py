@@ -11,7 +11,7 @@ import pytest
 from jaxenc.data import characters
 from jaxenc.errors import UserError
 from jaxenc.families.elmo.model import ElmoConfig
-from jaxenc.objectives import bilm
+from jaxenc.objectives import bilm, parts
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -107,7 +107,7 @@ def test_held_out_numbers_are_of_the_full_softmax_in_any_parts(monkeypatch: pyte
     loss = lambda chosen: lambda params: sum(chosen.terms(params, chosen.carry(32), example, keys, False)[0].values())
     want = jax.jit(jax.value_and_grad(loss(full)))(params)
     assert float(jax.jit(loss(sentences.objective()))(params)) == pytest.approx(float(want[0]), rel=1e-6)
-    monkeypatch.setattr(bilm, "LOGITS", 3 * 32 * 256)
+    monkeypatch.setattr(parts, "LOGITS", 3 * 32 * 256)
     got = jax.jit(jax.value_and_grad(loss(full)))(params)
     assert float(got[0]) == pytest.approx(float(want[0]), rel=1e-6)
     tiny.assert_close(jax.device_get(got[1]), jax.device_get(want[1]), 1e-6)

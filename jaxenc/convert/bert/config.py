@@ -9,6 +9,7 @@ from jaxenc.convert import config as configs
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.contract import EncoderConfig
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -83,9 +84,16 @@ def run_of(model: BertConfig, heads: Collection[str], labels: tuple[str, ...]) -
     return dataclasses.replace(Run(objective, model), data=dataclasses.replace(Run().data, rows=rows, length=model.positions))
 
 
+def refuse_causal(model: EncoderConfig, where: str | Path) -> None:
+    """Raises UserError for a causal model: the classes of transformers that we write attend both ways."""
+    if model.attention == "causal":
+        raise UserError(f"{where}: model.attention is causal: transformers' classes for model.kind {model.kind} would attend both ways")
+
+
 def refuse(run: Run, heads: Collection[str], column: str, where: str | Path) -> None:
     """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
     model, objective = run.model, run.objective
+    refuse_causal(model, where)
     if column == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' RoBERTa has gelu_erf in its head whatever is set")
     if column == "roberta" and "next_sentence" in heads:

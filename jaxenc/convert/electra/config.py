@@ -84,6 +84,7 @@ def run_of(model: ElectraConfig, heads: Collection[str], labels: tuple[str, ...]
 def refuse(run: Run, heads: Collection[str], where: str | Path) -> None:
     """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
     model, objective = run.model, run.objective
+    berts.refuse_causal(model, where)
     if "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"{where}: model.activation is {model.activation}: transformers' ELECTRA has gelu_erf in the generator's head")
     if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):

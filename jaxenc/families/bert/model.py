@@ -14,8 +14,8 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.rng import Keys
 
@@ -33,6 +33,7 @@ class BertConfig(EncoderConfig):
     norm_epsilon: added to the variance in layer norms: 1e-12 is TensorFlow's (tf.contrib.layers.layer_norm), 1e-5 RoBERTa's.
     init: distribution of the initial weights: `truncated_normal` (google-research/bert) or `normal` (RoBERTa). The latter is fairseq's and
         transformers'.
+    attention: what a token sees of its text: `full`, all of it, as BERT; `causal` hides from each token what comes after it.
     """
 
     kind: ClassVar[str] = "bert"
@@ -51,6 +52,7 @@ class BertConfig(EncoderConfig):
     attention_dropout: float = 0.1
     init: str = "truncated_normal"
     init_scale: float = 0.02
+    attention: str = "full"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,12 +92,14 @@ class BertConfig(EncoderConfig):
     @property
     def embeddings(self) -> EmbeddingsSpec:
         """What the tables need to know."""
-        return EmbeddingsSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(EmbeddingsSpec)})
+        shape = (self.vocab_size, self.width, self.positions, self.first_position, self.types)
+        return EmbeddingsSpec(*shape, self.norm_epsilon, self.dropout, self.initializer)
 
     @property
     def block(self) -> BlockSpec:
         """What one layer needs to know."""
-        return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
+        rates = (self.dropout, self.attention_dropout)
+        return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
 
 
 class Bert(nn.Module):

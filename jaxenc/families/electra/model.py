@@ -15,9 +15,9 @@ from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.networks import Networks
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import glorot_uniform
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.rng import Keys
@@ -75,6 +75,7 @@ class ElectraConfig(EncoderConfig):
     attention_dropout: float = 0.1
     init: str = "truncated_normal"
     init_scale: float = 0.02
+    attention: str = "full"
 
     def __post_init__(self) -> None:
         super().__post_init__()

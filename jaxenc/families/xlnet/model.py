@@ -17,8 +17,8 @@ from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.two_stream import Rows, TwoStreams
 from jaxenc.layers.attend import Visible
-from jaxenc.layers.block import BlockSpec
 from jaxenc.layers.dropout import dropout
+from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.relative import Context, Sight, sinusoids
 from jaxenc.layers.stack import Stack
 from jaxenc.layers.two_streams import StreamEmbeddings, TwoStreamBlock, of_query
@@ -46,6 +46,7 @@ class XlnetConfig(EncoderConfig):
     kind: ClassVar[str] = "xlnet"
     positions: ClassVar[int] = 0
     types: ClassVar[int] = 5
+    attentions: ClassVar[tuple[str, ...]] = ("full",)  # a permutation decides who sees whom
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
     # The last layer is dropped out already; the summary that the classifier reads is not.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
@@ -62,6 +63,7 @@ class XlnetConfig(EncoderConfig):
     attention_dropout: float = 0.1
     init: str = "normal"
     init_scale: float = 0.02
+    attention: str = "full"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,7 +94,7 @@ class XlnetConfig(EncoderConfig):
 
     def visible(self, segments: Array) -> Visible:
         """By keys: texts to be classified are padded on the left, those with answers on the right."""
-        return Visible.by_keys(segments)
+        return self.attended(Visible.by_keys(segments))
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "XlnetEncoder":
         """The content stream alone, without memory. Raises UserError for a head that XLNet does not have."""
@@ -106,7 +108,8 @@ class XlnetConfig(EncoderConfig):
     @property
     def block(self) -> BlockSpec:
         """What one layer needs to know."""
-        return BlockSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(BlockSpec)})
+        rates = (self.dropout, self.attention_dropout)
+        return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
 
 
 class Xlnet(nn.Module):

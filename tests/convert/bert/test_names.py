@@ -35,8 +35,9 @@ def shapes(model: BertConfig, heads: tuple[str, ...]) -> dict[str, tuple[int, ..
 
 
 def subsets(left_out: str) -> list[tuple[str, ...]]:
-    """Every set of heads that can be built, without both classifiers in one and without those of `left_out`."""
-    some = [name for name in MODEL.head_names if name not in ("rtd", *left_out.split())]
+    """Every set of heads that can be built, without both classifiers in one, without those of `left_out`, and without `next_token`, which
+    has no parameters."""
+    some = [name for name in MODEL.head_names if name not in ("rtd", "next_token", *left_out.split())]
     every = [chosen for size in range(len(some) + 1) for chosen in itertools.combinations(some, size)]
     needs = lambda chosen: "pooler" in chosen or not {"classifier", "next_sentence"} & set(chosen)
     return [chosen for chosen in every if needs(chosen) and not {"classifier", "tags"} <= set(chosen)]

@@ -1,0 +1,33 @@
+"""The head of a causal model: the logits of the token that comes next, from the token table alone."""
+
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.heads.contract import Head, Setting, likeliest
+from jaxenc.layers.softmax import vocabulary_logits
+
+
+class NextTokenHead(nn.Module):
+    """The product with the token table, and no parameters (openai/finetune-transformer-lm train.py, lm_logits; Radford et al. 2018). The
+    table is the encoder's own and is passed in."""
+
+    vocab_size: int
+    execution: Execution
+
+    def __call__(self, hidden: Array, table: Array) -> Array:
+        """hidden [..., width] and table [padded, width] to logits [..., padded] in the logits dtype (float32)."""
+        policy = self.execution.policy
+        return vocabulary_logits(hidden.astype(policy.compute), table, None, self.vocab_size, policy)
+
+
+def _module(setting: Setting) -> NextTokenHead:
+    """Raises UserError for a token table that is not as wide as the model."""
+    if setting.width != setting.table_width:
+        widths = f"the hidden states are {setting.width} wide and the token table {setting.table_width}"
+        raise UserError(f"head next_token: {widths}: it has no layer between them, so give both one width")
+    return NextTokenHead(setting.vocab_size, setting.execution)
+
+
+NEXT_TOKEN = Head(name="next_token", role="vocabulary", site=49, module=_module, prediction=likeliest)

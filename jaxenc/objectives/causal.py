@@ -1,0 +1,111 @@
+"""Causal language modelling: each token from those before it (Radford et al. 2018, section 3.1)."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from jaxenc import families, losses
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.vocabulary import Vocabulary, padded
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.contract import Encoder, ModelConfig
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.contract import Fitted
+from jaxenc.heads.next_token import NEXT_TOKEN
+from jaxenc.objectives import encoder as encoders
+from jaxenc.objectives import parts
+from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.rng import Keys
+from jaxenc.tree import Tree
+
+
+@dataclasses.dataclass(frozen=True)
+class CausalConfig(ObjectiveConfig[ModelConfig]):
+    """Causal language modelling: the next token at every place of a row, for a model with `model.attention=causal`. It has no fields."""
+
+    kind: ClassVar[str] = "causal"
+
+    def unused(self, model: ModelConfig) -> dict[str, str]:
+        """See `Run.unused`."""
+        return dict.fromkeys(("train.dupe_factor", "phases.max_predictions"), f"objective.kind={self.kind} masks nothing")
+
+    def build(
+        self,
+        model: ModelConfig,
+        vocabulary: Vocabulary,
+        execution: Execution,
+        data: DataConfig,
+        max_predictions: int,
+        heads: Mapping[str, Head] = BUILT_IN,
+    ) -> "Causal":
+        """The objective of one phase. Raises UserError for a model that sees what it would have to predict."""
+        if "causal" not in getattr(model, "attentions", ("causal",)):
+            able = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in getattr(cls, "attentions", ()))
+            raise UserError(
+                f"objective.kind {self.kind} needs model.attention=causal, which {model.kind} has not: set model.kind to {able}"
+            )
+        encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), execution)
+        if (attention := encoder.config.attention) != "causal":
+            raise UserError(f"model.attention is {attention}: objective.kind {self.kind} needs model.attention=causal")
+        return Causal(encoder, encoders.fit(encoder, (NEXT_TOKEN,))[NEXT_TOKEN.name])
+
+
+@dataclasses.dataclass(frozen=True)
+class Causal(Objective):
+    """The mean negative log-likelihood of each token given those before it in its segment; the first of a segment is given.
+
+    Parameters: the encoder's own; the head has none.
+    """
+
+    encoder: Encoder
+    head: Fitted
+    coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"causal": 1.0})
+
+    @property
+    def heads(self) -> encoders.Heads:
+        """The head by its name."""
+        return {self.head.head.name: self.head}
+
+    @property
+    def reads(self) -> Mapping[str, int]:
+        model = self.encoder.config
+        return {"tokens": model.vocab_size, "types": model.types, "positions": model.positions, "segments": 0, "index": 0}
+
+    def init(self, key: Array) -> Tree:
+        return encoders.init(self.encoder, self.heads, key)
+
+    def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
+        return dict(one)
+
+    def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
+        return {"causal": jnp.sum(predicts(example["segments"]))}
+
+    def terms(
+        self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
+    ) -> tuple[dict[str, Array], Sums, Tree]:
+        states = encoders.read(self.encoder, params, example, keys if train else None)
+        counted = predicts(example["segments"])
+
+        def some(hidden: Array, targets: Array, counted: Array) -> tuple[Array, Array]:
+            return losses.cross_entropy(encoders.apply(self.head, params, hidden, states.table), targets, counted)
+
+        targets = jnp.pad(example["tokens"][:, 1:], ((0, 0), (0, 1)))
+        loss, correct = parts.of_logits(some, padded(self.encoder.config.vocab_size), (states.last, targets, counted))
+        count = jnp.sum(counted).astype(jnp.float32)
+        return {"causal": loss}, {"causal_loss": (loss, count), "causal_accuracy": (correct, count)}, carry
+
+    def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        return encoders.outputs(self.encoder, self.heads, params, example)
+
+    def flops(self, length: int) -> float:
+        return 3 * (self.encoder.forward_flops(length) + encoders.forward_flops(self.encoder, self.head, length))
+
+
+def predicts(segments: Array) -> Array:
+    """i32 [batch, length], 1 where a place and the one after it hold tokens of one segment; segments: i32 [batch, length], 0 = padding."""
+    here, after = segments[:, :-1], segments[:, 1:]
+    return jnp.pad(((here > 0) & (here == after)).astype(jnp.int32), ((0, 0), (0, 1)))
