@@ -27,8 +27,8 @@ from jaxenc.layers.initializers import Initializer
 #   tokens      (hidden [batch, length, width])
 #   vocabulary  (hidden [..., width], token table [padded, table_width])       a logit a row of the table, [..., padded]
 ROLES = ("pools", "text", "tokens", "vocabulary")
-# Outputs of every objective, beside which no head can have its own.
-TAKEN = ("hidden", "pooled")
+# Names of what stands next to the heads' outputs and predictions: no head can have them.
+TAKEN = ("hidden", "pooled", "index")
 # Bounds of labels that the run decides.
 BOUNDS = ("classes", "length")
 

@@ -147,6 +147,15 @@ class Heads(Objective):
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.encoder, self.heads, params, example)
 
+    def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
+        """`head.prediction` of the float32 logits of every head on a text, [rows, ...], or on tokens, [rows, length, ...]; labels are not
+        read."""
+        predicting = {name: one for role in ("text", "tokens") for name, one in encoders.having(role, self.heads).items()}
+        asked = {**encoders.having("pools", self.heads), **predicting}
+        hidden = encoders.hidden(self.encoder, params, example, None)
+        given = encoders.logits(self.encoder.config, asked, params, hidden, example["segments"], None)
+        return {name: one.head.prediction(given[name].astype(jnp.float32)) for name, one in predicting.items()}
+
     def flops(self, length: int) -> float:
         heads = sum(encoders.forward_flops(self.encoder, one, length) for one in self.computed.values())
         return 3 * (self.encoder.forward_flops(length) + heads)
