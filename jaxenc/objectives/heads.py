@@ -148,13 +148,8 @@ class Heads(Objective):
         return encoders.outputs(self.encoder, self.heads, params, example)
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
-        """`head.prediction` of the float32 logits of every head on a text, [rows, ...], or on tokens, [rows, length, ...]; labels are not
-        read."""
-        predicting = {name: one for role in ("text", "tokens") for name, one in encoders.having(role, self.heads).items()}
-        asked = {**encoders.having("pools", self.heads), **predicting}
-        hidden = encoders.hidden(self.encoder, params, example, None)
-        given = encoders.logits(self.encoder.config, asked, params, hidden, example["segments"], None)
-        return {name: one.head.prediction(given[name].astype(jnp.float32)) for name, one in predicting.items()}
+        """That of every head on a text or on tokens, whether or not it is trained; labels are not read."""
+        return encoders.predictions(self.encoder, self.heads, params, example)
 
     def flops(self, length: int) -> float:
         heads = sum(encoders.forward_flops(self.encoder, one, length) for one in self.computed.values())

@@ -185,7 +185,7 @@ class Mlm(Objective):
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         hidden = encoders.hidden(self.encoder, params, example, keys if train else None)
-        loss, metrics = self.predict(params, hidden, example)
+        loss, metrics = self.at_masks(params, hidden, example)
         return {"mlm": loss}, metrics, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
@@ -200,7 +200,7 @@ class Mlm(Objective):
         chosen = jnp.take_along_axis(hidden, at[..., None], axis=1)
         return encoders.tied_logits(self.head, params, chosen)
 
-    def predict(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
+    def at_masks(self, params: Tree, hidden: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
         return self.score(self.logits(params, hidden, example["masked_at"]), example)
 

@@ -74,7 +74,7 @@ class Pair(Objective):
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         hidden = encoders.hidden(self.mlm.encoder, params, example, keys if train else None)
-        mlm, metrics = self.mlm.predict(params, hidden, example)
+        mlm, metrics = self.mlm.at_masks(params, hidden, example)
         model, segments = self.mlm.encoder.config, example["segments"]
         logits = encoders.logits(model, self.of_texts, params, hidden, segments, None)["next_sentence"]
         rows = _real_rows(example)
@@ -85,6 +85,10 @@ class Pair(Objective):
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.mlm.encoder, self.heads, params, example)
+
+    def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
+        """`next_sentence`: the probabilities of next and of random, of the masked row that the evaluation scores too."""
+        return encoders.predictions(self.mlm.encoder, self.of_texts, params, example)
 
     def flops(self, length: int) -> float:
         width = self.mlm.encoder.width
