@@ -2,7 +2,9 @@
 
 import dataclasses
 import functools
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +20,12 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.precision import policy
+from jaxenc.sharding import partition
 from jaxenc.training.evaluate import padded_batch
 from jaxenc.training.predict import compile_predictions, predict, predicted
 from jaxenc.training.state import layout
 from tests import tiny
+from tests.faults.gang import Gang
 from tests.training.test_evaluate import LENGTH, LENGTHS, MODEL, N, Rows
 
 CONFIG = HeadsConfig(("pooler", "mlm", "next_sentence", "classifier", "tags", "spans"), labels=("a", "b", "c"))
@@ -57,8 +61,10 @@ def found(batches: Iterable[Batch], *which) -> tuple[np.ndarray, dict[str, np.nd
 
 
 def in_batches(batch: int, *which) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Of all rows in batches of `batch`, of which each process reads its own rows."""
     once = Pass(Labelled(), padded_batch(batch, ready(*which)[0]))
-    return found(map(once.batch_at, range(len(once))), *which)
+    slots = partition.process_slots(once.batch, jax.process_count(), jax.process_index())
+    return found((once.batch_at(number, slots) for number in range(len(once))), *which)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -92,6 +98,21 @@ def test_every_row_once_and_in_order(batch: int, devices: int, preset: str, outp
     clear = real & (high - low > CLOSE)
     assert clear.sum() > 0.99 * real.sum()
     np.testing.assert_array_equal(got["tags"][clear], outputs["tags"].argmax(-1)[clear])
+
+
+@pytest.mark.slow
+def test_every_process_has_all_rows(tmp_path: Path) -> None:
+    """Two processes of four devices each, with half of every batch: both have, bitwise, the same of all rows, in order, and it is what one
+    process has (<= 1e-5)."""
+    with Gang(2, 4, (sys.executable, "-m", "tests.training.predicting", 7, tmp_path)) as gang:
+        assert gang.end() == 0, gang.said
+    first, second = (dict(np.load(tmp_path / f"{rank}.npz")) for rank in range(2))
+    tiny.assert_bitwise(first, second)
+    index, want = in_batches(7, 8, "dp")
+    np.testing.assert_array_equal(first.pop("index"), index)
+    assert first.keys() == want.keys()
+    for name in ("classifier", "next_sentence"):
+        np.testing.assert_allclose(first[name], want[name], rtol=0, atol=CLOSE)
 
 
 def test_the_rows_of_streams_come_out_in_order() -> None:
