@@ -11,21 +11,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxenc import heads
 from jaxenc.data.batch import Batch, pad_rows
 from jaxenc.data.pipeline import Pass
 from jaxenc.data.sources import DataConfig
 from jaxenc.execution import Execution
+from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.precision import policy
 from jaxenc.sharding import partition
-from jaxenc.training.evaluate import padded_batch
+from jaxenc.training.evaluate import compile_evaluation, evaluate, padded_batch
 from jaxenc.training.predict import compile_predictions, predict, predicted
 from jaxenc.training.state import layout
 from tests import tiny
 from tests.faults.gang import Gang
+from tests.heads.test_own_head import SCORE
 from tests.training.test_evaluate import LENGTH, LENGTHS, MODEL, N, Rows
 
 CONFIG = HeadsConfig(("pooler", "mlm", "next_sentence", "classifier", "tags", "spans"), labels=("a", "b", "c"))
@@ -44,10 +47,10 @@ class Labelled(Rows):
 
 
 @functools.cache
-def ready(devices: int = 1, preset: str = "dp", dropout: float = 0.1):
-    """(mesh, objective, layout, parameters, what is compiled)"""
+def ready(devices: int = 1, preset: str = "dp", dropout: float = 0.1, config: ObjectiveConfig = CONFIG):
+    """(mesh, objective, parameters, what is compiled)"""
     where = tiny.mesh(preset, devices)
-    objective = tiny.objective(CONFIG, dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), LENGTH)
+    objective = tiny.objective(config, dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), LENGTH)
     with jax.set_mesh(where):
         place = layout(objective, OptimConfig(), 8, where, preset)
         params = jax.device_put(tiny.filled(place.shapes.all_params, objective, MODEL.vocab_size), place.shardings.all_params)
@@ -141,15 +144,32 @@ def test_labels_are_not_read() -> None:
     tiny.assert_bitwise(found([rows]), found([known]))
 
 
+def test_masked_rows_are_those_that_are_scored() -> None:
+    """A row is masked as itself in any batch and slot: the same prediction (<= 1e-5), and exactly the accuracy of an evaluation."""
+    which = (1, "dp", 0.1, PairConfig())
+    index, want = in_batches(N, *which)
+    _, got = in_batches(7, *which)
+    np.testing.assert_allclose(got["next_sentence"], want["next_sentence"], rtol=0, atol=CLOSE)
+    where, objective, params, _ = ready(*which)
+    rows = Labelled().rows(0, np.arange(N))
+    with jax.set_mesh(where):
+        scored = compile_evaluation(objective, layout(objective, OptimConfig(), 8, where, "dp"))
+        numbers = evaluate(objective, scored, 0, params, [rows], where)
+    right = want["next_sentence"].argmax(axis=1) == rows["is_random"][index]
+    assert 0.2 < right.mean() < 0.8 and numbers["next_sentence_accuracy"] == right.mean()
+
+
 def test_predictions_are_float32_in_any_precision() -> None:
+    """Even those that a head of one's own gives in bfloat16, which NumPy lacks."""
     how = Execution(policy("bfloat16"), "xla", "none", False)
-    objective = PairConfig().build(MODEL, tiny.VOCABULARY, how, DataConfig(length=LENGTH), 0)
+    half = heads.with_built_in(dataclasses.replace(SCORE, prediction=lambda logits: logits.astype(jnp.bfloat16)))
+    objective = HeadsConfig(("pooler", "score")).build(MODEL, tiny.VOCABULARY, how, DataConfig(length=LENGTH), 0, half)
     where = tiny.mesh("dp", 1)
     with jax.set_mesh(where):
         place = layout(objective, OptimConfig(), 8, where, "dp")
-        rows = {**tiny.reads(Labelled().rows(0, np.arange(4)), objective), "real": np.ones(4, bool)}
+        rows = {**Labelled().rows(0, np.arange(4)), "score": np.zeros(4, np.float32), "real": np.ones(4, bool)}
         shapes = jax.eval_shape(compile_predictions(objective, place), place.shapes.all_params, rows, np.int32(0))
-    assert (shapes["next_sentence"].shape, shapes["next_sentence"].dtype) == ((4, 2), jnp.float32)
+    assert (shapes["score"].shape, shapes["score"].dtype) == ((4,), jnp.float32)
 
 
 @pytest.mark.parametrize("config, names", [(MlmConfig(), ()), (PairConfig(), ("next_sentence",)), (HeadsConfig(("pooler", "mlm")), ())])
