@@ -101,13 +101,13 @@ def logits(model: EncoderConfig, heads: Heads, params: Tree, hidden: Array, segm
     return given | {name: tied_logits(one, params, hidden) for name, one in having("vocabulary", heads).items()}
 
 
-def predictions(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-    """{name: `Head.prediction` of the float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], without
-    dropout. What a prediction holds at places of padding means nothing."""
-    predicting = {name: one for role in ("text", "tokens") for name, one in having(role, heads).items()}
+def row_logits(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+    """{name: float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], without dropout: what the
+    predictions of an evaluation are made of."""
+    asked = {name: one for role in ("text", "tokens") for name, one in having(role, heads).items()}
     last = hidden(encoder, params, example, None)
-    given = logits(encoder.config, {**having("pools", heads), **predicting}, params, last, example["segments"], None)
-    return {name: one.head.prediction(given[name].astype(jnp.float32)) for name, one in predicting.items()}
+    given = logits(encoder.config, {**having("pools", heads), **asked}, params, last, example["segments"], None)
+    return {name: given[name].astype(jnp.float32) for name in asked}
 
 
 def tied_logits(one: Fitted, params: Tree, hidden: Array) -> Array:

@@ -88,7 +88,8 @@ class Pair(Objective):
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
         """`next_sentence`: the probabilities of next and of random, of the masked row that the evaluation scores too."""
-        return encoders.predictions(self.mlm.encoder, self.of_texts, params, example)
+        given = encoders.row_logits(self.mlm.encoder, self.of_texts, params, example)
+        return {name: self.of_texts[name].head.prediction(logits) for name, logits in given.items()}
 
     def flops(self, length: int) -> float:
         width = self.mlm.encoder.width

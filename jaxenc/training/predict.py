@@ -74,4 +74,4 @@ def predicted(objective: Objective, layout: Layout, phase: Phase) -> tuple[str, 
 
 def _rows(objective: Objective, batch: Batch) -> Batch:
     """What `compile_predictions` takes of a batch."""
-    return {name: batch[name] for name in {*objective.reads, INDEX}} | {REAL: batch[SEGMENTS].any(axis=1)}
+    return {name: batch[name] for name in {*objective.reads, INDEX}} | {REAL: batch[SEGMENTS].reshape(len(batch[SEGMENTS]), -1).any(axis=1)}
