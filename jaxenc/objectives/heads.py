@@ -89,7 +89,6 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         for head in chosen:
             if head.role == "text" and not pools:
                 raise UserError(f"objective.heads holds {head.name} without pooler, or XLNet's summary, whose vector it reads: add it")
-        for head in chosen:
             if head.chooses and not self.choices:
                 raise UserError(f"objective.choices is 0: set it to the number of texts of a row, between which {head.name} chooses")
             if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
