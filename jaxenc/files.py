@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,19 @@ def inside(name: str) -> bool:
     """Whether a name that a file gave, joined with a folder, stays inside it and is one that a file system can hold."""
     parts = name.split("/")
     return name.isprintable() and all(part not in ("", ".", "..") and len(part.encode()) <= LONGEST_NAME for part in parts)
+
+
+@contextlib.contextmanager
+def npz(path: Path) -> Iterator[Callable[[str, np.ndarray | str], None]]:
+    """What adds one array after another, by name, to a new .npz file, which np.load reads; a text is an array without axes. Its bytes do
+    not depend on the time."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+
+        def store(name: str, value: np.ndarray | str) -> None:
+            with file.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, np.asarray(value))
+
+        yield store
 
 
 def mapped(path: Path) -> np.ndarray:

@@ -32,6 +32,19 @@ def must_be_new(out: Path, option: str) -> None:
         _check_above(out, option)
 
 
+def must_be_new_file(out: Path, option: str) -> None:
+    """Raises UserError, before any work is done, where the file `out` cannot be made: something is there, or no folder that it can stand
+    in, or a folder that is not to be changed. option: as in `must_be_new`."""
+    with user_errors(out, f"choose another {option}"):
+        if os.path.lexists(out):
+            raise UserError(f"{out}: exists already, {described(out)}; choose another {option}")
+        if not out.absolute().parent.is_dir():
+            raise UserError(f"{out.parent}: no such folder; make it, or choose another {option}")
+        _check_above(out, option)
+        if not os.access(out.absolute().parent, os.W_OK):
+            raise UserError(f"{out.parent}: this folder may not be written to; choose another {option}")
+
+
 def must_hold_a_run(workdir: Path, option: str) -> None:
     """Raises UserError, before anything is written, where `workdir` is neither new, nor empty, nor a run directory of ours.
 

@@ -27,10 +27,10 @@ from jaxenc.layers.initializers import Initializer
 #   tokens      (hidden [batch, length, width])
 #   vocabulary  (hidden [..., width], token table [padded, table_width])       a logit a row of the table, [..., padded]
 ROLES = ("pools", "text", "tokens", "vocabulary")
-# Outputs of every objective, beside which no head can have its own.
-TAKEN = ("hidden", "pooled")
+# Names of what stands next to the heads' outputs and predictions: no head can have them.
+TAKEN = ("hidden", "pooled", "index")
 # Bounds of labels that the run decides.
-BOUNDS = ("classes", "length")
+BOUNDS = ("classes", "length", "choices")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Label:
 
     dtype: `int32`, where a negative value is not counted, or `float32`, where NaN is not. axis: "" for one a row, "length" for one a token.
     bound: what int32 values stay below: "classes" (the number of `objective.labels`), "length" (places of the row; a place after the end
-    of a row is not counted), or a number, 0 for none.
+    of a row is not counted), "choices" (texts of a row, `objective.choices`), or a number, 0 for none.
     """
 
     name: str
@@ -121,6 +121,14 @@ class Head:
                 raise UserError(f"head {self.name}: its label {label.name} has the bound {label.bound!r}: use {kinds}")
         if len({label.axis for label in self.labels}) > 1:
             raise UserError(f"head {self.name}: some of its labels are one a row and some one a token: use one kind for all")
+        if self.chooses and (self.role != "text" or self.labels[0].axis):
+            raise UserError(f"head {self.name}: its label is one of the choices of a row: use the role text, and one label a row")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses between the texts of a row: its loss and its prediction take logits [batch, choices, ...]. Those of a choice
+        without a token are -1e30."""
+        return any(label.bound == "choices" for label in self.labels)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,15 +3,14 @@
 import contextlib
 import itertools
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from jaxenc.data.folders import described
+from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors, written
+from jaxenc.files import npz, user_errors, written
 from jaxenc.formats import hdf5
 
 # One sentence: its text and its array.
@@ -26,11 +25,7 @@ def check(path: Path) -> None:
         raise UserError(f"{path}: ends in neither .npz nor {' nor '.join(HDF5)}: the ending says the format")
     if path.suffix in HDF5:
         hdf5.library()
-    with user_errors(path, "choose another --out"):
-        if path.exists() or path.is_symlink():
-            raise UserError(f"{path}: exists already, {described(path)}; choose another --out")
-        if not path.absolute().parent.is_dir():
-            raise UserError(f"{path.parent}: no such folder; make it, or choose another --out")
+    must_be_new_file(path, "--out")
 
 
 @contextlib.contextmanager
@@ -41,7 +36,7 @@ def writer(path: Path) -> Iterator[Add]:
     `sentence_to_index`; of equal sentences the last one counts, as in AllenNLP.
     """
     index, numbers = {}, itertools.count()
-    opened = _hdf5 if path.suffix in HDF5 else _npz
+    opened = _hdf5 if path.suffix in HDF5 else npz
     with user_errors(path, "free some space or choose another --out"), written(path) as place, opened(place) as store:
 
         def add(sentence: str, array: np.ndarray) -> None:
@@ -50,18 +45,6 @@ def writer(path: Path) -> Iterator[Add]:
 
         yield add
         store(INDEX, json.dumps(index))
-
-
-@contextlib.contextmanager
-def _npz(place: Path) -> Iterator[Callable[[str, np.ndarray | str], None]]:
-    """Arrays as np.load reads them, a text as an array without axes. Nothing of it depends on the time."""
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as file:
-
-        def store(name: str, value: np.ndarray | str) -> None:
-            with file.open(f"{name}.npy", "w", force_zip64=True) as part:
-                np.lib.format.write_array(part, np.asarray(value))
-
-        yield store
 
 
 @contextlib.contextmanager

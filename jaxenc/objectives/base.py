@@ -94,6 +94,14 @@ class Objective(abc.ABC):
         tokens, and [batch, length, vocab_size], without padding rows, on the vocabulary.
         """
 
+    def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
+        """{name: [rows, ...]}, one prediction for each of these rows, without dropout; {} for an objective with nothing to predict.
+
+        example: rows as `corrupt` returns them. keys: for what is sampled. No row's prediction depends on another row; that of a padding
+        row means nothing, nor does what a prediction for every token holds at places of padding.
+        """
+        return {}
+
     @abc.abstractmethod
     def flops(self, length: int) -> float:
         """Model FLOPs of one row of `length` tokens, forward and backward: matrix products only, a multiply and an add each counted."""

@@ -103,6 +103,15 @@ def logits(model: EncoderConfig, heads: Heads, params: Tree, states: States, seg
     return given | {name: apply(one, params, states.last, states.table) for name, one in having("vocabulary", heads).items()}
 
 
+def row_logits(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+    """{name: float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], without dropout: what the
+    predictions of an evaluation are made of."""
+    asked = {name: one for role in ("text", "tokens") for name, one in having(role, heads).items()}
+    states = read(encoder, params, example, None)
+    given = logits(encoder.config, {**having("pools", heads), **asked}, params, states, example["segments"], None)
+    return {name: given[name].astype(jnp.float32) for name in asked}
+
+
 def apply(one: Fitted, params: Tree, *inputs: Array) -> Array:
     """What a head says of what its role reads, with its own of the parameters `params`."""
     return one.module.apply({"params": params.get(one.head.name, {})}, *inputs)

@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from jaxenc.config import at_least
 from jaxenc.data.batch import FIELDS, Field
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
@@ -17,10 +18,14 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation
+from jaxenc.layers.attend import HIDDEN
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
+
+# The fields that the encoder reads, one text each.
+TEXT = ("tokens", "types", "positions", "segments")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,18 +41,23 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     labels: names of the classes, for `classifier` and `tags`.
     pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
         GELU, out_proj; google-research/electra has no such layer.
+    choices: texts of a row, between which a head chooses whose label has the bound `choices`; 0 for rows of one text.
     """
 
     kind: ClassVar[str] = "heads"
     heads: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     pooler_activation: str = TANH
+    choices: int = 0
 
     def __post_init__(self) -> None:
         if len(set(self.heads)) < len(self.heads):
             raise UserError(f"objective.heads is {', '.join(self.heads)}: name each head once")
         if len(set(self.labels)) < len(self.labels):
             raise UserError("objective.labels names a class twice: every class has a name of its own")
+        at_least(0, "objective", self, "choices")
+        if self.choices == 1:
+            raise UserError("objective.choices is 1, and there is nothing to choose: set it to 0 for rows of one text, or to 2 or more")
         activation.check(self.pooler_activation, "objective.pooler_activation")
 
     def build(
@@ -66,7 +76,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
         idle = [head.name for head in chosen if len(self.labels) == 1 and _classifies(head)]
         coef = {head.name: 1.0 for head in chosen if head.loss and head.name not in idle}
-        return Heads(encoder, encoders.fit(encoder, chosen, self.labels, self.pooler_activation), len(self.labels), coef)
+        fitted = encoders.fit(encoder, chosen, self.labels, self.pooler_activation)
+        return Heads(encoder, fitted, len(self.labels), coef, self.choices)
 
     def chosen(self, heads: Mapping[str, Head]) -> list[Head]:
         """The named ones of `heads`, in their order there. Raises UserError as `build`."""
@@ -81,6 +92,11 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         for head in chosen:
             if head.role == "text" and not pools:
                 raise UserError(f"objective.heads holds {head.name} without pooler, or XLNet's summary, whose vector it reads: add it")
+            if head.chooses and not self.choices:
+                raise UserError(f"objective.choices is 0: set it to the number of texts of a row, between which {head.name} chooses")
+            if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
+                held = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
+                raise UserError(f"{held}, which does not choose between texts: set objective.choices to 0, or leave the head out")
         if not self.labels and (classify := [head.name for head in chosen if _classifies(head)]):
             raise UserError(f"objective.labels is empty: name the classes of {' and '.join(classify)}")
         return chosen
@@ -92,12 +108,16 @@ class Heads(Objective):
 
     Labels are counted as `heads.contract.Label` says; padded places and rows never are, and of a head with several labels only those rows
     or tokens where all are. classes: the number of `objective.labels`. Parameters: the encoder's own, and each head's under its name.
+
+    choices: 0 for rows of one text; otherwise a batch holds tokens, types, positions and segments [batch, choices, length]. The encoder
+    reads batch · choices texts; choice c of row r draws as row r · choices + c. A choice without a token is never chosen.
     """
 
     encoder: Encoder
     heads: encoders.Heads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
     classes: int
     coef: Mapping[str, float]
+    choices: int = 0
 
     @property
     def trained(self) -> Mapping[str, Fitted]:
@@ -111,14 +131,16 @@ class Heads(Objective):
 
     @property
     def fields(self) -> Mapping[str, Field]:
-        """Those of any batch, and the labels of all its heads."""
-        return {**{label.name: label.field for one in self.heads.values() for label in one.head.labels}, **FIELDS}
+        """Those of any batch, and the labels of all its heads. Fields of a text have an axis of choices, where there are any."""
+        labels = {label.name: label.field for one in self.heads.values() for label in one.head.labels}
+        of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
+        return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
 
     @property
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
         inputs = {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0}
-        bounds = {"classes": self.classes, "length": config.positions}
+        bounds = {"classes": self.classes, "length": config.positions, "choices": self.choices}
         labels = [label for one in self.trained.values() for label in one.head.labels]
         return inputs | {label.name: bounds.get(label.bound, label.bound) for label in labels}
 
@@ -134,25 +156,52 @@ class Heads(Objective):
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
-        noise = keys if train else None
-        states = encoders.read(self.encoder, params, example, noise)
-        given = encoders.logits(self.encoder.config, self.computed, params, states, example["segments"], noise)
+        noise, texts = self._text_keys(keys) if train else None, self._texts(example)
+        states = encoders.read(self.encoder, params, texts, noise)
+        given = encoders.logits(self.encoder.config, self.computed, params, states, texts["segments"], noise)
         terms, metrics = {}, {}
         for name, one in self.trained.items():
             counted = _counted(one.head, example)
             labels = {label.name: jnp.where(counted > 0, example[label.name], 0) for label in one.head.labels}
-            logits = given["pooled" if one.head.role == "pools" else name].astype(jnp.float32)
+            logits = self._by_row(given["pooled" if one.head.role == "pools" else name].astype(jnp.float32), example)
             terms[name], sums = one.head.loss(logits, labels, counted)
             count = jnp.sum(counted).astype(jnp.float32)
             metrics |= {f"{name}_{metric}": (value, count) for metric, value in {"loss": terms[name], **sums}.items()}
         return terms, metrics, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+        """As the contract says, of texts: rows with choices are given one text after another."""
         return encoders.outputs(self.encoder, self.heads, params, example)
+
+    def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
+        """That of every head on a text or on tokens, whether or not it is trained; labels are not read."""
+        given = encoders.row_logits(self.encoder, self.heads, params, self._texts(example))
+        return {name: self.heads[name].head.prediction(self._by_row(logits, example)) for name, logits in given.items()}
+
+    def _texts(self, example: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The fields of the texts [texts, length], those of a row one after another."""
+        if not self.choices:
+            return example
+        return {name: example[name].reshape(-1, example[name].shape[-1]) for name in TEXT}
+
+    def _text_keys(self, keys: Keys) -> Keys:
+        """The keys of the texts, a row of draws for each."""
+        if not self.choices:
+            return keys
+        rows = keys.rows[:, None] * jnp.uint32(self.choices) + jnp.arange(self.choices, dtype=jnp.uint32)
+        return dataclasses.replace(keys, rows=rows.reshape(-1))
+
+    def _by_row(self, logits: Array, example: Mapping[str, Array]) -> Array:
+        """Logits of the texts [texts, ...] as those of rows: [batch, choices, ...] where there are choices."""
+        if not self.choices:
+            return logits
+        there = (example["segments"] > 0).any(axis=-1)
+        by_row = logits.reshape(*there.shape, *logits.shape[1:])
+        return jnp.where(there.reshape(*there.shape, *(1,) * (logits.ndim - 1)), by_row, HIDDEN)
 
     def flops(self, length: int) -> float:
         heads = sum(encoders.forward_flops(self.encoder, one, length) for one in self.computed.values())
-        return 3 * (self.encoder.forward_flops(length) + heads)
+        return 3 * (self.encoder.forward_flops(length) + heads) * (self.choices or 1)
 
 
 def _classifies(head: Head) -> bool:
@@ -163,7 +212,7 @@ def _classifies(head: Head) -> bool:
 def _counted(head: Head, example: Mapping[str, Array]) -> Array:
     """i32, 1 for each row [batch] or token [batch, length] that the head's loss averages over."""
     real = example["segments"] > 0
-    counted = real if head.labels[0].axis else real.any(axis=1)
+    counted = real if head.labels[0].axis else real.any(axis=tuple(range(1, real.ndim)))
     for label in head.labels:
         values = example[label.name]
         counted &= ~jnp.isnan(values) if label.dtype == "float32" else values >= 0

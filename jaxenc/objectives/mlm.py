@@ -191,7 +191,7 @@ class Mlm(Objective):
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         states = encoders.read(self.encoder, params, example, keys if train else None)
-        loss, metrics = self.predict(params, states, example)
+        loss, metrics = self.at_masks(params, states, example)
         return {"mlm": loss}, metrics, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
@@ -206,7 +206,7 @@ class Mlm(Objective):
         chosen = jnp.take_along_axis(states.last, at[..., None], axis=1)
         return encoders.apply(self.head, params, chosen, states.table)
 
-    def predict(self, params: Tree, states: States, example: Mapping[str, Array]) -> tuple[Array, Sums]:
+    def at_masks(self, params: Tree, states: States, example: Mapping[str, Array]) -> tuple[Array, Sums]:
         """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
         return self.score(self.logits(params, states, example["masked_at"]), example)
 

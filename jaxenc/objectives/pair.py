@@ -74,7 +74,7 @@ class Pair(Objective):
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         states = encoders.read(self.mlm.encoder, params, example, keys if train else None)
-        mlm, metrics = self.mlm.predict(params, states, example)
+        mlm, metrics = self.mlm.at_masks(params, states, example)
         model, segments = self.mlm.encoder.config, example["segments"]
         logits = encoders.logits(model, self.of_texts, params, states, segments, None)["next_sentence"]
         rows = _real_rows(example)
@@ -85,6 +85,11 @@ class Pair(Objective):
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.mlm.encoder, self.heads, params, example)
+
+    def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
+        """`next_sentence`: the probabilities of next and of random, of the masked row that the evaluation scores too."""
+        given = encoders.row_logits(self.mlm.encoder, self.of_texts, params, example)
+        return {name: self.of_texts[name].head.prediction(logits) for name, logits in given.items()}
 
     def flops(self, length: int) -> float:
         width = self.mlm.encoder.width

@@ -2,7 +2,8 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -32,21 +33,36 @@ def never() -> bool:
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
     """A function (all parameters, `stopping`) -> the held-out numbers: `evaluate` of all held-out batches. Its first use opens the data and
     compiles; it raises as `read_ahead` does, and UserError where the device has not enough memory."""
-    compiled = compile_evaluation(objective, place)
-    rows = padded_batch(job.run.eval.batch, job.mesh)
-    held_out = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
+    compiled, one_pass = compile_evaluation(objective, place), held_out_batches(job, phase, objective)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
-        batch_at, count = held_out()
+        with one_pass() as batches:
+            return evaluate(objective, compiled, job.run.train.seed, params, batches, job.mesh, stopping)
+
+    return assess
+
+
+def held_out_batches(job: Job, phase: Phase, objective: Objective) -> Callable[[], AbstractContextManager[Iterator[Batch]]]:
+    """A function that opens one pass over the held-out rows: this process's rows of each batch, read ahead by a thread.
+
+    The data is opened on the first pass. Raises as `reader` does; where the device runs out of memory in the block, UserError says what to
+    lower.
+    """
+    rows = padded_batch(job.run.eval.batch, job.mesh)
+    opened = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
+
+    @contextlib.contextmanager
+    def one_pass() -> Iterator[Iterator[Batch]]:
+        batch_at, count = opened()
         with contextlib.closing(pipeline.prefetch(batch_at, range(count))) as batches:
             try:
-                return evaluate(objective, compiled, job.run.train.seed, params, batches, job.mesh, stopping)
+                yield batches
             except jax.errors.JaxRuntimeError as error:
                 if told := no_memory(error, "lower the batch of the evaluation (eval.batch)"):
                     raise UserError(told) from error
                 raise
 
-    return assess
+    return one_pass
 
 
 def compile_evaluation(objective: Objective, layout: Layout) -> Callable[..., tuple[Sums, Tree]]:

@@ -1,20 +1,56 @@
-"""The held-out numbers of a run's checkpoint: what `jaxenc evaluate` and `jaxenc.evaluate` call."""
+"""A run's checkpoint on its held-out rows, numbers and predictions: what `jaxenc evaluate` and `jaxenc.evaluate` call."""
 
 import dataclasses
 import pathlib
 from collections.abc import Mapping
 
 import jax
+import numpy as np
 
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import steps
+from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
+from jaxenc.files import npz, user_errors, written
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.objectives.base import Objective
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases, prepare, refusals
-from jaxenc.training.evaluate import evaluation
+from jaxenc.training.evaluate import evaluation, held_out_batches
+from jaxenc.training.job import Job
+from jaxenc.training.phases import Phase
+from jaxenc.training.predict import compile_predictions, predict, predicted
 from jaxenc.training.run import Run, of_checkpoint
+from jaxenc.training.state import Layout
+from jaxenc.tree import Tree
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A checkpoint on held-out rows.
+
+    step: of the checkpoint. numbers: {name: number} over all rows. index: u32 [rows], the number of each row that has a prediction, rising;
+    predictions: {head: [rows, ...]} in that order, float32 or integers. Both are empty unless predictions are asked for.
+    """
+
+    step: int
+    numbers: Mapping[str, float]
+    index: np.ndarray
+    predictions: Mapping[str, np.ndarray]
+
+    def save(self, path: pathlib.Path) -> None:
+        """Writes `index` and the predictions of each head to a .npz file, which appears whole. Raises UserError where the disk refuses."""
+        with user_errors(path, "free some space or choose another --predictions"), written(path) as place, npz(place) as store:
+            for name, array in {"index": self.index, **self.predictions}.items():
+                store(name, array)
+
+
+def check_place(path: pathlib.Path) -> None:
+    """Raises UserError where `Evaluation.save` could not write: another ending, a place that is taken, a folder that is not there."""
+    if path.suffix != ".npz":
+        raise UserError(f"{path}: does not end in .npz: choose another --predictions")
+    must_be_new_file(path, "--predictions")
 
 
 def evaluate(
@@ -25,12 +61,14 @@ def evaluate(
     mesh: str = "",
     heads: Mapping[str, Head] = BUILT_IN,
     models: Models = MODELS,
-) -> dict[str, float]:
-    """{name: number} of a checkpoint on its held-out rows, and `step`.
+    predictions: bool = False,
+) -> Evaluation:
+    """A checkpoint on its held-out rows.
 
     step: which checkpoint, 0 for the newest that verifies. data: another data folder with the same tokenizer, '' for the run's own.
     batch: rows at a time, 0 for the run's own; it changes no number. mesh: a preset, '' for the run's own, on all devices there are.
-    heads, models: as `training.pretrain.pretrain`. Raises UserError for a step or data that do not fit.
+    heads, models: as `training.pretrain.pretrain`. predictions: also those of every row, in a second pass over the rows; the numbers
+    stay the same, bit for bit. Raises UserError for a step or data that do not fit, and for predictions of an objective that has none.
     """
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
@@ -46,8 +84,17 @@ def evaluate(
     prepare.check_rows(job, "held_out", phase)
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
+        if predictions and not predicted(objective, place, phase):
+            raise UserError(f"objective.kind={job.run.objective.kind} makes no prediction for a row: leave --predictions out")
         params = restore.restore_params(path, place.abstract.all_params)
-        return {"step": int(path.name), **evaluation(job, phase, objective, place)(params)}
+        numbers = evaluation(job, phase, objective, place)(params)
+        index, found = _predictions(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
+    return Evaluation(int(path.name), numbers, index, found)
+
+
+def _predictions(job: Job, phase: Phase, objective: Objective, place: Layout, params: Tree) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    with held_out_batches(job, phase, objective)() as batches:
+        return predict(objective, compile_predictions(objective, place), job.run.train.seed, params, batches, job.mesh)
 
 
 def _asked(run: Run, data: str, batch: int, mesh: str) -> Run:

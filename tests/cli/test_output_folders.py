@@ -22,8 +22,11 @@ WRITERS = {
     "resize-vocab": ("--model", "{data}", "--tokens", "zz", "--out"),
     "embed": ("--model", "{data}", "--input", "{data}/../text.txt", "--out"),
     "report": ("--workdir",),
+    "evaluate": ("--workdir", "{data}", "--predictions"),
 }
-READERS = {"evaluate", "fill-mask", "neighbours", "inspect", "bench"}
+# Those that write a file and not a folder; the ending says which.
+TO_FILES = ("embed", "evaluate")
+READERS = {"fill-mask", "neighbours", "inspect", "bench"}
 
 
 def snapshot(folder: Path) -> dict[Path, bytes]:
@@ -48,8 +51,8 @@ def test_r33_no_command_writes_over_a_folder_of_another_kind(
         (place / "manifest.json").write_text("mine")
     before = snapshot(tmp_path)
     given = [item.format(data=data) for item in WRITERS[command]]
-    said = fails(command, *given, place.rename(tmp_path / "mine.npz") if command == "embed" else place)
-    if command == "embed":
+    said = fails(command, *given, place.rename(tmp_path / "mine.npz") if command in TO_FILES else place)
+    if command in TO_FILES:
         (tmp_path / "mine.npz").rename(place)
     named = {"report": "metrics.jsonl: no such file", "data": "mine"}.get(command, what)
     assert named in said and "mine" in said

@@ -83,8 +83,10 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
         ({"loss": loss}, "labels or a loss and not both"),
         ({"labels": (Label("score", "float64"),), "loss": loss}, "its label score is float64 with the axis ''"),
         ({"labels": (Label("score", axis="rows"),), "loss": loss}, "is int32 with the axis 'rows'"),
-        ({"labels": (Label("score", bound="labels"),), "loss": loss}, "has the bound 'labels': use classes or length or a number"),
+        ({"labels": (Label("score", bound="labels"),), "loss": loss}, "has the bound 'labels': use classes or length or choices or"),
         ({"labels": (Label("score", "float32", bound=3),), "loss": loss}, "has the bound 3"),
+        ({"labels": (Label("one", axis="length", bound="choices"),), "loss": loss}, "is one of the choices of a row: use the role text"),
+        ({"role": "tokens", "labels": (Label("one", bound="choices"),), "loss": loss}, "is one of the choices of a row: use the role text"),
         ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some one a token: use one kind for all"),
     ],
 )

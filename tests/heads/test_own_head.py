@@ -1,6 +1,7 @@
-"""A head that is defined outside of jaxenc, a regression: it trains, is saved, is opened again and predicts."""
+"""A head defined outside of jaxenc, a regression: it trains, is evaluated with predictions, is saved, loads and predicts."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -12,14 +13,18 @@ from flax import linen as nn
 import jaxenc
 from jaxenc import heads, rng
 from jaxenc.convert import hf
+from jaxenc.data.pipeline import Pass
 from jaxenc.errors import UserError
 from jaxenc.heads.contract import Head, Label
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.evaluate import compile_evaluation, evaluate, padded_batch
+from jaxenc.training.predict import compile_predictions, predict
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
+from jaxenc.training.state import layout
 from tests import tiny
 from tests.families.reference_bert import dense
 
@@ -51,12 +56,30 @@ LENGTHS = (12, 9, 5, 0, 12, 7, 12, 3)
 STEPS = 30
 
 
-def rows() -> dict[str, np.ndarray]:
-    """Texts and their scores from -1 to 1; row 2 has none, and row 3 is padding."""
-    batch = tiny.batch(LENGTHS, 12)
-    score = np.linspace(-1, 1, len(LENGTHS), dtype=np.float32)
+# Of held-out rows, each another text: 11 fill no batch of 3 or 8. Row 4 has no token.
+HELD_OUT = (9, 12, 4, 7, 0, 12, 3, 10, 12, 5, 8)
+
+
+def rows(lengths: Sequence[int] = LENGTHS, seed: int = 0) -> dict[str, np.ndarray]:
+    """Texts and their scores from -1 to 1; row 2 has none, and a row of length 0 is padding."""
+    batch = tiny.batch(lengths, 12, seed)
+    score = np.linspace(-1, 1, len(lengths), dtype=np.float32)
     score[2] = np.nan
     return {**{name: batch[name] for name in ("tokens", "types", "positions", "segments")}, "score": score}
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldOut:
+    """A source of the held-out rows."""
+
+    fields: tuple[str, ...] = ("tokens", "types", "positions", "segments", "score", "index")
+
+    def __len__(self) -> int:
+        return len(HELD_OUT)
+
+    def rows(self, epoch: int, indices: np.ndarray) -> dict[str, np.ndarray]:
+        everything = rows(HELD_OUT, seed=1) | {"index": np.arange(len(HELD_OUT), dtype=np.uint32)}
+        return {name: array[indices] for name, array in everything.items()}
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +127,30 @@ def test_it_is_saved_and_opened_and_predicts(trained: tuple[dict, dict, list[dic
     assert found.shape == (8,) and found.dtype == np.float32
     assert abs(np.mean((found - rows()["score"])[known] ** 2) - trained[2][-1]["loss"]) <= 0.01
     assert "pooler, score" in repr(model)
+
+
+@pytest.mark.parametrize("batch, devices, preset", [(3, 1, "dp"), (8, 1, "dp"), (3, 8, "dp"), (8, 8, "fsdp_tp")])
+def test_it_is_evaluated_with_predictions(batch: int, devices: int, preset: str, trained: tuple, saved: Path) -> None:
+    """Those that the loaded model makes of the same rows, in the rows' order (<= 1e-5); the numbers are those of the predictions."""
+    where = tiny.mesh(preset, devices)
+    objective = tiny.objective(RUN.objective, RUN.model, 12, heads=OWN)
+    with jax.set_mesh(where):
+        place = layout(objective, OptimConfig(), 8, where, preset)
+        params = jax.device_put(trained[1], place.shardings.all_params)
+        once = Pass(HeldOut(), padded_batch(batch, where))
+        batches = lambda: map(once.batch_at, range(len(once)))
+        numbers = evaluate(objective, compile_evaluation(objective, place), 0, params, batches(), where)
+        index, predictions = predict(objective, compile_predictions(objective, place), 0, params, batches(), where)
+    known = [row for row, length in enumerate(HELD_OUT) if length]
+    assert index.tolist() == known and predictions.keys() == {"score"}
+    model, held_out = jaxenc.load(saved, heads=OWN), rows(HELD_OUT, seed=1)
+    texts = {name: array for name, array in held_out.items() if name != "score"}
+    want = np.asarray(model.apply(model.params, texts)["score"])[known]
+    assert predictions["score"].dtype == np.float32 and np.diff(np.sort(want)).min() > 1e-3
+    np.testing.assert_allclose(predictions["score"], want, rtol=0, atol=1e-5)
+    errors = np.abs(predictions["score"] - held_out["score"][known])
+    assert numbers["score_predictions"] == len(known) - 1
+    np.testing.assert_allclose(numbers["score_absolute_error"], np.nanmean(errors), rtol=1e-5)
 
 
 def test_without_the_head_it_does_not_open(saved: Path) -> None:

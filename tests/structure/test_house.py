@@ -144,7 +144,7 @@ def test_files_and_functions_and_lines_are_short() -> None:
 
 
 # What a class's methods are for is said by the contract that they fill, or by Python.
-OBJECTIVE = {"reads", "init", "carry", "corrupt", "weights", "terms", "outputs", "flops", "summary", "build"}
+OBJECTIVE = {"reads", "init", "carry", "corrupt", "weights", "terms", "outputs", "predict", "flops", "summary", "build"}
 CONTRACT = {*OBJECTIVE, "fingerprint", "run", "add_arguments"}
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
+from unittest import mock
 
 import jax
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 import jaxenc
 from jaxenc.checkpoint.restore import restore_params
 from jaxenc.cli.main import main
+from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.errors import UserError
 from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
@@ -43,12 +46,17 @@ def test_pretrain_and_evaluate_are_the_commands(
     capsys.readouterr()
     assert main(["evaluate", "--workdir", str(tmp_path / "command")]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert jaxenc.evaluate(tmp_path / "python") == said
+    found = jaxenc.evaluate(tmp_path / "python")
+    assert {"step": found.step, **found.numbers} == said
     assert {"step": 6, **outcome.held_out} == said
     copies = jaxenc.evaluate(str(tmp_path / "python"), step=6, batch=8, mesh="dp")
-    np.testing.assert_allclose(copies["mlm_loss"], said["mlm_loss"], rtol=1e-6)
+    np.testing.assert_allclose(copies.numbers["mlm_loss"], said["mlm_loss"], rtol=1e-6)
     assert main(["evaluate", "--workdir", str(tmp_path / "command"), "--mesh", "dp"]) == 0
     assert split == [True, True, False, False]
+    with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
+        assert main(["evaluate", "--workdir", str(tmp_path / "python"), "--predictions", str(tmp_path / "p.npz")]) == 2
+    told = "jaxenc: objective.kind=mlm makes no prediction for a row: leave --predictions out\n"
+    assert capsys.readouterr().err == told and not (tmp_path / "p.npz").exists()
     with pytest.raises(UserError, match="--step 4: no such checkpoint in .*: it holds 3, 6"):
         jaxenc.evaluate(tmp_path / "python", step=4)
 
@@ -57,6 +65,67 @@ def kept(split: list[bool], params: Tree) -> Tree:
     """`params`; notes whether devices hold parts of any of them, and not all a copy."""
     split.append(not all(leaf.is_fully_replicated for leaf in jax.tree.leaves(params)))
     return params
+
+
+@pytest.fixture(scope="module")
+def pairs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three steps that says whether the second part of a row follows the first."""
+    run = dataclasses.replace(recipe(data, objective=PairConfig()), data=DataConfig(path=str(data), rows="pairs", length=24))
+    short = dataclasses.replace(run.checkpoint, every=3), dataclasses.replace(run.train, steps=3), dataclasses.replace(run.optim, warmup=1)
+    workdir = tmp_path_factory.mktemp("pairs") / "run"
+    jaxenc.pretrain(dataclasses.replace(run, checkpoint=short[0], train=short[1], optim=short[2]), workdir)
+    return workdir
+
+
+def test_predictions_are_of_the_rows_that_the_numbers_are_of(data: Path, pairs: Path) -> None:
+    """The numbers are bitwise those without predictions; the accuracy is, exactly, that of the predictions against the source's labels; and
+    another batch and mesh predict the same (<= 1e-5)."""
+    plain, found = jaxenc.evaluate(pairs), jaxenc.evaluate(pairs, predictions=True)
+    assert (found.step, found.numbers) == (plain.step, plain.numbers) == (3, plain.numbers)
+    assert not len(plain.index) and not plain.predictions
+
+    source = open_source(DataConfig(path=str(data), rows="pairs", length=24), "held_out", 0, evaluation=True)
+    labels = source.rows(0, np.arange(len(source)))["is_random"]
+    assert found.index.tolist() == list(range(len(source))) and len(source) % 16
+    right = found.predictions["next_sentence"].argmax(axis=1) == labels
+    assert 0 < right.mean() < 1 and found.numbers["next_sentence_accuracy"] == right.mean()
+
+    other = jaxenc.evaluate(pairs, batch=5, mesh="fsdp_tp", predictions=True)
+    np.testing.assert_array_equal(other.index, found.index)
+    np.testing.assert_allclose(other.predictions["next_sentence"], found.predictions["next_sentence"], rtol=0, atol=1e-5)
+
+
+def test_predictions_of_the_command_are_a_file(pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """It prints what it prints without; the file is that of `jaxenc.evaluate`, bitwise, and is never written over."""
+    command = ["evaluate", "--workdir", str(pairs)]
+    assert main(command) == main([*command, "--predictions", str(tmp_path / "p.npz")]) == 0
+    without, said = capsys.readouterr().out.splitlines()
+    assert said == without
+    found = jaxenc.evaluate(pairs, predictions=True)
+    with np.load(tmp_path / "p.npz") as file:
+        tiny.assert_bitwise(dict(file), {"index": found.index, **found.predictions})
+    assert [path.name for path in tmp_path.iterdir()] == ["p.npz"]
+
+
+@pytest.mark.parametrize(
+    "name, told",
+    [
+        ("p.jsonl", "p.jsonl: does not end in .npz: choose another --predictions"),
+        ("gone/p.npz", "gone: no such folder; make it, or choose another --predictions"),
+        ("taken.npz", "taken.npz: exists already, a file; choose another --predictions"),
+        ("run/checkpoints/p.npz", "the checkpoints of a run; choose another --predictions"),
+    ],
+)
+def test_a_bad_place_for_predictions_is_one_line_before_any_work(
+    name: str, told: str, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "taken.npz").write_text("mine")
+    place = pairs.parent / name if name.startswith("run") else tmp_path / name
+    with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
+        assert main(["evaluate", "--workdir", str(pairs), "--predictions", str(place)]) == 2
+    said = capsys.readouterr()
+    assert not said.out and told in said.err and said.err.count("\n") == 1
+    assert (tmp_path / "taken.npz").read_text() == "mine" and not place.with_name("p.npz").exists()
 
 
 def test_seeds_share_one_compilation() -> None:
