@@ -35,8 +35,8 @@ def shapes(model: BertConfig, heads: tuple[str, ...]) -> dict[str, tuple[int, ..
 
 
 def subsets(left_out: str) -> list[tuple[str, ...]]:
-    """Every set of heads that can be built, without both classifiers in one, without those of `left_out` and without `next_token`, which has
-    no parameters."""
+    """Every set of heads that can be built, without both classifiers in one, without those of `left_out`, and without `next_token`,
+    which has no parameters."""
     some = [name for name in MODEL.head_names if name not in ("rtd", "next_token", *left_out.split())]
     every = [chosen for size in range(len(some) + 1) for chosen in itertools.combinations(some, size)]
     needs = lambda chosen: "pooler" in chosen or not {"classifier", "next_sentence"} & set(chosen)
