@@ -7,13 +7,13 @@ import tempfile
 from pathlib import Path
 
 from jaxenc.checkpoint.restore import of_others
-from jaxenc.convert import elmo, hf, onward, parity, tf
+from jaxenc.convert import allennlp, hf, onward, parity, tf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.inference import load
 
-SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": elmo.load}
+SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,17 +1,16 @@
-"""The last step of every import: tensors and a tokenizer become a model."""
+"""The last step of every import: tensors and a tokenizer become a model; and the first of every export."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from jaxenc import tree
 from jaxenc.config import to_dict
-from jaxenc.convert.family import Import
+from jaxenc.convert import runs
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.families.foreign import Import, Weights
 from jaxenc.formats import key_map
-from jaxenc.formats.tensor import Tensor, unstacked
 from jaxenc.inference.load import Model, objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
@@ -21,18 +20,24 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "s
 WITHOUT = "`--tokenizer none` converts without it"
 
 
-def model(found: Import, tensors: Mapping[str, Tensor], tokenizer: Tokenizer | None, where: Path) -> Model:
-    """The model that a family found in `tensors`, in float32; its note goes to stderr. where: what messages call the source.
+def model(found: Import, tokenizer: Tokenizer | None, where: Path) -> Model:
+    """The model that a family found in files, in float32; its note goes to stderr. where: what messages call the source.
 
     Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
     """
-    _check_tokenizer(tokenizer, found.run, where)
-    abstract, _ = parameters(objective_of(found.run, tokenizer))
+    run = runs.run_of(found)
+    _check_tokenizer(tokenizer, run, where)
+    abstract, _ = parameters(objective_of(run, tokenizer))
     shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
-    params = key_map.to_ours(found.entries, unstacked(tensors, found.stacked), shapes, str(where), found.skipped)
-    if found.note:
-        print(f"convert: {where}: {found.note}", file=sys.stderr)
-    return Model(found.run, params, tokenizer)
+    params = key_map.to_ours(found.entries, found.tensors, shapes, str(where), found.skipped)
+    if note := runs.note(found, run):
+        print(f"convert: {where}: {note}", file=sys.stderr)
+    return Model(run, params, tokenizer)
+
+
+def weights(ours: Model) -> Weights:
+    """What a family needs to write `ours`."""
+    return Weights(runs.structure_of(ours.config, ours.params), ours.tokenizer.vocabulary if ours.tokenizer else None, ours.params)
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:

@@ -1,9 +1,14 @@
-"""Every model that a recipe can name: an entry here, a file beside this one."""
+"""Every family that a recipe can name and a command can convert: an entry here, a folder beside this file.
 
-from jaxenc.families.bert.model import BertConfig
-from jaxenc.families.electra.model import ElectraConfig
-from jaxenc.families.elmo.model import ElmoConfig
-from jaxenc.families.xlnet.model import XlnetConfig
+The first is the oldest one of transformers, which a folder without any name of a model means.
+"""
 
-DEFAULT = BertConfig()
-MODELS = {cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig, ElmoConfig)}
+from jaxenc.families.bert import BERT
+from jaxenc.families.electra import ELECTRA
+from jaxenc.families.elmo import ELMO
+from jaxenc.families.family import registry
+from jaxenc.families.xlnet import XLNET
+
+BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO))
+MODELS = {kind: family.config for kind, family in BUILT_IN.items()}
+DEFAULT = BERT.config()

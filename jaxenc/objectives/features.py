@@ -25,6 +25,7 @@ class FeaturesConfig(ObjectiveConfig[ElmoConfig]):
     """Vectors of words and no loss. `bilm` trains such a model on, with a softmax that starts fresh."""
 
     kind: ClassVar[str] = "features"
+    rows: ClassVar[DataConfig] = DataConfig(rows="sentences", length=20)
 
     def build(
         self,

@@ -27,6 +27,8 @@ class PairConfig(MlmConfig):
     """Masking as MlmConfig says, on rows of two parts (`data.rows = pairs`), whose relation is predicted too."""
 
     kind: ClassVar[str] = "mlm_nsp"
+    trains: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence")
+    rows: ClassVar[DataConfig] = DataConfig(rows="pairs")
 
     def build(
         self,

@@ -52,6 +52,8 @@ class PlmConfig(ObjectiveConfig[XlnetConfig]):
     """
 
     kind: ClassVar[str] = "plm"
+    trains: ClassVar[tuple[str, ...]] = ("lm",)
+    rows: ClassVar[DataConfig] = DataConfig(rows="streams", length=512, reuse=256)
     carried: ClassVar[tuple[str, ...]] = ("memory",)
     predictions: int = 85
     alpha: int = 6

@@ -5,16 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.convert.xlnet import config, names
-from jaxenc.convert.xlnet.names import Layout
-from jaxenc.data.vocabulary import published_bert
 from jaxenc.errors import UserError
-from jaxenc.families.xlnet import sizes
+from jaxenc.families.bert.vocabulary import published_bert
+from jaxenc.families.foreign import Structure
+from jaxenc.families.xlnet import names, sizes, transformers
 from jaxenc.families.xlnet.model import XlnetConfig
-from jaxenc.inference.load import objective_of
-from jaxenc.objectives.heads import HeadsConfig
-from jaxenc.objectives.plm import PlmConfig
-from jaxenc.training.run import Run
+from jaxenc.families.xlnet.names import XlnetFile
 from tests.convert import folders
 
 WHERE = Path("config.json")
@@ -22,13 +18,13 @@ WHERE = Path("config.json")
 
 def test_a_config_becomes_a_model_and_comes_back() -> None:
     for architecture in folders.XLNETS:
-        data, layout = folders.config(architecture), Layout("" if architecture == "XLNetModel" else "transformer.")
-        heads = names.heads_of(folders.shapes(architecture), layout)
-        model = config.model_of(data, False, WHERE)
+        data, file = folders.config(architecture), XlnetFile("" if architecture == "XLNetModel" else "transformer.")
+        heads = names.heads_of(folders.shapes(architecture), file, WHERE)
+        model = transformers.model_of(data, False, WHERE)
         assert (model.vocab_size, model.width, model.layers, model.heads, model.feed_forward, model.clamp) == (131, 8, 2, 2, 12, 0)
         assert (model.activation, model.norm_epsilon, model.dropout, model.attention_dropout) == ("gelu_erf", 1e-12, 0.2, 0.2)
         labels = ("no", "maybe", "yes") if {"classifier", "tags"} & set(heads) else ()
-        back, _ = config.config_json(config.run_of(model, heads, labels), heads, None)
+        back, _ = transformers.described(Structure(model, heads, labels), None)
         differs = {key for key in data if back.get(key) != data[key]}
         unread = {"bos_token_id", "eos_token_id", "start_n_top", "end_n_top", "same_length", "use_mems_eval", "use_mems_train"}
         allowed = unread | {"transformers_version", "dtype"}
@@ -38,22 +34,22 @@ def test_a_config_becomes_a_model_and_comes_back() -> None:
 def test_what_is_not_said_is_what_transformers_takes() -> None:
     """XLNet-large, with the erf form."""
     large = sizes.xlnet(*sizes.XLNET["large"])
-    assert config.model_of({"model_type": "xlnet"}, False, WHERE) == dataclasses.replace(large, activation="gelu_erf")
-    assert config.model_of({"n_token": 32000}, True, WHERE) == large
+    assert transformers.model_of({"model_type": "xlnet"}, False, WHERE) == dataclasses.replace(large, activation="gelu_erf")
+    assert transformers.model_of({"n_token": 32000}, True, WHERE) == large
 
 
 def test_numbers_that_only_some_configs_have() -> None:
-    model = config.model_of({"n_token": 50, "clamp_len": 7, "d_head": None, "dropout": 0}, False, WHERE)
+    model = transformers.model_of({"n_token": 50, "clamp_len": 7, "d_head": None, "dropout": 0}, False, WHERE)
     assert (model.vocab_size, model.clamp, model.dropout, model.attention_dropout) == (50, 7, 0, 0)
-    data, _ = config.config_json(Run(model=model), (), published_bert(50))
+    data, _ = transformers.described(Structure(model, ()), published_bert(50))
     assert (data["clamp_len"], data["pad_token_id"]) == (7, 0)
-    assert config.model_of({"clamp_len": 0}, False, WHERE).clamp == 0
+    assert transformers.model_of({"clamp_len": 0}, False, WHERE).clamp == 0
 
 
 def test_the_rate_of_attention_weights_does_not_leave() -> None:
     """transformers has one for both."""
-    data, _ = config.config_json(Run(model=XlnetConfig(attention_dropout=0.3, activation="gelu_erf")), (), None)
-    assert config.model_of(data, False, WHERE) == XlnetConfig(activation="gelu_erf")
+    data, _ = transformers.described(Structure(XlnetConfig(attention_dropout=0.3, activation="gelu_erf"), ()), None)
+    assert transformers.model_of(data, False, WHERE) == XlnetConfig(activation="gelu_erf")
 
 
 @pytest.mark.parametrize(
@@ -62,17 +58,7 @@ def test_the_rate_of_attention_weights_does_not_leave() -> None:
 )
 def test_what_changes_no_number_is_not_read(field: str, value: object) -> None:
     data = folders.config("XLNetModel")
-    assert config.model_of(data | {field: value}, False, WHERE) == config.model_of(data, False, WHERE)
-
-
-def test_the_objective_is_the_one_that_trains_the_heads() -> None:
-    """A model that predicts tokens builds as it is, with rows of the published lengths."""
-    kind = lambda *heads: config.run_of(XlnetConfig(), heads, ("a", "b") if {"classifier", "tags"} & set(heads) else ())
-    assert kind("lm").objective == PlmConfig() and (kind("lm").data.rows, kind("lm").data.reuse) == ("streams", 256)
-    assert objective_of(kind("lm"), None).permutation.reuse == 256
-    told = "data.length 512, data.reuse 256, objective.permutation 256, objective.memory 384, objective.predictions 85; set your own"
-    assert told in config.note(kind("lm")) and config.note(kind()) == ""
-    assert kind().objective == HeadsConfig() and kind("classifier", "summary").objective.labels == ("a", "b")
+    assert transformers.model_of(data | {field: value}, False, WHERE) == transformers.model_of(data, False, WHERE)
 
 
 @pytest.mark.parametrize(
@@ -92,22 +78,22 @@ def test_the_objective_is_the_one_that_trains_the_heads() -> None:
 )
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
     with pytest.raises(UserError) as error:
-        config.model_of(folders.config("XLNetModel") | changed, False, WHERE)
+        transformers.model_of(folders.config("XLNetModel") | changed, False, WHERE)
     assert str(error.value).startswith("config.json: ") and words in str(error.value) and "\n" not in str(error.value)
 
 
 def test_biases_that_layers_share_are_one_line() -> None:
     with pytest.raises(UserError, match="untie_r is off"):
-        config.model_of({"untie_r": False}, True, WHERE)
+        transformers.model_of({"untie_r": False}, True, WHERE)
 
 
 @pytest.mark.parametrize("field, value", [("summary_type", "first"), ("summary_use_proj", False), ("summary_activation", None)])
 def test_a_classifier_that_reads_something_else_is_one_line(field: str, value: object) -> None:
     data = folders.config("XLNetForSequenceClassification")
-    config.only_last(data, WHERE)
-    config.only_last({}, WHERE)
+    transformers.only_last(data, WHERE)
+    transformers.only_last({}, WHERE)
     with pytest.raises(UserError, match=f"config.json: {field} is {value!r}: only"):
-        config.only_last(data | {field: value}, WHERE)
+        transformers.only_last(data | {field: value}, WHERE)
 
 
 @pytest.mark.parametrize(
@@ -116,4 +102,4 @@ def test_a_classifier_that_reads_something_else_is_one_line(field: str, value: o
 )
 def test_what_transformers_does_not_have_is_one_line(heads: tuple[str, ...], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        config.refuse(heads, "this model")
+        transformers.refuse(heads, "this model")

@@ -5,13 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.convert.electra import config, names, pair
 from jaxenc.errors import UserError
-from jaxenc.families.electra import sizes
+from jaxenc.families.electra import names, pair, sizes, transformers
 from jaxenc.families.electra.model import ElectraConfig
-from jaxenc.objectives.heads import HeadsConfig
-from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.training.run import Run
+from jaxenc.families.foreign import Structure
 from tests.convert import folders
 
 WHERE = Path("config.json")
@@ -20,14 +17,12 @@ WHERE = Path("config.json")
 def test_a_config_becomes_a_model_and_comes_back() -> None:
     for architecture in folders.ELECTRAS:
         data, heads = folders.config(architecture), names.heads_of(folders.shapes(architecture))
-        model = config.model_of(data, WHERE)
+        model = transformers.model_of(data, WHERE)
         assert (model.width, model.feed_forward, model.layers, model.heads, model.embedding) == (8, 12, 2, 2, 6)
-        assert model == config.alone(model, "generator") == config.alone(model, "discriminator")
+        assert model == pair.alone(model, "generator") == pair.alone(model, "discriminator")
         assert (model.dropout, model.attention_dropout, model.positions, model.types) == (0.1, 0.2, 16, 2)
         labels = ("no", "maybe", "yes") if {"classifier", "tags"} & set(heads) else ()
-        run = config.run_of(model, heads, labels)
-        assert run.data.length == 16
-        back, _ = config.config_json(run, heads, None)
+        back, _ = transformers.described(Structure(model, heads, labels), None)
         differs = {key for key in data if back.get(key) != data[key]}
         allowed = {"transformers_version", "classifier_dropout", "is_decoder", "dtype"}
         assert differs <= (allowed if labels else allowed | {"id2label"})
@@ -35,14 +30,8 @@ def test_a_config_becomes_a_model_and_comes_back() -> None:
 
 def test_what_is_not_said_is_what_transformers_takes() -> None:
     """ELECTRA-small's discriminator."""
-    model = config.model_of({"model_type": "electra"}, WHERE)
-    assert model == config.alone(sizes.electra(*sizes.ELECTRA["small"]), "discriminator")
-
-
-def test_the_objective_is_the_one_that_trains_the_heads() -> None:
-    kind = lambda *heads: config.run_of(ElectraConfig(), heads, ("a", "b") if {"classifier", "tags"} & set(heads) else ()).objective
-    assert kind("mlm") == MlmConfig() and kind() == HeadsConfig() and kind("rtd") == HeadsConfig(("rtd",))
-    assert kind("pooler", "classifier").pooler_activation == "gelu_erf"
+    model = transformers.model_of({"model_type": "electra"}, WHERE)
+    assert model == pair.alone(sizes.electra(*sizes.ELECTRA["small"]), "discriminator")
 
 
 @pytest.mark.parametrize(
@@ -60,34 +49,34 @@ def test_the_objective_is_the_one_that_trains_the_heads() -> None:
 )
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
     with pytest.raises(UserError) as error:
-        config.model_of(folders.config("ElectraModel") | changed, WHERE)
+        transformers.model_of(folders.config("ElectraModel") | changed, WHERE)
     assert str(error.value).startswith("config.json: ") and words in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    "objective, activation, heads, words",
+    "activation, heads, words",
     [
-        (MlmConfig(), "gelu_tanh", ("mlm",), "gelu_erf in the generator's head"),
-        (HeadsConfig(("pooler",)), "gelu_erf", ("pooler",), "no pooler but that of its classifier"),
-        (HeadsConfig(("pooler", "next_sentence")), "gelu_erf", ("pooler", "next_sentence"), "no next-sentence head"),
-        (HeadsConfig(("pooler", "classifier"), ("a", "b")), "gelu_erf", ("pooler", "classifier"), "pooler_activation is tanh"),
+        ("gelu_tanh", ("mlm",), "gelu_erf in the generator's head"),
+        ("gelu_erf", ("pooler",), "no pooler but that of its classifier"),
+        ("gelu_erf", ("pooler", "next_sentence"), "no next-sentence head"),
+        ("gelu_erf", ("pooler", "classifier"), "pooler_activation is tanh"),
     ],
 )
-def test_what_transformers_does_not_have_is_one_line(objective, activation: str, heads: tuple[str, ...], words: str) -> None:
+def test_what_transformers_does_not_have_is_one_line(activation: str, heads: tuple[str, ...], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        config.refuse(Run(objective, ElectraConfig(activation=activation)), heads, WHERE)
+        transformers.refuse(Structure(ElectraConfig(activation=activation), heads), WHERE)
 
 
 @pytest.mark.parametrize("name", sizes.ELECTRA)
 def test_a_published_pair_comes_apart_and_together(name: str) -> None:
     whole = sizes.electra(*sizes.ELECTRA[name])
-    generator, discriminator = (config.alone(whole, network) for network in ("generator", "discriminator"))
+    generator, discriminator = (pair.alone(whole, network) for network in ("generator", "discriminator"))
     assert (generator.width, generator.generator_width, generator.embedding) == (whole.generator_width,) * 2 + (whole.embedding,)
     assert pair.model_of(generator, discriminator, "embeddings") == whole
 
 
 @pytest.mark.parametrize("field, value", [("vocab_size", 7), ("embedding", 9), ("positions", 3), ("types", 1)])
 def test_networks_of_two_kinds_are_no_pair(field: str, value: int) -> None:
-    one = config.alone(ElectraConfig(), "discriminator")
+    one = pair.alone(ElectraConfig(), "discriminator")
     with pytest.raises(UserError, match=f"the generator's model.{field} is {value}"):
         pair.model_of(dataclasses.replace(one, **{field: value}), one, "embeddings")

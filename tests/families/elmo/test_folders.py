@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxenc.convert import elmo, hf
+from jaxenc.convert import allennlp, hf
 from jaxenc.data.tokenizers import word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
@@ -18,7 +18,7 @@ from jaxenc.inference.load import Model
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.training.run import Run
 from tests import tiny
-from tests.convert.elmo import folders
+from tests.families.elmo import folders
 
 PREFIX = "elmo_2x4096_512_2048cnn_2xhighway_"
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Model:
-    return elmo.load(folder)
+    return allennlp.load(folder)
 
 
 def test_where_every_number_goes(model: Model) -> None:
@@ -74,14 +74,14 @@ def test_in_and_out_again_is_the_identity(change: str, tmp_path: Path) -> None:
     settings = folders.options()
     CHANGES[change](settings)
     values = folders.arrays(settings["lstm"]["n_layers"], settings["char_cnn"]["n_highway"])
-    found = elmo.load(folders.write(tmp_path / "theirs", settings, values))
-    elmo.save(tmp_path / "ours", found)
-    assert json.loads((tmp_path / "ours" / elmo.OPTIONS).read_text()) == settings
-    wanted, written = folders.read(tmp_path / "theirs" / "weights.hdf5"), folders.read(tmp_path / "ours" / elmo.WEIGHTS)
+    found = allennlp.load(folders.write(tmp_path / "theirs", settings, values))
+    allennlp.save(tmp_path / "ours", found)
+    assert json.loads((tmp_path / "ours" / allennlp.OPTIONS).read_text()) == settings
+    wanted, written = folders.read(tmp_path / "theirs" / "weights.hdf5"), folders.read(tmp_path / "ours" / allennlp.WEIGHTS)
     assert written.keys() == wanted.keys()
     for name, array in written.items():
         assert array.dtype == np.float32 and array.shape == wanted[name].shape and array.tobytes() == wanted[name].tobytes(), name
-    tiny.assert_bitwise(elmo.load(tmp_path / "ours").params, found.params)
+    tiny.assert_bitwise(allennlp.load(tmp_path / "ours").params, found.params)
 
 
 def test_what_the_options_say_is_computed(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_what_the_options_say_is_computed(tmp_path: Path) -> None:
     for change in ("published", "no skip connections", "no clips", "odd clips", "tanh"):
         settings, values = folders.options(), {name: 3 * array for name, array in folders.arrays().items()}
         CHANGES[change](settings)
-        hidden[change] = elmo.load(folders.write(tmp_path / change, settings, values)).encode(words=[["a", "word", "or", "two"]]).hidden
+        hidden[change] = allennlp.load(folders.write(tmp_path / change, settings, values)).encode(words=[["a", "word", "or", "two"]]).hidden
     kinds = list(hidden.values())
     assert all(np.abs(one - other).max() > 1e-3 for i, one in enumerate(kinds) for other in kinds[:i])
 
@@ -101,7 +101,7 @@ def test_options_of_training(tmp_path: Path) -> None:
     settings["char_cnn"]["n_characters"] = 261
     for name in ("use_skip_connections", "cell_clip", "proj_clip"):
         del settings["lstm"][name]
-    found = elmo.load(folders.write(tmp_path, settings, folders.arrays())).config.model
+    found = allennlp.load(folders.write(tmp_path, settings, folders.arrays())).config.model
     assert (found.dropout, found.vocab_size, found.residual, found.cell_clip, found.projection_clip) == (0.2, 1000, False, 0, 0)
 
 
@@ -150,7 +150,7 @@ def test_options_that_disagree_are_one_line(path: str, value: Any, told: str, fo
     (tmp_path / "options.json").write_text(json.dumps(settings))
     (tmp_path / "weights.hdf5").symlink_to(folder / f"{PREFIX}weights.hdf5")
     with pytest.raises(UserError) as error:
-        elmo.load(tmp_path)
+        allennlp.load(tmp_path)
     assert told in str(error.value) and "\n" not in str(error.value) and str(tmp_path) in str(error.value)
 
 
@@ -159,41 +159,41 @@ def test_a_list_of_words_beside_the_weights(folder: Path, tmp_path: Path) -> Non
     settings = folders.options()
     folders.write(tmp_path / "theirs", settings, folders.arrays())
     (tmp_path / "theirs" / "vocab.txt").write_text("<S>\n</S>\n<UNK>\nthe\nfox\n")
-    found = elmo.load(tmp_path / "theirs")
+    found = allennlp.load(tmp_path / "theirs")
     assert found.config.model.vocab_size == 5 and found.tokenizer.vocabulary.size == 5
     assert found.encode(["the fox"]).tokens.tolist() == [[0, 3, 4, 1]]
-    elmo.save(tmp_path / "ours", found)
-    assert elmo.load(tmp_path / "ours").tokenizer.vocabulary == found.tokenizer.vocabulary
-    assert elmo.load(tmp_path / "theirs", "none").tokenizer is None
+    allennlp.save(tmp_path / "ours", found)
+    assert allennlp.load(tmp_path / "ours").tokenizer.vocabulary == found.tokenizer.vocabulary
+    assert allennlp.load(tmp_path / "theirs", "none").tokenizer is None
     (tmp_path / "theirs" / "options.json").write_text(json.dumps(settings | {"n_tokens_vocab": 6}))
     with pytest.raises(UserError, match="n_tokens_vocab is 6 and the list of words has 5"):
-        elmo.load(tmp_path / "theirs")
+        allennlp.load(tmp_path / "theirs")
 
 
 def test_a_tokenizer_of_pieces_is_refused(folder: Path, tmp_path: Path) -> None:
     wordpiece.train(["the fox"] * 4, 20).save(tmp_path)
     with pytest.raises(UserError, match="the tokenizer cuts words, and here a word is read by its characters"):
-        elmo.load(folder, str(tmp_path))
+        allennlp.load(folder, str(tmp_path))
 
 
 def test_a_joint_kernel_without_rows_is_one_line(tmp_path: Path) -> None:
     name = "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0"
     folders.write(tmp_path, folders.options(), folders.arrays() | {name: np.float32(1)})
     with pytest.raises(UserError, match=f"missing: {name}.*not known: {name}"):
-        elmo.load(tmp_path)
+        allennlp.load(tmp_path)
 
 
 def test_places_that_hold_no_elmo(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such folder"):
-        elmo.load(tmp_path / "gone")
+        allennlp.load(tmp_path / "gone")
     with pytest.raises(UserError, match=r"holds no file whose name ends in options\.json"):
-        elmo.load(tmp_path)
+        allennlp.load(tmp_path)
     folders.write(tmp_path, folders.options(), {}, "a_")
     with pytest.raises(UserError, match="its config has 2 layers and there are 0 tensors"):
-        elmo.load(tmp_path)
+        allennlp.load(tmp_path)
     folders.write(tmp_path, folders.options(), {}, "b_")
     with pytest.raises(UserError, match=r"holds a_options\.json, b_options\.json"):
-        elmo.load(tmp_path)
+        allennlp.load(tmp_path)
 
 
 def other(model: Model, **numbers: Any) -> Model:
@@ -206,10 +206,10 @@ def test_what_cannot_be_exported(model: Model, tmp_path: Path) -> None:
     for wrong, told in (
         (other(model, input="tokens"), "reads words by their ids"),
         (other(model, forget_bias=0.5), "model.forget_bias is 0.5: AllenNLP computes with 1.0"),
-        (Model(Run(), {}, None), "a model of kind bert is none that AllenNLP's ELMo opens"),
+        (Model(Run(), {}, None), "a model of kind bert is none that AllenNLP opens"),
     ):
         with pytest.raises(UserError, match=told):
-            elmo.save(tmp_path / "out", wrong)
+            allennlp.save(tmp_path / "out", wrong)
     assert not any(tmp_path.iterdir())
 
 
@@ -218,15 +218,15 @@ def test_a_softmax_stays_behind(model: Model, folder: Path, tmp_path: Path) -> N
     run = dataclasses.replace(model.config, objective=BilmConfig(), model=dataclasses.replace(model.config.model, vocab_size=20))
     trained = Model(run, {**model.params, "softmax": tiny.drawn(run)["softmax"]}, None)
     np.testing.assert_allclose(trained.encode(words=[["a"]]).hidden, model.encode(words=[["a"]]).hidden, rtol=0, atol=1e-6)
-    elmo.save(tmp_path / "out", trained)
-    tiny.assert_bitwise(elmo.load(tmp_path / "out").params, model.params)
+    allennlp.save(tmp_path / "out", trained)
+    tiny.assert_bitwise(allennlp.load(tmp_path / "out").params, model.params)
 
 
 def test_a_tokenizer_of_words(folder: Path, tmp_path: Path) -> None:
     """Characters are a word's own, lower-cased where the list is, whether it is known or not; a text, its words and, where it knows them
     all, its ids give the same."""
     word_list.train(["the fox"], 4, Normalization(lowercase=True)).save(tmp_path)
-    found = elmo.load(folder, str(tmp_path))
+    found = allennlp.load(folder, str(tmp_path))
     text, split = found.encode(["The Ox"]), found.encode(words=[["the", "oX"]])
     assert text.tokens.tolist() == [[0, found.tokenizer.encode(["the"])[0][0], 2, 1]]
     np.testing.assert_array_equal(text.hidden, split.hidden)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from jaxenc import tree
-from jaxenc.convert.bert import BERT, names
-from jaxenc.convert.bert.names import GOOGLE, Layout
+from jaxenc.convert import runs
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.execution import Execution
+from jaxenc.families.bert import names, transformers
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.bert.names import GOOGLE_FILE, BertFile
 from jaxenc.formats import key_map
 from jaxenc.formats.tensor import Tensor
 from jaxenc.inference.load import objective_of
@@ -43,34 +44,34 @@ def subsets(left_out: str) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(
-    "layout, model, left_out",
+    "file, model, left_out",
     [
-        (Layout("bert", "bert."), MODEL, ""),
-        (Layout("bert", "", gamma=True), dataclasses.replace(MODEL, types=0), ""),
-        (Layout("roberta", "roberta."), ROBERTA, "next_sentence"),
-        (GOOGLE, MODEL, "tags"),
+        (BertFile("bert", "bert."), MODEL, ""),
+        (BertFile("bert", "", gamma=True), dataclasses.replace(MODEL, types=0), ""),
+        (BertFile("roberta", "roberta."), ROBERTA, "next_sentence"),
+        (GOOGLE_FILE, MODEL, "tags"),
     ],
 )
-def test_the_table_names_every_leaf_once_for_every_set_of_heads(layout: Layout, model: BertConfig, left_out: str) -> None:
+def test_the_table_names_every_leaf_once_for_every_set_of_heads(file: BertFile, model: BertConfig, left_out: str) -> None:
     """The heads are found again from the names alone, and a table without one entry is refused."""
     whole = [shapes(model, heads) for heads in (("pooler", "mlm", "next_sentence", "classifier", "spans"), ("pooler", "tags"))]
     leaves = {path: shape for part in whole for path, shape in part.items()}
     for heads in subsets(left_out):
         held = {path: shape for path, shape in leaves.items() if path.split("/")[0] in ("embeddings", "encoder", *heads)}
-        table = names.entries(model, heads, layout)
+        table = names.entries(model, heads, file)
         key_map.check_table(table, held)
         with pytest.raises(ValueError, match="named by no entry"):
             key_map.check_table(table[:-1], held)
         architecture = "BertForTokenClassification" if "tags" in heads else ""
-        assert names.heads_of([entry.theirs for entry in table], layout, architecture) == heads
+        assert names.heads_of([entry.theirs for entry in table], file, architecture) == heads
 
 
 @pytest.mark.parametrize("architecture", folders.ARCHITECTURES)
 def test_names_and_shapes_are_those_of_transformers(architecture: str) -> None:
     wanted = folders.shapes(architecture)
     tensors = {name: Tensor(name, shape, np.dtype("float32"), lambda: None) for name, shape in wanted.items()}
-    found = BERT.read(folders.config(architecture), tensors, Path("config.json"))
-    ours = {path: leaf.shape for path, leaf in tree.leaves(parameters(objective_of(found.run, None))[0])}
+    found = transformers.read(folders.config(architecture), tensors, Path("config.json"))
+    ours = {path: leaf.shape for path, leaf in tree.leaves(parameters(objective_of(runs.run_of(found), None))[0])}
     assert {entry.theirs: entry.transform.their_shape(ours[entry.ours]) for entry in found.entries} == wanted
 
 
@@ -87,7 +88,7 @@ def test_names_are_those_of_google_research() -> None:
     wanted += [f"cls/{head}/output_{leaf}" for head in ("seq_relationship", "squad") for leaf in ("weights", "bias")]
     wanted += ["cls/predictions/output_bias", "output_weights", "output_bias"]
     heads = ("pooler", "mlm", "next_sentence", "classifier", "spans")
-    table = names.entries(dataclasses.replace(MODEL, layers=1), heads, GOOGLE)
+    table = names.entries(dataclasses.replace(MODEL, layers=1), heads, GOOGLE_FILE)
     assert sorted(entry.theirs for entry in table) == sorted(wanted)
     turned = {entry.theirs for entry in table if entry.transform.their_shape((2, 3)) == (3, 2)}
     assert turned == {"cls/seq_relationship/output_weights", "cls/squad/output_weights", "output_weights"}
@@ -97,6 +98,6 @@ def test_names_are_those_of_google_research() -> None:
 def test_a_classifier_is_of_texts_beside_a_pooler_unless_the_class_says_otherwise(architecture: str) -> None:
     held = ["bert.pooler.dense.weight", "classifier.weight"]
     head = "tags" if "Token" in architecture else "classifier"
-    assert names.heads_of(held, Layout("bert", "bert."), architecture) == ("pooler", head)
+    assert names.heads_of(held, BertFile("bert", "bert."), architecture) == ("pooler", head)
     alone = ("pooler", "classifier") if "Sequence" in architecture else ("tags",)
-    assert names.heads_of(held[1:], Layout("bert", "bert."), architecture) == alone
+    assert names.heads_of(held[1:], BertFile("bert", "bert."), architecture) == alone

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaxenc import config as configs
-from jaxenc.convert.family import class_of
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
+from jaxenc.families.foreign import class_of
 
 M = TypeVar("M", bound=ModelConfig)
 # What the names of `hidden_act` mean in transformers 5.24, activations.py, and in google-research/bert, modeling.py.

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.convert.bert import config, names
-from jaxenc.convert.config import labels_of
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+from jaxenc.families.bert import names, transformers
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.objectives.heads import HeadsConfig
-from jaxenc.training.run import Run
+from jaxenc.families.config_json import labels_of
+from jaxenc.families.foreign import Structure
 from tests.convert import folders
 
 WHERE = Path("config.json")
@@ -20,26 +19,17 @@ WHERE = Path("config.json")
 def test_a_config_becomes_a_model_and_comes_back() -> None:
     for architecture in folders.ARCHITECTURES:
         data, held = folders.config(architecture), folders.shapes(architecture)
-        column = config.column_of(data, WHERE)
-        model = config.model_of(data, column, WHERE)
+        column = transformers.column_of(data, WHERE)
+        model = transformers.model_of(data, column, WHERE)
         assert (model.width, model.feed_forward, model.layers, model.heads, model.vocab_size) == (8, 12, 2, 2, 131)
         assert (model.dropout, model.attention_dropout, model.activation) == (0.1, 0.2, "gelu_erf")
         assert (model.positions, model.first_position, model.types) == ((14, 2, 1) if column == "roberta" else (16, 0, 2))
-        heads = names.heads_of(held, names.layout_of(column, held), architecture)
+        heads = names.heads_of(held, names.file_of(column, held), architecture)
         labels = labels_of(data, 3, WHERE) if {"classifier", "tags"} & set(heads) else ()
-        run = config.run_of(model, heads, labels)
-        assert run.data.length == model.positions
-        back, _ = config.config_json(run, heads, None)
+        back, _ = transformers.described(Structure(model, heads, labels), None)
         differs = {key for key in data if back.get(key) != data[key]}
         allowed = {"transformers_version", "classifier_dropout", "is_decoder", "bos_token_id", "eos_token_id", "dtype"}
         assert differs <= (allowed if labels else allowed | {"id2label"})
-
-
-def test_the_objective_is_the_one_that_trains_the_heads() -> None:
-    kind = lambda *heads: config.run_of(BertConfig(), heads, ("a", "b") if "tags" in heads else ()).objective
-    assert kind("mlm").kind == "mlm" and kind("pooler", "mlm", "next_sentence").kind == "mlm_nsp"
-    for heads in ((), ("pooler",), ("pooler", "mlm"), ("tags",), ("pooler", "next_sentence")):
-        assert kind(*heads).kind == "heads" and kind(*heads).heads == heads
 
 
 @pytest.mark.parametrize(
@@ -47,11 +37,11 @@ def test_the_objective_is_the_one_that_trains_the_heads() -> None:
     [("gelu", "gelu_erf"), ("gelu_new", "gelu_tanh"), ("gelu_fast", "gelu_tanh"), ("gelu_pytorch_tanh", "gelu_tanh"), ("relu", "relu")],
 )
 def test_activations_mean_what_transformers_computes(name: str, ours: str) -> None:
-    assert config.model_of({"hidden_act": name}, "bert", WHERE).activation == ours
+    assert transformers.model_of({"hidden_act": name}, "bert", WHERE).activation == ours
 
 
 def test_google_research_writes_gelu_for_the_tanh_form() -> None:
-    model = config.model_of({"hidden_act": "gelu", "type_vocab_size": 2, "vocab_size": 30522}, "google", WHERE)
+    model = transformers.model_of({"hidden_act": "gelu", "type_vocab_size": 2, "vocab_size": 30522}, "google", WHERE)
     assert model == BertConfig(activation="gelu_tanh")
 
 
@@ -85,7 +75,7 @@ def test_google_research_writes_gelu_for_the_tanh_form() -> None:
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
     data = folders.config("RobertaModel") | changed
     with pytest.raises(UserError) as error:
-        config.model_of(data, config.column_of(data, WHERE), WHERE)
+        transformers.model_of(data, transformers.column_of(data, WHERE), WHERE)
         labels_of(data, 3, WHERE)
     assert str(error.value).startswith("config.json: ") and words in str(error.value) and "\n" not in str(error.value)
 
@@ -107,22 +97,22 @@ def test_labels_without_names_are_numbered() -> None:
 )
 def test_what_transformers_does_not_have_is_one_line(column: str, heads: tuple[str, ...], activation: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        config.refuse(Run(model=BertConfig(activation=activation)), heads, column, WHERE)
+        transformers.refuse(Structure(BertConfig(activation=activation), heads), column, WHERE)
 
 
 @pytest.mark.parametrize("column", ["bert", "roberta"])
 def test_a_pooler_that_is_not_tanh_is_one_line(column: str) -> None:
     """transformers would compute another vector from the same numbers."""
     heads = ("pooler", "classifier")
-    config.refuse(Run(HeadsConfig(heads, ("a", "b"))), heads, column, WHERE)
+    transformers.refuse(Structure(BertConfig(), heads, ("a", "b")), column, WHERE)
     with pytest.raises(UserError, match="objective.pooler_activation is gelu_erf: transformers' BERT and RoBERTa have tanh"):
-        config.refuse(Run(HeadsConfig(heads, ("a", "b"), "gelu_erf")), heads, column, WHERE)
+        transformers.refuse(Structure(BertConfig(), heads, ("a", "b"), "gelu_erf"), column, WHERE)
 
 
 def test_positions_that_start_elsewhere_cannot_be_exported() -> None:
-    run = Run(model=BertConfig(first_position=2))
+    structure = Structure(BertConfig(first_position=2), ("mlm",))
     vocabulary = Vocabulary(131, pad=4, unk=3, cls=0, sep=2, mask=130, reserved=(), fingerprint="")
     with pytest.raises(UserError, match="model.first_position is 2: transformers has 0 .BERT. and 5"):
-        config.config_json(run, ["mlm"], vocabulary)
-    named, _ = config.config_json(run, ["mlm"], dataclasses.replace(vocabulary, pad=1))
+        transformers.described(structure, vocabulary)
+    named, _ = transformers.described(structure, dataclasses.replace(vocabulary, pad=1))
     assert (named["pad_token_id"], named["bos_token_id"], named["eos_token_id"]) == (1, 0, 2)

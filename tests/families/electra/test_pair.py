@@ -12,10 +12,10 @@ import pytest
 from jaxenc.checkpoint import restore
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, onward, tf
-from jaxenc.convert.electra import config
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
+from jaxenc.families.electra.pair import alone
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
 from jaxenc.objectives.base import ObjectiveConfig
@@ -198,7 +198,7 @@ def test_a_pair_without_its_generator_goes_out_as_the_discriminator_and_other_he
     without = lambda *names: dataclasses.replace(pair, params={name: p for name, p in pair.params.items() if name not in names})
     assert hf.save(tmp_path / "out", without("generator", "mlm")) == {tmp_path / "out": "ElectraForPreTraining"}
     tiny.assert_bitwise(hf.load(tmp_path / "out").params, hf.load(tmp_path / "theirs" / "discriminator").params)
-    with pytest.raises(UserError, match="objective.kind is rtd, without rtd: transformers has no such two networks"):
+    with pytest.raises(UserError, match="two networks without the head rtd: transformers has no such two networks"):
         hf.save(tmp_path / "other", without("rtd"))
     assert not (tmp_path / "other").exists()
 
@@ -209,7 +209,7 @@ def test_a_run_of_one_network_of_an_unequal_pair_goes_out_as_that_network(networ
     run = Run(objective, tiny.PAIR)
     hf.save(tmp_path, Model(run, tiny.drawn(run), None))
     found = hf.load(tmp_path)
-    assert found.config.model == config.alone(tiny.PAIR, network)
+    assert found.config.model == alone(tiny.PAIR, network)
     tiny.assert_bitwise(found.params, tiny.drawn(run))
 
 

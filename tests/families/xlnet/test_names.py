@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from jaxenc import tree
-from jaxenc.convert import hf
-from jaxenc.convert.xlnet import XLNET, names
-from jaxenc.convert.xlnet.names import Layout
+from jaxenc.convert import hf, runs
 from jaxenc.errors import UserError
+from jaxenc.families.xlnet import google, names, transformers
 from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.families.xlnet.names import XlnetFile
 from jaxenc.formats import key_map
 from jaxenc.formats.tensor import Tensor, unstacked
 from jaxenc.inference.load import objective_of
@@ -32,8 +32,8 @@ def shapes(run: Run) -> dict[str, tuple[int, ...]]:
 @pytest.mark.parametrize("architecture", (*folders.XLNETS, "XLNetForMultipleChoice"))
 def test_names_and_shapes_are_those_of_transformers(architecture: str) -> None:
     wanted = folders.shapes(architecture)
-    found = XLNET.read(folders.config(architecture), headers(wanted), WHERE)
-    ours = shapes(found.run)
+    found = transformers.read(folders.config(architecture), headers(wanted), WHERE)
+    ours = shapes(runs.run_of(found))
     key_map.check_table(found.entries, ours)
     assert {entry.theirs: entry.transform.their_shape(ours[entry.ours]) for entry in found.entries} == wanted
 
@@ -55,7 +55,7 @@ def test_each_number_of_a_kernel_is_where_transformers_multiplies_with_it(tmp_pa
     assert (np.asarray(ours["attention"]["segment"]["table"]) == theirs["layer.1.rel_attn.seg_embed"].reshape(2, 8)).all()
 
 
-def google(heads: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+def variables(heads: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
     """{name: shape} of the variables of zihangdai/xlnet (modeling.py) with those of `heads`."""
     base = "model/transformer/"
     out: dict[str, tuple[int, ...]] = {f"{base}r_{letter}_bias": (2, 2, 4) for letter in "wrs"}
@@ -80,13 +80,15 @@ TUNED = {
 @pytest.mark.parametrize("heads", [{}, {"model/lm_loss/bias": (131,)}, TUNED])
 def test_names_and_shapes_are_those_of_zihangdai(heads: dict[str, tuple[int, ...]]) -> None:
     """Encoder, pretraining and run_classifier.py; each variable once, each layer's slice of those that are stacked."""
-    wanted = headers(google(heads))
+    wanted = headers(variables(heads))
     config = {"d_head": 4, "d_inner": 12, "d_model": 8, "ff_activation": "gelu", "n_head": 2, "n_layer": 2, "n_token": 131, "untie_r": True}
-    found = XLNET.google.read(config, wanted, WHERE)
-    assert found.run.model == CONFIG  # gelu is the tanh form there
-    ours = shapes(found.run)
+    found = google.read(config, wanted, WHERE)
+    assert found.structure.model == CONFIG  # gelu is the tanh form there
+    ours = shapes(runs.run_of(found))
     key_map.check_table(found.entries, ours)
-    held = {name: tensor.shape for name, tensor in unstacked(wanted, found.stacked).items()}
+    stacked = [f"model/transformer/{name}" for name in ("r_w_bias", "r_r_bias", "r_s_bias", "seg_embed")]
+    held = {name: tensor.shape for name, tensor in unstacked(wanted, stacked).items()}
+    assert {name: tensor.shape for name, tensor in found.tensors.items()} == held
     assert {entry.theirs: entry.transform.their_shape(ours[entry.ours]) for entry in found.entries} == held
     assert "model/transformer/r_w_bias[1]" in held and len(held) == len(wanted) + 4
 
@@ -103,25 +105,25 @@ def test_a_stacked_tensor_is_its_slices() -> None:
 
 
 def test_a_head_that_a_file_does_not_have_is_a_mistake_of_ours() -> None:
-    for layout, head in ((names.google_layout(()), "tags"), (Layout("transformer."), "mlm")):
+    for layout, head in ((names.google_file(()), "tags"), (XlnetFile("transformer."), "mlm")):
         with pytest.raises(ValueError, match=f"no head {head}"):
             names.entries(CONFIG, (head,), layout)
 
 
 @pytest.mark.parametrize("name", ["start_logits.dense.weight", "answer_class.dense_1.weight", "model/end_logits/dense_0/kernel"])
 def test_the_head_with_a_beam_is_one_line(name: str) -> None:
-    reader = XLNET.google.read if "/" in name else XLNET.read
+    reader = google.read if "/" in name else transformers.read
     with pytest.raises(UserError, match=f"{name} is of the head .* only XLNetForQuestionAnsweringSimple can be converted"):
         reader({}, headers({name: (2, 8)}), WHERE)
 
 
 def test_a_decoder_may_hold_the_table_again() -> None:
-    table = names.entries(CONFIG, ("lm",), Layout("transformer."))
+    table = names.entries(CONFIG, ("lm",), XlnetFile("transformer."))
     assert [entry.copies for entry in table if entry.copies] == [("lm_loss.weight",)]
-    assert not [entry for entry in names.entries(CONFIG, ("lm",), names.google_layout(())) if entry.copies]
+    assert not [entry for entry in names.entries(CONFIG, ("lm",), names.google_file(())) if entry.copies]
 
 
 def test_classes_are_as_many_as_the_tensors_have() -> None:
-    assert names.classes_of(headers(folders.shapes("XLNetForTokenClassification")), "tags", Layout("transformer.")) == folders.LABELS
-    assert names.classes_of(headers(TUNED), "classifier", names.google_layout(TUNED)) == 3
-    assert names.classes_of({}, "classifier", Layout("")) == 2
+    assert names.classes_of(headers(folders.shapes("XLNetForTokenClassification")), "tags", XlnetFile("transformer.")) == folders.LABELS
+    assert names.classes_of(headers(TUNED), "classifier", names.google_file(TUNED)) == 3
+    assert names.classes_of({}, "classifier", XlnetFile("")) == 2
