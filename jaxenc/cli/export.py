@@ -8,7 +8,7 @@ from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.inference import load
 
-TO = "hf: what transformers' from_pretrained opens (default); allennlp: an ELMo's options.json and its weights in HDF5"
+TO = "hf: what transformers' from_pretrained opens (default); allennlp: an options.json and weights in HDF5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

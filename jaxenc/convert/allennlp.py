@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from jaxenc.convert import build
+from jaxenc.convert import assemble
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
@@ -27,10 +27,10 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
         raise UserError(f"{folder}: no such folder: {ADVICE}")
     where, weights = _one(folder, OPTIONS), _one(folder, WEIGHTS)
     data, tensors = read_json(where, ADVICE), hdf5.open_tensors(weights)
-    words = build.open_tokenizer(folder, tokenizer)
+    words = assemble.open_tokenizer(folder, tokenizer)
     # The options name no family: one alone has them.
     (layout,) = _layouts().values()
-    return build.model(layout.read(data, tensors, where, words.vocabulary if words else None), words, weights)
+    return assemble.model(layout.read(data, tensors, where, words.vocabulary if words else None), words, weights)
 
 
 def save(out: str | Path, ours: Model) -> None:
@@ -43,7 +43,7 @@ def save(out: str | Path, ours: Model) -> None:
     if kind not in _layouts():
         raise UserError(f"a model of kind {kind} is none that AllenNLP opens: use --to hf")
     must_be_new(out, "folder")
-    data, arrays = _layouts()[kind].write(build.weights(ours))
+    data, arrays = _layouts()[kind].write(assemble.weights(ours))
     with made(out) as folder:
         hdf5.write(folder / WEIGHTS, arrays)
         (folder / OPTIONS).write_text(json.dumps(data, indent=2) + "\n")

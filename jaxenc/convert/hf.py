@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc import heads
-from jaxenc.convert import build, runs
+from jaxenc.convert import assemble, runs
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
-from jaxenc.families.foreign import Export, Networks, Transformers, class_of
+from jaxenc.families.foreign import Export, Folders, Transformers, class_of
 from jaxenc.files import made, read_json
 from jaxenc.formats import key_map, safetensors, weights
 from jaxenc.formats.tensor import ADVICE
@@ -34,23 +34,23 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
-    for networks in (family.transformers.networks for family in BUILT_IN.values() if family.transformers and family.transformers.networks):
-        there = [name for name in networks.folders if (folder / name / "config.json").is_file()]
-        if len(there) == len(networks.folders):
-            return _joined(folder, networks, tokenizer)
+    for several in (layout.several for layout in LAYOUTS.values() if layout.several):
+        there = [name for name in several.names if (folder / name / "config.json").is_file()]
+        if len(there) == len(several.names):
+            return _joined(folder, several, tokenizer)
         if there and not (folder / "config.json").is_file():
-            missing = next(name for name in networks.folders if name not in there)
+            missing = next(name for name in several.names if name not in there)
             raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     found = LAYOUTS[config["model_type"]].read(config, tensors, folder / "config.json")
-    return build.model(found, build.open_tokenizer(folder, tokenizer), folder)
+    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder)
 
 
-def _joined(folder: Path, networks: Networks, tokenizer: str) -> Model:
-    """The model of all the folders of `networks` in `folder`; what there is to say of it goes to stderr."""
-    models = {name: load(folder / name, tokenizer) for name in networks.folders}
+def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:
+    """The model of the folders `several` in `folder`; what there is to say of it goes to stderr."""
+    models = {name: load(folder / name, tokenizer) for name in several.names}
     try:
-        whole, note = networks.join({name: build.weights(model) for name, model in models.items()})
+        whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
     except UserError as error:
         raise UserError(f"{folder}: {error}") from error
     if note:
@@ -72,8 +72,8 @@ def _config(path: Path) -> dict[str, Any]:
 
 def models(ours: Model) -> Mapping[str, Model]:
     """The models of transformers that `ours` is: {subfolder: model}, {'': ours} for the usual one."""
-    networks = _layout(ours).networks
-    parts = networks.split(build.weights(ours)) if networks else {}
+    several = _layout(ours).several
+    parts = several.split(assemble.weights(ours)) if several else {}
     if not parts:
         return {"": ours}
     run = lambda one: dataclasses.replace(ours.config, objective=runs.objective_for(one), model=one.model)
@@ -85,7 +85,7 @@ def export(ours: Model) -> Export:
     not built in."""
     if own := [name for name in ours.heads if name in ours.params and name not in heads.BUILT_IN]:
         raise UserError(f"this model has the head {own[0]}, and transformers has no such head: export a model without it")
-    return _layout(ours).write(build.weights(ours))
+    return _layout(ours).write(assemble.weights(ours))
 
 
 def _layout(ours: Model) -> Transformers:

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from jaxenc.convert import build
+from jaxenc.convert import assemble
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
@@ -52,13 +52,13 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     if google.config and not where.is_file():
         raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
     found = google.read(read_json(where, "copy it again") if google.config else {}, tensors, where)
-    return build.model(found, _tokenizer(prefix.parent, tokenizer), prefix)
+    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     path = folder / "vocab.txt"
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
-        return build.open_tokenizer(folder, choice)
+        return assemble.open_tokenizer(folder, choice)
     uncased = wordpiece.from_vocab(path, PublishedRules(lowercase=True, strip_accents=True))
     pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)

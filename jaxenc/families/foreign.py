@@ -75,14 +75,14 @@ Reader = Callable[[Mapping[str, Any], Mapping[str, Tensor], Path], Import]
 
 
 @dataclasses.dataclass(frozen=True)
-class Networks:
+class Folders:
     """Models of ours that are several of transformers, each in a folder of its own.
 
-    folders: what these are called; split: {one of them: its model}, {} for a model of one network; join: the way back, and a line for
-    people, '' for none. Both raise UserError, join where the models do not belong together.
+    names: of these folders; split: {one of them: its model}, {} for what is one model there too; join: the way back, and a line for
+    people, '' for none. Both raise UserError, `join` where the models do not belong together.
     """
 
-    folders: tuple[str, ...]
+    names: tuple[str, ...]
     split: Callable[[Weights], Mapping[str, Weights]]
     join: Callable[[Mapping[str, Weights]], tuple[Weights, str]]
 
@@ -90,13 +90,13 @@ class Networks:
 @dataclasses.dataclass(frozen=True)
 class Transformers:
     """Folders of transformers. model_types: what `model_type` in a config.json of theirs may be; read: a folder with one of them; write:
-    the way back; networks: None where a model of ours always is one of theirs. `read` and `write` raise UserError for what cannot be
+    the way back; several: None where a model of ours always is one of theirs. `read` and `write` raise UserError for what cannot be
     converted."""
 
     model_types: tuple[str, ...]
     read: Reader
     write: Callable[[Weights], Export]
-    networks: Networks | None = None
+    several: Folders | None = None
 
 
 @dataclasses.dataclass(frozen=True)

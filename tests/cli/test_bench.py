@@ -44,7 +44,7 @@ def test_rows_that_are_read_both_ways_are_filled() -> None:
     assert set(batch) == names and all(batch[name].dtype == FIELDS[name].dtype for name in names)
     ids = [batch[name] for name in sorted(names) if "characters" not in name]
     assert all(array.min() > 2 and array.max() < 500 for array in ids) and len({array.tobytes() for array in ids}) == 4
-    assert random_rows({"direction"}, 3, 20, of_words(500))["direction"].tolist() == [1, -1, 1]
+    assert random_rows({"direction": FIELDS["direction"]}, 3, 20, of_words(500))["direction"].tolist() == [1, -1, 1]
     for way in ("", "reverse_"):
         word = str(batch[f"{way}tokens"][1, 7])
         assert np.array_equal(batch[f"{way}characters"][1, 7], characters.of_words([word])[0])

@@ -1,4 +1,4 @@
-"""Words as ELMo reads and predicts them: a list by falling frequency, of which the first `size` are predicted."""
+"""Words that are read and predicted whole (allenai/bilm-tf): a list by falling frequency, of which the first `size` are predicted."""
 
 import dataclasses
 import itertools

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxenc.errors import UserError
 from jaxenc.families import config_json
-from jaxenc.families.electra import names, pair
+from jaxenc.families.electra import names, two_models
 from jaxenc.families.electra.model import NETWORKS, ElectraConfig
 from jaxenc.families.foreign import Google, Import, Structure
 from jaxenc.formats.tensor import Tensor
@@ -23,9 +23,10 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     table = {
         entry.ours: entry
         for network in networks
-        for entry in names.entries(model, network, pair.HEADS[network], names.google_file(network, tensors))
+        for entry in names.entries(model, network, two_models.HEADS[network], names.google_file(network, tensors))
     }
-    return Import(Structure(model, tuple(head for network in networks for head in pair.HEADS[network])), tensors, tuple(table.values()))
+    heads = tuple(head for network in networks for head in two_models.HEADS[network])
+    return Import(Structure(model, heads), tensors, tuple(table.values()))
 
 
 def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig, tuple[str, ...]]:
@@ -50,7 +51,7 @@ def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig,
         raise UserError(f"{where}: its tables or layers are no matrices: name a checkpoint of ELECTRA's pretraining") from None
     values["sharing"] = "none" if any(name.startswith("generator/embeddings/") for name in tensors) else "embeddings"
     model = config_json.built(ElectraConfig, values, where)
-    return (model, NETWORKS) if both else (pair.alone(model, "discriminator"), ("discriminator",))
+    return (model, NETWORKS) if both else (two_models.alone(model, "discriminator"), ("discriminator",))
 
 
 GOOGLE = Google("electra/", "", read)

@@ -1,7 +1,7 @@
 """ELECTRA in folders of transformers, in and out.
 
 transformers keeps a generator and a discriminator as two models. A run of one of them has an ElectraConfig with the same numbers for
-both, and its heads say which it is (`ElectraConfig.encoder`). `pair.py` joins two of them.
+both, and its heads say which it is (`ElectraConfig.encoder`). `two_models.py` joins two of them.
 """
 
 import dataclasses
@@ -16,10 +16,10 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import config_json
 from jaxenc.families.bert import transformers as berts
-from jaxenc.families.electra import names, pair
+from jaxenc.families.electra import names, two_models
 from jaxenc.families.electra.model import NETWORKS, ElectraConfig
 from jaxenc.families.electra.names import ElectraFile
-from jaxenc.families.foreign import Export, Import, Networks, Structure, Transformers, Weights, check_layers, class_of
+from jaxenc.families.foreign import Export, Folders, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.formats.tensor import Tensor
 from jaxenc.heads.pooler import TANH
 
@@ -59,7 +59,7 @@ def write(ours: Weights) -> Export:
     """One network as transformers has it, whatever the other of its pair was; without heads as ElectraModel saves itself, names bare."""
     heads, params = ours.structure.heads, ours.params
     network = _network(heads)
-    model = pair.alone(ours.structure.model, network)
+    model = two_models.alone(ours.structure.model, network)
     structure = dataclasses.replace(ours.structure, model=model)
     refuse(structure, "this model")
     config, outputs = described(structure, ours.vocabulary)
@@ -81,7 +81,7 @@ def model_of(data: Mapping[str, Any], where: Path) -> ElectraConfig:
     values = DEFAULTS | config_json.sizes(data, FIELDS, config_json.ACTIVATIONS, where)
     if "max_position_embeddings" in data:
         values["positions"] = data["max_position_embeddings"]
-    return pair.alone(config_json.built(ElectraConfig, values, where), "discriminator")
+    return two_models.alone(config_json.built(ElectraConfig, values, where), "discriminator")
 
 
 def refuse(structure: Structure, where: str | Path) -> None:
@@ -114,4 +114,4 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
 
 
-TRANSFORMERS = Transformers(("electra",), read, write, Networks(NETWORKS, pair.split, pair.join))
+TRANSFORMERS = Transformers(("electra",), read, write, Folders(NETWORKS, two_models.split, two_models.join))

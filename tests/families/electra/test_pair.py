@@ -15,7 +15,7 @@ from jaxenc.convert import hf, onward, tf
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
-from jaxenc.families.electra.pair import alone
+from jaxenc.families.electra.two_models import alone
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
 from jaxenc.objectives.base import ObjectiveConfig

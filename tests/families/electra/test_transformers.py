@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.families.electra import names, pair, sizes, transformers
+from jaxenc.families.electra import names, sizes, transformers, two_models
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.foreign import Structure
 from tests.convert import folders
@@ -19,7 +19,7 @@ def test_a_config_becomes_a_model_and_comes_back() -> None:
         data, heads = folders.config(architecture), names.heads_of(folders.shapes(architecture))
         model = transformers.model_of(data, WHERE)
         assert (model.width, model.feed_forward, model.layers, model.heads, model.embedding) == (8, 12, 2, 2, 6)
-        assert model == pair.alone(model, "generator") == pair.alone(model, "discriminator")
+        assert model == two_models.alone(model, "generator") == two_models.alone(model, "discriminator")
         assert (model.dropout, model.attention_dropout, model.positions, model.types) == (0.1, 0.2, 16, 2)
         labels = ("no", "maybe", "yes") if {"classifier", "tags"} & set(heads) else ()
         back, _ = transformers.described(Structure(model, heads, labels), None)
@@ -31,7 +31,7 @@ def test_a_config_becomes_a_model_and_comes_back() -> None:
 def test_what_is_not_said_is_what_transformers_takes() -> None:
     """ELECTRA-small's discriminator."""
     model = transformers.model_of({"model_type": "electra"}, WHERE)
-    assert model == pair.alone(sizes.electra(*sizes.ELECTRA["small"]), "discriminator")
+    assert model == two_models.alone(sizes.electra(*sizes.ELECTRA["small"]), "discriminator")
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_what_transformers_does_not_have_is_one_line(activation: str, heads: tup
 @pytest.mark.parametrize("name", sizes.ELECTRA)
 def test_a_published_pair_comes_apart_and_together(name: str) -> None:
     whole = sizes.electra(*sizes.ELECTRA[name])
-    generator, discriminator = (pair.alone(whole, network) for network in ("generator", "discriminator"))
+    generator, discriminator = (two_models.alone(whole, network) for network in ("generator", "discriminator"))
     assert (generator.width, generator.generator_width, generator.embedding) == (whole.generator_width,) * 2 + (whole.embedding,)
-    assert pair.model_of(generator, discriminator, "embeddings") == whole
+    assert two_models.model_of(generator, discriminator, "embeddings") == whole
 
 
 @pytest.mark.parametrize("field, value", [("vocab_size", 7), ("embedding", 9), ("positions", 3), ("types", 1)])
 def test_networks_of_two_kinds_are_no_pair(field: str, value: int) -> None:
-    one = pair.alone(ElectraConfig(), "discriminator")
+    one = two_models.alone(ElectraConfig(), "discriminator")
     with pytest.raises(UserError, match=f"the generator's model.{field} is {value}"):
-        pair.model_of(dataclasses.replace(one, **{field: value}), one, "embeddings")
+        two_models.model_of(dataclasses.replace(one, **{field: value}), one, "embeddings")

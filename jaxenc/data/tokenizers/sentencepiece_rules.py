@@ -18,7 +18,7 @@ from jaxenc.data.tokenizers import normalization
 
 
 @dataclasses.dataclass(frozen=True)
-class XlnetRules:
+class SentencePieceRules:
     """charsmap: the model's compiled table of characters, b'' for none."""
 
     lowercase: bool
@@ -47,17 +47,17 @@ class XlnetRules:
         return {"do_lower_case": self.lowercase, "keep_accents": not self.strip_accents}
 
 
-def of_section(written: Mapping[str, Any]) -> XlnetRules | None:
+def of_section(written: Mapping[str, Any]) -> SentencePieceRules | None:
     """The rule in the section `normalizer` of a tokenizer.json, as we or transformers write it; None for a rule of another kind."""
     steps = {_name(step): step for step in written.get("normalizers", [written] if written else [])}
     steps.pop("Replace  {2,}", None)  # joins white space, which only separates words
     charsmap = base64.b64decode(steps.get("Precompiled", {}).get("precompiled_charsmap", ""))
     # The names do not depend on the table's content, which the library would not check: it is left out here.
-    names = normalization.section(XlnetRules("Lowercase" in steps, "StripAccents" in steps, b"").normalizer)["normalizers"]
+    names = normalization.section(SentencePieceRules("Lowercase" in steps, "StripAccents" in steps, b"").normalizer)["normalizers"]
     ours = [*map(_name, names), *(["NFC", "Precompiled"] if charsmap else [])]
     if list(steps) not in (ours, [name for name in ours if name != "NFC"]):
         return None
-    return XlnetRules("Lowercase" in steps, "StripAccents" in steps, charsmap)
+    return SentencePieceRules("Lowercase" in steps, "StripAccents" in steps, charsmap)
 
 
 def step_names(written: Mapping[str, Any]) -> str:
