@@ -43,7 +43,7 @@ def _learns_from_text(model: Model) -> bool:
 
 
 def _can_learn_mlm(model: Model) -> bool:
-    """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that, nor a
+    """Whether all that predicts masked tokens is there but the head, which starts anew; one network of several may not do that, nor a
     model that predicts them otherwise."""
     if not isinstance(model.config.model, EncoderConfig):
         return False

@@ -39,11 +39,11 @@ def run_of(found: Import) -> Run:
 
 
 def note(found: Import, run: Run) -> str:
-    """The line for people on what the files do not tell and `run` says all the same, '' for none."""
+    """The line for the user on the fields that the files do not state, with the values that `run` has for them, '' for none."""
     if not found.note:
         return ""
     fields = dict(config.flatten(config.to_dict(run)))
-    return f"{found.note}: {', '.join(f'{name} {fields[name]}' for name in found.untold)}; set your own to train on"
+    return f"{found.note}: {', '.join(f'{name} {fields[name]}' for name in found.unstated)}; set your own to train on"
 
 
 def structure_of(run: Run, params: Tree) -> Structure:

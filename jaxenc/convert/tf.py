@@ -37,8 +37,8 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     """The model of a checkpoint, in float32: its weights, and what the authors' archives hold beside them: its vocabulary and mostly its
     config.
 
-    tokenizer: as in `hf.load`. Whether texts of a vocab.txt are lower-cased is written nowhere, so it tells: one with capital letters is
-    for texts as they are, one without could not spell them. tokenizer_config.json or tokenizer.json beside it wins.
+    tokenizer: as in `hf.load`. No file says whether texts are lower-cased before a vocab.txt splits them, so its pieces decide: capital
+    letters mean that texts are kept as they are. tokenizer_config.json or tokenizer.json beside it wins.
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)

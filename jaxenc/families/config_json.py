@@ -42,7 +42,7 @@ def sizes(
         raise UserError(f"{where}: {named} is {activation!r}: {', '.join(activations)} can be converted")
     for name in (*fields.values(), "max_position_embeddings"):
         if isinstance(data.get(name), int | float) and data[name] > LARGEST_NUMBER:
-            raise UserError(f"{where}: {name} is {data[name]}: no array is that large, mend it")
+            raise UserError(f"{where}: {name} is {data[name]}: no array is that large, fix it")
     return {**{ours: data[theirs] for ours, theirs in fields.items() if theirs in data}, "activation": activations[activation]}
 
 
@@ -55,10 +55,10 @@ def built(cls: type[M], values: Mapping[str, Any], where: Path) -> M:
 
 
 def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> tuple[str, ...]:
-    """The names of the classes, by their numbers; LABEL_0, LABEL_1 ... where only their number is told.
+    """The names of the classes, by their numbers; LABEL_0, LABEL_1 ... where the config has only their number.
 
     A model of multiple choice gives each text one number, which is compared with those of the other choices, whatever id2label says.
-    classes: that of the tensors, for a config that tells nothing.
+    classes: their number in the tensors, for a config without it.
     """
     if class_of(data).endswith("ForMultipleChoice"):
         return ("LABEL_0",)
@@ -66,13 +66,13 @@ def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> tuple[str, 
     if names is None:
         count = data.get("num_labels", classes)
         if type(count) is not int or not 0 < count < MOST_CLASSES:
-            raise UserError(f"{where}: num_labels is {count!r}: it takes a number from 1 to {MOST_CLASSES - 1}, mend it")
+            raise UserError(f"{where}: num_labels is {count!r}: it takes a number from 1 to {MOST_CLASSES - 1}, fix it")
         return tuple(f"LABEL_{i}" for i in range(count))
     if not names or not isinstance(names, dict) or names.keys() != {str(i) for i in range(len(names))}:
-        raise UserError(f"{where}: id2label does not name the classes 0, 1, 2 ...: mend it")
+        raise UserError(f"{where}: id2label does not name the classes 0, 1, 2 ...: fix it")
     labels = tuple(str(names[str(i)]) for i in range(len(names)))
     if len(set(labels)) < len(labels):
-        raise UserError(f"{where}: id2label gives two classes one name: every class needs its own, mend it")
+        raise UserError(f"{where}: id2label gives two classes one name: every class needs its own, fix it")
     return labels
 
 

@@ -33,8 +33,8 @@ class Import:
 
     tensors: those of the files by the names that `entries`, the key map, has: a tensor that holds several leaves is there in parts.
     skipped: patterns of their names that hold no parameter. optim: fields of `optim` that such models were trained with, where the
-    defaults of a run are others. untold: fields of the run that the files do not tell; note: what a line for people says of them, ''
-    for no line.
+    defaults of a run are others. unstated: fields of the run that the files do not state; note: how the line for the user about them
+    begins, '' for no line.
     """
 
     structure: Structure
@@ -42,7 +42,7 @@ class Import:
     entries: tuple[Entry, ...]
     skipped: tuple[str, ...] = ()
     optim: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    untold: tuple[str, ...] = ()
+    unstated: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -79,7 +79,7 @@ class Folders:
     """Models of ours that are several of transformers, each in a folder of its own.
 
     names: of these folders; split: {one of them: its model}, {} for what is one model there too; join: the way back, and a line for
-    people, '' for none. Both raise UserError, `join` where the models do not belong together.
+    the user, '' for none. Both raise UserError, `join` where the models do not belong together.
     """
 
     names: tuple[str, ...]

@@ -11,7 +11,7 @@ from jaxenc.families.elmo.allennlp import OPTIM
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.families.foreign import Import, Structure
 from jaxenc.families.xlnet.model import XlnetConfig
-from jaxenc.families.xlnet.transformers import UNTOLD
+from jaxenc.families.xlnet.transformers import UNSTATED
 from jaxenc.inference.load import objective_of
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import ObjectiveConfig
@@ -64,7 +64,7 @@ def test_no_two_objectives_are_found_by_the_same_heads() -> None:
 
 def test_people_hear_what_the_files_do_not_tell() -> None:
     """The model builds as it is, with rows of the published lengths."""
-    found = Import(Structure(XlnetConfig(), ("lm",)), {}, (), untold=UNTOLD, note="says nothing of its rows")
+    found = Import(Structure(XlnetConfig(), ("lm",)), {}, (), unstated=UNSTATED, note="says nothing of its rows")
     run = runs.run_of(found)
     assert run.data == DataConfig(rows="streams", length=512, reuse=256) and objective_of(run, None).permutation.reuse == 256
     told = "data.length 512, data.reuse 256, objective.permutation 256, objective.memory 384, objective.predictions 85"

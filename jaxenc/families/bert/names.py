@@ -18,7 +18,7 @@ class BertPart(NamedTuple):
     """A group of leaves: the head that it belongs to ('' for the encoder), our path, their names, and its kind, one of `leaves.LEAVES`.
 
     bert, roberta: in transformers, NONE where it has no such model; google: in google-research/bert's checkpoints. `{n}` is a layer's
-    number, `{layer}` our name for it. The encoder and the pooler stand behind a base that differs from file to file.
+    number, `{layer}` our name for it. Names of the encoder and the pooler begin with a base that differs from file to file.
     """
 
     head: str
@@ -133,7 +133,7 @@ def heads_of(names: Collection[str], file: BertFile, architecture: str) -> tuple
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, file: BertFile) -> int:
-    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, where none tells."""
+    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, without such a tensor."""
     return next((tensors[name].shape[0] for name in _names_of(head, file) if name in tensors and tensors[name].shape), 2)
 
 

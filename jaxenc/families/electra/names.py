@@ -108,7 +108,7 @@ def heads_of(names: Collection[str]) -> tuple[str, ...]:
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str) -> int:
-    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, where none tells."""
+    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, without such a tensor."""
     return next((tensors[name].shape[0] for name in _names_of(head) if name in tensors and tensors[name].shape), 2)
 
 

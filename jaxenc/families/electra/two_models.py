@@ -42,7 +42,7 @@ def split(ours: Weights) -> dict[str, Weights]:
 
 def join(networks: Mapping[str, Weights]) -> tuple[Weights, str]:
     """The pair of a generator and a discriminator: they share the tables where the two files hold the same numbers, and the line for
-    people says where not.
+    the user says where they do not.
 
     Raises UserError for models that are no such two.
     """

@@ -1,6 +1,6 @@
 """ELMo as allenai/bilm-tf and AllenNLP keep it: an options.json and weights in HDF5, in and out.
 
-The weights are those of the network alone: the softmax stays behind in TensorFlow's checkpoint, in both directions of ours too.
+The weights are those of the network alone: the softmax is only in TensorFlow's checkpoint, so it is neither read nor written.
 """
 
 from collections.abc import Mapping

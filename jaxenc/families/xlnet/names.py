@@ -20,7 +20,7 @@ from jaxenc.layers.stack import layer_name
 
 class XlnetPart(NamedTuple):
     """As `bert.names.BertPart`. google: in zihangdai/xlnet's checkpoints, where what is called `[{n}]` is a slice of a tensor of all
-    layers; kind: one of `leaves.LEAVES` or of `transforms`. The encoder stands behind a base.
+    layers; kind: one of `leaves.LEAVES` or of `transforms`. The encoder's names begin with a base.
     """
 
     head: str
@@ -138,6 +138,6 @@ def heads_of(names: Collection[str], file: XlnetFile, where: Path) -> tuple[str,
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, file: XlnetFile) -> int:
-    """The number of classes of `head` as its tensors have it, the length of its bias; 2, as transformers takes, where none tells."""
+    """The number of classes of `head` as its tensors have it, the length of its bias; 2, as transformers takes, without such a tensor."""
     biases = [tensors[name] for name in _names_of(head, file) if name.endswith("bias") and name in tensors]
     return next((bias.shape[0] for bias in biases if bias.shape), 2)

@@ -46,8 +46,8 @@ FIELDS = {
 DEFAULTS = {"width": 1024, "layers": 24, "heads": 16, "feed_forward": 4096}
 # What a classifier computes here; each is also what transformers takes where its config.json says nothing.
 SUMMARY = {"summary_type": "last", "summary_use_proj": True, "summary_activation": "tanh"}
-# Fields of a run that neither kind of file tells.
-UNTOLD = ("data.length", "data.reuse", "objective.permutation", "objective.memory", "objective.predictions")
+# Fields of a run that neither kind of file states.
+UNSTATED = ("data.length", "data.reuse", "objective.permutation", "objective.memory", "objective.predictions")
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -87,7 +87,7 @@ def imported(
     if heads != ("lm",):
         return found
     note = "does not say how long its rows were, so the run has XLNet's published lengths"
-    return dataclasses.replace(found, untold=UNTOLD, note=note)
+    return dataclasses.replace(found, unstated=UNSTATED, note=note)
 
 
 def model_of(data: Mapping[str, Any], google: bool, where: Path) -> XlnetConfig:
