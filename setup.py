@@ -13,7 +13,7 @@ setup(
     packages=[
         *find_packages(include=["jaxenc", "jaxenc.*"]),
         "jaxenc.configs",
-        *(f"jaxenc.configs.{family}" for family in ("ablations", "bert", "electra", "elmo", "roberta", "xlnet")),
+        *(f"jaxenc.configs.{folder}" for folder in find_packages("configs")),
     ],
     package_dir={"jaxenc.configs": "configs"},
     entry_points={"console_scripts": ["jaxenc = jaxenc.cli.main:main"]},

@@ -26,7 +26,7 @@ from jaxenc.errors import Absent
 from jaxenc.processes import barriers
 
 # Bytes that are compressed and written at once. Without a limit Orbax holds a second copy of everything, and takes twice as long:
-# 2.8 GB and 9.9 s against 1.9 GB and 4.8 s for the parameters of BERT-large on two cores.
+# 2.8 GB and 9.9 s against 1.9 GB and 4.8 s for the parameters of bert/large on two cores.
 IN_FLIGHT = 1 << 27
 MARGIN = 1 << 20
 # Seconds. When an array cannot be written, Orbax gives up and lets go of the writes that TensorStore's own threads still work on, so that

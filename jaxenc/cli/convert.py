@@ -7,19 +7,21 @@ import tempfile
 from pathlib import Path
 
 from jaxenc.checkpoint.restore import of_others
-from jaxenc.convert import elmo, hf, onward, parity, tf
+from jaxenc.convert import allennlp, hf, onward, parity, tf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
+from jaxenc.families import BUILT_IN
 from jaxenc.families.count import parameter_count
 from jaxenc.inference import load
 
-SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": elmo.load}
+SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    kinds = {name: ", ".join(kind for kind, family in BUILT_IN.items() if getattr(family, name)) for name in ("google", "allennlp")}
     what = (
-        "a folder that transformers wrote, the prefix of a published TensorFlow checkpoint (BERT, ELECTRA, XLNet), or a folder with the "
-        "options.json and the HDF5 weights of an ELMo"
+        f"a folder that transformers wrote, the prefix of a TensorFlow checkpoint that the authors published ({kinds['google']}), or a "
+        f"folder with an options.json and HDF5 weights ({kinds['allennlp']})"
     )
     parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX|allennlp:DIR", help=what)
     parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")

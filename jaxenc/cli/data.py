@@ -9,7 +9,7 @@ from jaxenc.errors import UserError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the flags of the command."""
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
-    parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a vocab.txt (BERT, ELMo)")
+    parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a published vocab.txt")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--held-out", type=float, default=0.01, metavar="SHARE", help="share of documents kept apart (default: 0.01)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = 'all, [layers, words, width] (default), the top one or their average, [words, width], or a mix: {"weights": [...], "gamma": 1}'
     parser.add_argument("--layers", default="all", metavar="all|top|average|mix:FILE", help=told)
     parser.add_argument("--batch", type=int, default=words.BATCH, metavar="N", help="sentences at a time (default: %(default)s)")
-    told = "line i goes on with ELMo's state behind line i - N of --batch N, as it was released"
+    told = "line i starts from the state after line i - N, where N is --batch, as allenai/bilm-tf does"
     parser.add_argument("--stateful", action="store_true", help=told)
 
 

@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from jaxenc.convert import elmo, hf
+from jaxenc.convert import allennlp, hf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.inference import load
 
-TO = "hf: what transformers' from_pretrained opens (default); allennlp: an ELMo's options.json and its weights in HDF5"
+TO = "hf: what transformers' from_pretrained opens (default); allennlp: an options.json and weights in HDF5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
             raise UserError(f"--dtype {args.dtype}: the published files hold {hf.WRITTEN[0]}: leave it out")
-        elmo.save(out, model)
-        print(f"{out}: {elmo.OPTIONS} and {elmo.WEIGHTS}")
+        allennlp.save(out, model)
+        print(f"{out}: {allennlp.OPTIONS} and {allennlp.WEIGHTS}")
         return 0
     for folder, name in hf.save(out, model, args.dtype).items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")

@@ -16,7 +16,7 @@ from typing import NoReturn
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
 
 COMMANDS = {
-    "demo": "embedded corpus, vocabulary, data, a tiny BERT and fill-mask, on a CPU",
+    "demo": "embedded corpus, vocabulary, data, a tiny model and fill-mask, on a CPU",
     "tokenizer": "train a vocabulary on your text",
     "data": "turn text into token shards",
     "pretrain": "train a model, or go on with a run",

@@ -1,22 +1,27 @@
 """A model folder of transformers, in and out."""
 
+import dataclasses
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.convert import FAMILIES, build
-from jaxenc.convert.family import Export, Family, class_of
+from jaxenc import heads
+from jaxenc.convert import assemble, runs
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
+from jaxenc.families import BUILT_IN
+from jaxenc.families.foreign import Export, Folders, Transformers, class_of
 from jaxenc.files import made, read_json
 from jaxenc.formats import key_map, safetensors, weights
 from jaxenc.formats.tensor import ADVICE
-from jaxenc.heads import BUILT_IN
 from jaxenc.inference.load import Model
 
 # Dtypes of the weights that are written.
 WRITTEN = ("float32", "float16", "bfloat16")
+# {model_type in a config.json: the layout of its family}.
+LAYOUTS = {name: family.transformers for family in BUILT_IN.values() if family.transformers for name in family.transformers.model_types}
 
 
 def load(folder: str | Path, tokenizer: str = "") -> Model:
@@ -29,52 +34,66 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
-    for several in (family.several for family in FAMILIES.values() if family.several):
-        there = [name for name in several.folders if (folder / name / "config.json").is_file()]
-        if len(there) == len(several.folders):
-            models = {name: load(folder / name, tokenizer) for name in there}
-            try:
-                return several.join(models)
-            except UserError as error:
-                raise UserError(f"{folder}: {error}") from error
+    for several in (layout.several for layout in LAYOUTS.values() if layout.several):
+        there = [name for name in several.names if (folder / name / "config.json").is_file()]
+        if len(there) == len(several.names):
+            return _joined(folder, several, tokenizer)
         if there and not (folder / "config.json").is_file():
-            missing = next(name for name in several.folders if name not in there)
+            missing = next(name for name in several.names if name not in there)
             raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
-    found = FAMILIES[config["model_type"]].read(config, tensors, folder / "config.json")
-    return build.model(found, tensors, build.open_tokenizer(folder, tokenizer), folder)
+    found = LAYOUTS[config["model_type"]].read(config, tensors, folder / "config.json")
+    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder)
+
+
+def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:
+    """The model of the folders `several` in `folder`; what there is to say of it goes to stderr."""
+    models = {name: load(folder / name, tokenizer) for name in several.names}
+    try:
+        whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
+    except UserError as error:
+        raise UserError(f"{folder}: {error}") from error
+    if note:
+        print(f"convert: {note}", file=sys.stderr)
+    tokenizers = [model.tokenizer for model in models.values() if model.tokenizer]
+    return Model(runs.run_for(whole.structure), whole.params, tokenizers[-1] if tokenizers else None)
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """config.json, always with a `model_type`, one of FAMILIES."""
+    """config.json, always with a `model_type`, one of LAYOUTS."""
     config = read_json(path, ADVICE)
     # Folders from before 2020 name only the class, and those from before transformers had a second model not even that.
-    named = class_of(config) or next(iter(FAMILIES))
-    kind = config.get("model_type") or next((kind for kind in FAMILIES if named.lower().startswith(kind)), named)
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        raise UserError(f"{path}: its model_type is {kind!r}: {', '.join(FAMILIES)} can be converted")
+    named = class_of(config) or next(iter(LAYOUTS))
+    kind = config.get("model_type") or next((kind for kind in LAYOUTS if named.lower().startswith(kind)), named)
+    if not isinstance(kind, str) or kind not in LAYOUTS:
+        raise UserError(f"{path}: its model_type is {kind!r}: {', '.join(LAYOUTS)} can be converted")
     return {**config, "model_type": kind}
 
 
 def models(ours: Model) -> Mapping[str, Model]:
     """The models of transformers that `ours` is: {subfolder: model}, {'': ours} for the usual one."""
-    several = _family(ours).several
-    return (several and several.split(ours)) or {"": ours}
+    several = _layout(ours).several
+    parts = several.split(assemble.weights(ours)) if several else {}
+    if not parts:
+        return {"": ours}
+    run = lambda one: dataclasses.replace(ours.config, objective=runs.objective_for(one), model=one.model)
+    return {name: Model(run(part.structure), part.params, ours.tokenizer) for name, part in parts.items()}
 
 
 def export(ours: Model) -> Export:
     """`ours`, one of `models`, as transformers has it. Raises UserError for a model that it does not have, such as one with a head that is
     not built in."""
-    if own := [name for name in ours.heads if name in ours.params and name not in BUILT_IN]:
+    if own := [name for name in ours.heads if name in ours.params and name not in heads.BUILT_IN]:
         raise UserError(f"this model has the head {own[0]}, and transformers has no such head: export a model without it")
-    return _family(ours).write(ours)
+    return _layout(ours).write(assemble.weights(ours))
 
 
-def _family(ours: Model) -> Family:
-    kind = ours.config.model.kind
-    if kind not in FAMILIES:
+def _layout(ours: Model) -> Transformers:
+    family = BUILT_IN.get(ours.config.model.kind)
+    if family is None or family.transformers is None:
+        kind = ours.config.model.kind
         raise UserError(f"transformers has no class for a model of kind {kind}: `jaxenc export --help` shows what else there is")
-    return FAMILIES[kind]
+    return family.transformers
 
 
 def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, str]:

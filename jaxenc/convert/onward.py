@@ -17,8 +17,8 @@ from jaxenc.training.state import parameters
 def commands(out: Path, model: Model) -> str:
     """Lines to print: how `model`, which lies in the run directory `out`, is trained on with text of one's own.
 
-    A model whose objective is not learned from text alone, such as a classifier, goes on with masked tokens, and an ELMo without its
-    softmax with a new one.
+    A model whose objective is not learned from text alone, such as a classifier, goes on with masked tokens, and one of `features`
+    with a new softmax.
     """
     if model.tokenizer is None:
         given = "words=[[...]]" if model.config.model.reads_characters else "tokens=..."
@@ -43,7 +43,7 @@ def _learns_from_text(model: Model) -> bool:
 
 
 def _can_learn_mlm(model: Model) -> bool:
-    """Whether all that predicts masked tokens is there but the head, which starts afresh; one network of several may not do that, nor a
+    """Whether all that predicts masked tokens is there but the head, which starts anew; one network of several may not do that, nor a
     model that predicts them otherwise."""
     if not isinstance(model.config.model, Encodes):
         return False

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jaxenc.convert import hf
-from jaxenc.convert.family import Export, class_of
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
+from jaxenc.families.foreign import Export, class_of
 from jaxenc.inference.load import Model
 from jaxenc.training.run import Run
 

@@ -4,10 +4,11 @@ import re
 import sys
 from pathlib import Path
 
-from jaxenc.convert import FAMILIES, build
+from jaxenc.convert import assemble
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
+from jaxenc.families import BUILT_IN
 from jaxenc.files import read_json
 from jaxenc.formats import tensorflow
 from jaxenc.formats.tensor import Tensor
@@ -33,31 +34,31 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
 
 
 def load(prefix: str | Path, tokenizer: str = "") -> Model:
-    """The model of a checkpoint, in float32: its weights, and what the authors' archives hold beside them: its vocabulary and, but for
-    ELECTRA's, its config.
+    """The model of a checkpoint, in float32: its weights, and what the authors' archives hold beside them: its vocabulary and mostly its
+    config.
 
-    tokenizer: as in `hf.load`. Whether texts of a vocab.txt are lower-cased is written nowhere, so it tells: one with capital letters is
-    for texts as they are, one without could not spell them. tokenizer_config.json or tokenizer.json beside it wins.
+    tokenizer: as in `hf.load`. No file says whether texts are lower-cased before a vocab.txt splits them, so its pieces decide: capital
+    letters mean that texts are kept as they are. tokenizer_config.json or tokenizer.json beside it wins.
     Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)
     tensors = open_tensors(prefix)
-    families = dict.fromkeys(family.google for family in FAMILIES.values() if family.google)
-    google = next((google for google in families if any(name.startswith(google.base) for name in tensors)), None)
+    layouts = [family.google for family in BUILT_IN.values() if family.google]
+    google = next((google for google in layouts if any(name.startswith(google.base) for name in tensors)), None)
     if google is None:
-        wanted = " or ".join(google.base for google in families)
+        wanted = " or ".join(google.base for google in layouts)
         raise UserError(f"{prefix}: no name in it begins with {wanted}: name a checkpoint of a model that can be converted")
     where = prefix.parent / google.config if google.config else prefix
     if google.config and not where.is_file():
         raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
     found = google.read(read_json(where, "copy it again") if google.config else {}, tensors, where)
-    return build.model(found, tensors, _tokenizer(prefix.parent, tokenizer), prefix)
+    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     path = folder / "vocab.txt"
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
-        return build.open_tokenizer(folder, choice)
+        return assemble.open_tokenizer(folder, choice)
     uncased = wordpiece.from_vocab(path, PublishedRules(lowercase=True, strip_accents=True))
     pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)

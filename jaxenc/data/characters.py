@@ -1,4 +1,4 @@
-"""Words as ELMo's character CNN reads them: the bytes of each in a frame of fixed width."""
+"""Words as a character CNN reads them (Peters et al. 2018): the bytes of each in a frame of fixed width."""
 
 from collections.abc import Sequence
 

@@ -98,7 +98,7 @@ def described(path: Path) -> str:
         (_is_steps, "the checkpoints of a run"),
         (is_data, "a data folder"),
         (lambda folder: _has(folder, "config.json") and _has(folder, *WEIGHTS), "a model of transformers"),
-        (lambda folder: _has(folder, "*options.json") and _has(folder, "*weights.hdf5"), "an ELMo of AllenNLP"),
+        (lambda folder: _has(folder, "*options.json") and _has(folder, "*weights.hdf5"), "a model of AllenNLP"),
         (lambda folder: _has(folder, *TOKENIZERS), "a tokenizer folder"),
     )
     return next((words for holds, words in kinds if holds(path)), _listed(path))

@@ -36,28 +36,9 @@ def unnamed(size: int) -> Vocabulary:
     return Vocabulary(size, pad=0, unk=0, cls=0, sep=0, mask=0, reserved=(), fingerprint="")
 
 
-def published_bert(size: int) -> Vocabulary:
-    """The layout of BERT's uncased vocabulary at `size` ids: [PAD] 0, [unused] 1-99, [UNK] 100, [CLS] 101, [SEP] 102, [MASK] 103,
-    [unused] 104-998 (vocab.txt of google-research/bert). What a recipe stands for when no data is named."""
-    return Vocabulary(size, pad=0, unk=100, cls=101, sep=102, mask=103, reserved=tuple(range(min(999, size))), fingerprint="")
-
-
-def published_roberta(size: int) -> Vocabulary:
-    """The layout of RoBERTa's vocabulary at `size` ids: <s> 0, <pad> 1, </s> 2, <unk> 3, then text, three fillers (madeupword0000 to
-    madeupword0002) and <mask> last (dict.txt of fairseq's roberta.base, to which tasks/masked_lm.py adds <mask>)."""
-    reserved = (0, 1, 2, 3, *range(max(4, size - 4), size))
-    return Vocabulary(size, pad=1, unk=3, cls=0, sep=2, mask=size - 1, reserved=reserved, fingerprint="")
-
-
-def published_xlnet(size: int) -> Vocabulary:
-    """The layout of XLNet's vocabulary at `size` ids: <unk> 0, <s> 1, </s> 2, <cls> 3, <sep> 4, <pad> 5, <mask> 6, <eod> 7, <eop> 8, then
-    text (data_utils.py of zihangdai/xlnet)."""
-    return Vocabulary(size, pad=5, unk=0, cls=3, sep=4, mask=6, reserved=tuple(range(min(9, size))), fingerprint="", eod=7)
-
-
-def published_elmo(size: int) -> Vocabulary:
-    """The layout of ELMo's vocabulary at `size` words: <S> 0, </S> 1, <UNK> 2, then words by falling frequency (README.md of
-    allenai/bilm-tf). It has no mask and no id for padding, which is told by `segments` alone: a place of padding holds 0."""
+def of_words(size: int) -> Vocabulary:
+    """The layout of a list of `size` words: <S> 0, </S> 1, <UNK> 2, then words by falling frequency (README.md of allenai/bilm-tf). It
+    has no mask and no id for padding, which is told by `segments` alone: a place of padding holds 0."""
     return Vocabulary(size, pad=0, unk=2, cls=0, sep=1, mask=-1, reserved=tuple(range(min(3, size))), fingerprint="")
 
 

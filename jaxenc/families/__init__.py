@@ -1,20 +1,26 @@
-"""Every model that a recipe can name: an entry here, a folder beside this file."""
+"""Every family that a recipe can name and a command can convert: an entry here, a folder beside this file.
+
+The first is the oldest one of transformers, which a folder without any name of a model means.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
 from jaxenc.errors import UserError
-from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.bert import BERT
 from jaxenc.families.contract import ModelConfig
-from jaxenc.families.electra.model import ElectraConfig
-from jaxenc.families.elmo.model import ElmoConfig
-from jaxenc.families.network_pair.model import NetworkPairConfig
-from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.families.electra import ELECTRA
+from jaxenc.families.elmo import ELMO
+from jaxenc.families.family import registry
+from jaxenc.families.network_pair import NETWORK_PAIR
+from jaxenc.families.xlnet import XLNET
 
-DEFAULT = BertConfig()
+BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, NETWORK_PAIR))
+# {kind: class of the config}: what a config.json may name.
 Models = Mapping[str, type[ModelConfig]]
-MODELS: Models = MappingProxyType({cls.kind: cls for cls in (BertConfig, ElectraConfig, XlnetConfig, ElmoConfig, NetworkPairConfig)})
+MODELS: Models = MappingProxyType({kind: family.config for kind, family in BUILT_IN.items()})
+DEFAULT = BERT.config()
 
 C = TypeVar("C")
 

@@ -14,7 +14,7 @@ from jaxenc.layers.initializers import Initializer
 
 
 class Classifier(nn.Module):
-    """One dense layer to `classes` logits: BERT's next-sentence head with 2 classes, 0 = next, 1 = random."""
+    """One dense layer to `classes` logits: with 2 of them, 0 = next and 1 = random, the next-sentence head (Devlin et al. 2018)."""
 
     classes: int
     init_kernel: Initializer

@@ -1,4 +1,4 @@
-"""XLNet's language-model head, tied to the token table."""
+"""A language-model head without layers of its own, tied to the token table."""
 
 from flax import linen as nn
 from jax import Array

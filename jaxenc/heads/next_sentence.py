@@ -1,4 +1,4 @@
-"""BERT's next-sentence head: whether the second part of a row follows the first in the text."""
+"""The next-sentence head (Devlin et al. 2018): whether the second part of a row follows the first in the text."""
 
 import jax
 

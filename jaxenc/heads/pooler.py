@@ -9,7 +9,7 @@ from jaxenc.layers.activation import activate
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.initializers import Initializer
 
-# The activation of BERT's pooler.
+# The activation of google-research/bert's pooler.
 TANH = "tanh"
 
 

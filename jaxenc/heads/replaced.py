@@ -1,4 +1,4 @@
-"""ELECTRA's replaced-token head."""
+"""The replaced-token head (Clark et al. 2020)."""
 
 import jax
 from flax import linen as nn

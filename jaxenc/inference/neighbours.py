@@ -45,7 +45,8 @@ def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, c
     """The neighbours of `word` in `sentences`. layer: of the contextual vectors, 0 to layers; count: of neighbours of each.
 
     All of the text is read twice at most and vectors are not kept: memory grows with the number of different words. A word's static
-    vector is the mean of layer 0 over its occurrences, which for ELMo is one vector. Words are compared as they are written.
+    vector is the mean of layer 0 over its occurrences, which are one vector where layer 0 reads a word alone. Words are compared as they
+    are written.
     Raises UserError for a word that is not there and a layer that the model does not have.
     """
     if not 0 <= layer < model.shape[0]:

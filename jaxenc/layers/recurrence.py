@@ -15,7 +15,7 @@ from jax import Array
 
 from jaxenc.tree import Tree
 
-# Most steps that an accelerator takes in one straight line: the segment of ELMo's training. A loop of single steps is 1.5 times slower on
+# Most steps that an accelerator takes in one straight line: the segment in allenai/bilm-tf. A loop of single steps is 1.5 times slower on
 # a GPU. On a CPU the line gains nothing, and two layers of it with their gradient take half a minute to compile.
 LINE = 20
 

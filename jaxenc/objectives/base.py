@@ -113,10 +113,14 @@ class Objective(abc.ABC):
 
 class ObjectiveConfig(abc.ABC, Generic[M]):
     """A frozen dataclass: what a recipe chooses of an objective for models of M. kind: its name in a recipe; carried: those of its fields
-    that decide how large the objective's carry is, which has none where there are such and all of them are 0."""
+    that decide how large the objective's carry is, which has none where there are such and all of them are 0. trains: the heads of the
+    models that it pretrains, by which a converted model finds it, () for an objective that no converted model finds; rows: those of a
+    converted model's run."""
 
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()
+    trains: ClassVar[tuple[str, ...]] = ()
+    rows: ClassVar[DataConfig] = DataConfig()
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""

@@ -25,6 +25,7 @@ class FeaturesConfig(ObjectiveConfig[ModelConfig]):
     """Vectors of words and no loss. `bilm` trains such a model further, with a softmax that starts fresh."""
 
     kind: ClassVar[str] = "features"
+    rows: ClassVar[DataConfig] = DataConfig(rows="sentences", length=20)
 
     def build(
         self,

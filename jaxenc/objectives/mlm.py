@@ -64,6 +64,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     """
 
     kind: ClassVar[str] = "mlm"
+    trains: ClassVar[tuple[str, ...]] = ("mlm",)
     rate: float = 0.15
     final_rate: float = 0.0
     rate_steps: int = 0

@@ -27,6 +27,8 @@ class PairConfig(MlmConfig):
     """Masked language modelling with next-sentence prediction, on rows of two parts (`data.rows=pairs`). Masking is as MlmConfig says."""
 
     kind: ClassVar[str] = "mlm_nsp"
+    trains: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence")
+    rows: ClassVar[DataConfig] = DataConfig(rows="pairs")
 
     def build(
         self,

@@ -57,6 +57,8 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
     """
 
     kind: ClassVar[str] = "plm"
+    trains: ClassVar[tuple[str, ...]] = ("lm",)
+    rows: ClassVar[DataConfig] = DataConfig(rows="streams", length=512, reuse=256)
     carried: ClassVar[tuple[str, ...]] = ("memory",)
     predictions: int = 85
     alpha: int = 6

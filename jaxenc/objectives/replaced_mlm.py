@@ -42,6 +42,7 @@ class ReplacedMlmConfig(ReplacingConfig):
     """
 
     kind: ClassVar[str] = "replaced_mlm"
+    trains: ClassVar[tuple[str, ...]] = ()
     predicts: str = "chosen"
     replaced_mlm_coef: float = 1.0
 

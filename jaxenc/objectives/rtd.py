@@ -41,6 +41,7 @@ class RtdConfig(ReplacingConfig):
     """
 
     kind: ClassVar[str] = "rtd"
+    trains: ClassVar[tuple[str, ...]] = ("mlm", "rtd")
     generator: str = "learned"
     detects: str = "all"
     rtd_coef: float = 50.0

@@ -25,7 +25,7 @@ from jaxenc.training import phases
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
-# A size that no array has to hold: the words of a published ELMo, 793,471, of which it keeps no softmax.
+# A size that no array has to hold: the 793,471 words of allenai/bilm-tf, whose published weights have no softmax.
 UNSEEN = 1 << 20
 
 

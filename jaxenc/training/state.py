@@ -79,7 +79,7 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
     """Shapes and shardings of the state of `objective` on `mesh`, and the function that creates it there.
 
     Parameters are drawn leaf by leaf on one device and then placed, so their bits do not depend on the mesh or on what a compiler
-    fuses; compiled as one program, the draws of BERT-base took an XLA for GPUs more than two minutes.
+    fuses; compiled as one program, the draws of bert/base took an XLA for GPUs more than two minutes.
     Raises UserError where a parameter does not divide over its mesh axes.
     """
     shapes, names = parameters(objective)

@@ -12,7 +12,7 @@ from jaxenc.bench.step import random_rows
 from jaxenc.cli.main import main
 from jaxenc.data import characters
 from jaxenc.data.batch import FIELDS
-from jaxenc.data.vocabulary import published_elmo
+from jaxenc.data.vocabulary import of_words
 from jaxenc.training import perf
 from tests import tiny
 
@@ -40,11 +40,11 @@ def test_utilisation_is_of_rows_a_second_and_of_all_devices(monkeypatch: pytest.
 
 def test_rows_that_are_read_both_ways_are_filled() -> None:
     names = {name for name in FIELDS if "token" in name or "target" in name or "character" in name}
-    batch = random_rows({name: FIELDS[name] for name in names}, 3, 20, published_elmo(500))
+    batch = random_rows({name: FIELDS[name] for name in names}, 3, 20, of_words(500))
     assert set(batch) == names and all(batch[name].dtype == FIELDS[name].dtype for name in names)
     ids = [batch[name] for name in sorted(names) if "characters" not in name]
     assert all(array.min() > 2 and array.max() < 500 for array in ids) and len({array.tobytes() for array in ids}) == 4
-    assert random_rows({"direction": FIELDS["direction"]}, 3, 20, published_elmo(500))["direction"].tolist() == [1, -1, 1]
+    assert random_rows({"direction": FIELDS["direction"]}, 3, 20, of_words(500))["direction"].tolist() == [1, -1, 1]
     for way in ("", "reverse_"):
         word = str(batch[f"{way}tokens"][1, 7])
         assert np.array_equal(batch[f"{way}characters"][1, 7], characters.of_words([word])[0])

@@ -16,7 +16,7 @@ from jaxenc.cli.main import main
 from jaxenc.data.tokenizers import word_list as word_lists
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.inference import words
-from tests.convert.elmo import folders
+from tests.families.elmo import folders
 
 LINES = ["the fox", "", "a dog , a fox", "the fox"]
 WIDTH = 2 * folders.WIDTH

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from jaxenc.cli.main import main
-from jaxenc.convert import elmo
+from jaxenc.convert import allennlp
 from jaxenc.errors import UserError
 from jaxenc.inference import load, neighbours, words
 from jaxenc.inference.load import Model
 from jaxenc.inference.neighbours import Place
-from tests.convert.elmo import folders
+from tests.families.elmo import folders
 
 LINES = ["the bank of the river", "a bank lends money", "", "money in the bank", "the river runs", "banks lend", "a river bank", "to bank"]
 SENTENCES = [line.split() for line in LINES]
@@ -21,7 +21,7 @@ WORD, LAYER, COUNT = "bank", 2, 3
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return elmo.load(folders.write(tmp_path_factory.mktemp("elmo"), folders.options(), folders.arrays()))
+    return allennlp.load(folders.write(tmp_path_factory.mktemp("elmo"), folders.options(), folders.arrays()))
 
 
 def cosine(one: np.ndarray, other: np.ndarray) -> float:

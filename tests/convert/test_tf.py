@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.convert import FAMILIES, tf
-from jaxenc.convert.family import Family
+from jaxenc.convert import tf
 from jaxenc.errors import UserError
+from jaxenc.families import BUILT_IN
+from jaxenc.families.family import Family
 from jaxenc.inference.load import Model
 from tests.convert import tf1
 from tests.parity import ours
@@ -81,6 +82,6 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_family_without_such_checkpoints_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bert = FAMILIES["bert"]
-    monkeypatch.setattr(tf, "FAMILIES", {"other": Family(bert.read, bert.write), "bert": bert})
+    bert = BUILT_IN["bert"]
+    monkeypatch.setattr(tf, "BUILT_IN", {"other": Family(bert.config), "bert": bert})
     assert tf.load(tf1.archive(tmp_path)).config.model.kind == "bert"

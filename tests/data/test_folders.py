@@ -60,7 +60,7 @@ def test_r33_a_run_is_one_however_early_it_was_killed(tmp_path: Path, files: dic
         ({"tokenizer.json": "{}"}, "a tokenizer folder"),
         ({"config.json": '{"model_type": "bert"}', "model.safetensors": ""}, "a model of transformers"),
         ({"config.json": '{"model_type": "bert"}', "vocab.txt": ""}, "a tokenizer folder"),
-        ({"elmo_options.json": "{}", "elmo_weights.hdf5": ""}, "an ELMo of AllenNLP"),
+        ({"elmo_options.json": "{}", "elmo_weights.hdf5": ""}, "a model of AllenNLP"),
         ({"config.json": CONFIG, "CHECKSUMS.json": "{}", "state/x": ""}, "one checkpoint of a run"),
         ({"5/CHECKSUMS.json": "{}", "7/CHECKSUMS.json": "{}"}, "the checkpoints of a run"),
         ({"thesis.tex": "mine"}, "a folder with thesis.tex"),

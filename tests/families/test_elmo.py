@@ -10,7 +10,7 @@ from flax import linen as nn
 
 from jaxenc import rng, tree
 from jaxenc.data import characters
-from jaxenc.data.vocabulary import published_elmo
+from jaxenc.data.vocabulary import of_words
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.both_directions import Read
@@ -219,9 +219,9 @@ def test_flops_of_a_row():
 
 
 def test_vocabulary():
-    assert TINY.published_vocabulary == published_elmo(20)
-    assert TINY.with_vocabulary(published_elmo(30)).vocab_size == 30
-    assert published_elmo(30).reserved == (0, 1, 2)
+    assert TINY.published_vocabulary == of_words(20)
+    assert TINY.with_vocabulary(of_words(30)).vocab_size == 30
+    assert of_words(30).reserved == (0, 1, 2)
 
 
 @pytest.mark.parametrize(

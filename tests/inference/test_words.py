@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxenc.convert import elmo
+from jaxenc.convert import allennlp
 from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
@@ -20,7 +20,7 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.plm import PlmConfig
 from jaxenc.training.run import Run
 from tests import tiny
-from tests.convert.elmo import folders
+from tests.families.elmo import folders
 
 TEXT = "the quick brown fox jumps over the lazy dog, don't stop"
 SENTENCES = [["the", "fox"], [], ["a"] * 11, ["naïve", "", "don't", "x" * 60, "🙂" * 13], ["dog"], ["fox", "the"], ["the", "fox"]]
@@ -30,7 +30,7 @@ SENTENCES = [["the", "fox"], [], ["a"] * 11, ["naïve", "", "don't", "x" * 60, "
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     """An ELMo whose numbers are large enough that both clips are met."""
     values = {name: 2 * array for name, array in folders.arrays().items()}
-    return elmo.load(folders.write(tmp_path_factory.mktemp("elmo"), folders.options(), values))
+    return allennlp.load(folders.write(tmp_path_factory.mktemp("elmo"), folders.options(), values))
 
 
 def test_a_sentence_has_the_same_bits_whatever_stands_around_it(model: Model) -> None:

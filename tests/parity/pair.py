@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenc import rng
-from jaxenc.convert import hf
-from jaxenc.convert.electra import ELECTRA
+from jaxenc.convert import assemble, hf
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.families.electra import two_models
 from jaxenc.inference.load import Model
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig
@@ -100,7 +100,8 @@ def in_our_layout(model: Model, theirs: Mapping[str, Mapping[str, np.ndarray]]) 
     """A tree of ours from {network: {transformers' name: value}}; what both networks share comes with each of them."""
     one = hf.models(model)
     turned = {network: dataclasses.replace(one[network], params=ours.in_our_layout(one[network], theirs[network])) for network in NETWORKS}
-    return ELECTRA.several.join(turned).params
+    whole, _ = two_models.join({network: assemble.weights(part) for network, part in turned.items()})
+    return whole.params
 
 
 def golden(prefix: str) -> dict[str, np.ndarray]:

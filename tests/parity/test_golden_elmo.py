@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc.convert import elmo
+from jaxenc.convert import allennlp
 from jaxenc.formats import hdf5
 from jaxenc.inference import words
 from jaxenc.inference.load import Model
@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "elmo"
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return elmo.load(GOLDEN)
+    return allennlp.load(GOLDEN)
 
 
 def read(name: str) -> dict[str, np.ndarray]:
@@ -66,8 +66,9 @@ def test_the_vectors_of_words_without_context(model: Model) -> None:
 
 
 def test_in_and_out_again_is_the_identity(model: Model, tmp_path: Path) -> None:
-    elmo.save(tmp_path / "out", model)
-    wanted, found = read("lm_weights.hdf5"), {name: one.read() for name, one in hdf5.open_tensors(tmp_path / "out" / elmo.WEIGHTS).items()}
+    allennlp.save(tmp_path / "out", model)
+    tensors = hdf5.open_tensors(tmp_path / "out" / allennlp.WEIGHTS)
+    wanted, found = read("lm_weights.hdf5"), {name: one.read() for name, one in tensors.items()}
     assert found.keys() == wanted.keys() and all(found[name].tobytes() == array.tobytes() for name, array in wanted.items())
-    options = lambda place: json.loads((place / elmo.OPTIONS).read_text())
+    options = lambda place: json.loads((place / allennlp.OPTIONS).read_text())
     assert options(tmp_path / "out") == options(GOLDEN)

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from jaxenc import config
 from jaxenc.cli import recipe as cli
-from jaxenc.convert import FAMILIES, hf
-from jaxenc.convert.elmo import load as load_elmo
-from jaxenc.convert.elmo import options
+from jaxenc.convert import allennlp, hf, runs
 from jaxenc.errors import UserError
+from jaxenc.families.elmo import options
 from jaxenc.formats import tensor
 from jaxenc.training.run import Run
 from tests.convert import folders
-from tests.convert.elmo import folders as elmo
+from tests.families.elmo import folders as elmo
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
 
 ARCHITECTURES = ("BertForPreTraining", "ElectraForPreTraining", "XLNetLMHeadModel")
@@ -34,7 +33,7 @@ def test_config_json(tmp_path_factory: pytest.TempPathFactory, name: str, edits:
     path.write_bytes(dumped(altered(folders.config(name), edits)))
     with bounded():
         data = hf._config(path)
-        assert isinstance(FAMILIES[data["model_type"]].read(data, TENSORS[name], path).run, Run)
+        assert isinstance(runs.run_of(hf.LAYOUTS[data["model_type"]].read(data, TENSORS[name], path)), Run)
 
 
 @fuzzed(600)
@@ -50,7 +49,7 @@ def test_options_json(edits: Edits) -> None:
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sound folder, once opened: the first use of a device takes more memory than a damaged input may."""
     folder = elmo.write(tmp_path_factory.mktemp("published"), elmo.options(), elmo.arrays())
-    load_elmo(folder)
+    allennlp.load(folder)
     return folder
 
 
@@ -60,7 +59,7 @@ def test_options_beside_their_weights(published: Path, edits: Edits) -> None:
     """A number in the options that the weights do not have is named, however large: nothing is made of it before."""
     (published / "options.json").write_bytes(dumped(altered(elmo.options(), edits)))
     with bounded():
-        load_elmo(published)
+        allennlp.load(published)
 
 
 FIELDS = sorted(path for path, _ in config.flatten(config.to_dict(Run())))

@@ -108,13 +108,13 @@ def test_data_is_numpy_only() -> None:
     assert not found & {"jax", "jaxlib", "flax", "optax", "absl", "ml_collections", "torch", "tensorflow"}
 
 
-def test_the_trainer_and_the_mechanism_of_converters_name_no_model_and_no_objective() -> None:
-    """Words and parts of names outside comments and docstrings, which may name a source. A family of converters has a folder."""
-    names = re.compile(r"(?<![A-Za-z])(bert|roberta|electra|xlnet|elmo|mlm|nsp|rtd|plm|(?:Bert|Roberta|Mlm|Pair)\w*)(?![a-z])")
-    mechanism = [path for path in (PACKAGE / "convert").glob("*.py") if path.stem not in ("__init__", "onward")]
+def test_the_trainer_and_the_converters_name_no_objective() -> None:
+    """Words and parts of names outside comments and docstrings, which may name a source. `onward` picks the next objective."""
+    names = re.compile(r"(?<![A-Za-z])(mlm|nsp|rtd|plm|(?:Mlm|Pair|Rtd|Plm)\w*)(?![a-z])")
+    parts = ("training", "optim", "sharding", "processes", "checkpoint", "formats", "convert")
     wrong = []
     for path in FILES:
-        if part_of(path) in ("training", "optim", "sharding", "processes", "checkpoint", "formats") or path in mechanism:
+        if part_of(path) in parts and show(path) != "jaxenc/convert/onward.py":
             tree = parsed(path)
             for node in ast.walk(tree):
                 if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

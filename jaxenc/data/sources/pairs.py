@@ -1,4 +1,4 @@
-"""BERT's next-sentence pairs as a function of (seed, epoch, index)."""
+"""Pairs for next-sentence prediction (Devlin et al. 2018) as a function of (seed, epoch, index)."""
 
 import dataclasses
 import functools

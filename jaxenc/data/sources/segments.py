@@ -1,4 +1,4 @@
-"""XLNet's rows: a part that the next row goes on from, then two segments; each of a pair of streams, one forward, one backward."""
+"""Rows of Yang et al. (2019): a part that the next row starts from, then two segments; one of each pair of streams is read backward."""
 
 import dataclasses
 
@@ -113,7 +113,7 @@ def check_segments(config: DataConfig, batch: int) -> None:
 
 
 def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
-    """XLNet's streams over a split; `batch` slots. limit: rows of an evaluation, the first of all streams in turn, 0 for all.
+    """The streams of a split in `batch` slots. limit: rows of an evaluation, the first of all streams in turn, 0 for all.
 
     Raises UserError as `check_segments`, and for a text that is too short.
     """

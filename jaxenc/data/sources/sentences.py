@@ -1,4 +1,4 @@
-"""ELMo's rows: sentences between their markers, one after another, read from the start of the text and from its end."""
+"""Rows of Peters et al. (2018): sentences between their markers, one after another, read from the start of the text and from its end."""
 
 import dataclasses
 
@@ -105,7 +105,7 @@ def check_sentences(config: DataConfig, batch: int) -> None:
 
 
 def open_sentences(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
-    """ELMo's streams over a split, one a slot of `batch`. seed: no row depends on it. limit: rows of an evaluation, the first of all
+    """The streams of a split, one for each slot of `batch`. seed: no row depends on it. limit: rows of an evaluation, the first of all
     streams in turn, 0 for all.
 
     Raises UserError as `check_sentences`, and for a text of which a slot would not have a whole row.

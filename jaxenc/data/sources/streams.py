@@ -12,7 +12,7 @@ from jaxenc.data.sources.walk import Walk
 HELD_OUT = 64
 
 
-class Layout(Protocol):
+class RowLayout(Protocol):
     """What a row of a stream holds."""
 
     @property
@@ -29,7 +29,7 @@ class Layout(Protocol):
 class Streams:
     """The batches of a run: slot s is stream s, and its rows follow each other from step to step. layout: what a row holds."""
 
-    layout: Layout
+    layout: RowLayout
     walk: Walk
     batch: int
 
@@ -55,7 +55,7 @@ class StreamsPass:
     step g div `streams`. Rows from number `end` on, and slots behind the last stream, are padding.
     """
 
-    layout: Layout
+    layout: RowLayout
     walk: Walk
     streams: int
     batch: int
@@ -89,7 +89,7 @@ def _held(batch: int, slots: slice) -> np.ndarray:
     return held
 
 
-def opened(layout: Layout, walk: Walk, streams: int, batch: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
+def opened(layout: RowLayout, walk: Walk, streams: int, batch: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
     """The batches of `streams` streams: those of a run, where each has a slot; or an evaluation of their first `limit` rows, 0 for all."""
     if not evaluation:
         return Streams(layout, walk, batch)

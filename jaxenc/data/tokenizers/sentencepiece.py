@@ -1,7 +1,7 @@
 """SentencePiece's unigram vocabularies as XLNet and ALBERT use them: the most probable cut of a word, whose first piece has the mark ▁.
 
-Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). White space
-only separates words. A published vocabulary reads texts by the rule in xlnet_rules.py, a new one by a `Normalization`. Two things differ
+Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). White space only
+separates words. A published vocabulary reads texts by the rule in sentencepiece_rules.py, a new one by a `Normalization`. Two things differ
 from the sentencepiece library, as they do in transformers: a comma after a digit is not cut off when a piece holds both; and of two cuts
 that are equally probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of English, measured). A literal `<eop>` in a text
 is letters, like all specials.
@@ -18,12 +18,12 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, coverage, normalization, spm_train, xlnet_rules
+from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, spm_train
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.sentencepiece_rules import SentencePieceRules
 from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
-from jaxenc.data.tokenizers.xlnet_rules import XlnetRules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, user_errors
@@ -33,7 +33,7 @@ OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds com
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class Framing:
     """What a family calls its specials, and how it frames a text and a pair (`piece:type`)."""
 
     name: str
@@ -51,9 +51,9 @@ class Layout:
         return self.unk, self.pad, self.cls, self.sep, self.mask
 
 
-LAYOUTS = (
-    Layout("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
-    Layout("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
+FRAMINGS = (
+    Framing("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
+    Framing("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
 )
 
 
@@ -111,13 +111,13 @@ def from_model(path: str | Path) -> Tokenizer:
     facts = parsed(path, content)
     settings = path.with_name(SETTINGS)
     config = read_json(settings, AGAIN) if settings.is_file() else {}
-    layout = _layout(path, [piece for piece, _ in facts.pieces])
+    framing = _framing(path, [piece for piece, _ in facts.pieces])
     if (rule := normalization.of_settings(settings, config)) is not None:
         return _build(path, dataclasses.replace(facts, charsmap=b""), Rules(rule))
-    lowercase, keep_accents = config.get("do_lower_case", layout.name == "ALBERT"), config.get("keep_accents", False)
+    lowercase, keep_accents = config.get("do_lower_case", framing.name == "ALBERT"), config.get("keep_accents", False)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
         raise UserError(f"{settings}: do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}; write true or false")
-    return _build(path, facts, XlnetRules(lowercase, not keep_accents, facts.charsmap))
+    return _build(path, facts, SentencePieceRules(lowercase, not keep_accents, facts.charsmap))
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
@@ -128,13 +128,13 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
     with checks.damaged(path):
         model, splitter = data["model"], data.get("pre_tokenizer") or {}
         pieces = tuple((piece, float(score)) for piece, score in model.get("vocab", []))
-        _layout(path, [piece for piece, _ in pieces])
+        _framing(path, [piece for piece, _ in pieces])
         section = data.get("normalizer") or {}
         rules = _rules(section)
         if rules is None:
-            raise Unsupported(f"{path}: reads texts by {xlnet_rules.step_names(section)}; {OTHERS}")
+            raise Unsupported(f"{path}: reads texts by {sentencepiece_rules.step_names(section)}; {OTHERS}")
         added = data.get("added_tokens") or []
-        charsmap = rules.charsmap if isinstance(rules, XlnetRules) else b""
+        charsmap = rules.charsmap if isinstance(rules, SentencePieceRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
         if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
             raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
@@ -143,58 +143,58 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         return _build(path, facts, rules)
 
 
-def _rules(section: Mapping[str, Any]) -> Rules | XlnetRules | None:
+def _rules(section: Mapping[str, Any]) -> Rules | SentencePieceRules | None:
     """The rule in the section `normalizer` of a tokenizer.json."""
     found = next((rules for rules in map(Rules, normalization.choices()) if normalization.section(rules.normalizer) == section), None)
-    return found or xlnet_rules.of_section(section)
+    return found or sentencepiece_rules.of_section(section)
 
 
-def _layout(path: str | Path, pieces: Sequence[str]) -> Layout:
-    lacks = {layout: [piece for piece in layout.specials if piece not in pieces] for layout in LAYOUTS}
-    layout = min(lacks, key=lambda layout: len(lacks[layout]))
-    if lacks[layout]:
-        raise Unsupported(f"{path}: lacks {' '.join(lacks[layout])}; {OTHERS}")
-    return layout
+def _framing(path: str | Path, pieces: Sequence[str]) -> Framing:
+    lacks = {framing: [piece for piece in framing.specials if piece not in pieces] for framing in FRAMINGS}
+    framing = min(lacks, key=lambda framing: len(lacks[framing]))
+    if lacks[framing]:
+        raise Unsupported(f"{path}: lacks {' '.join(lacks[framing])}; {OTHERS}")
+    return framing
 
 
 def _splitter() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
 
 
-def _build(path: str | Path, facts: Facts, rules: Rules | XlnetRules) -> Tokenizer:
+def _build(path: str | Path, facts: Facts, rules: Rules | SentencePieceRules) -> Tokenizer:
     """The tokenizer of checked facts. path: what messages call their source."""
     pieces = [piece for piece, _ in facts.pieces]
-    layout, ids = _layout(path, pieces), {piece: index for index, piece in enumerate(pieces)}
+    framing, ids = _framing(path, pieces), {piece: index for index, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
         raise UserError(f"{path}: {next(p for i, p in enumerate(pieces) if ids[p] != i)!r} stands twice in it; {AGAIN}")
-    hidden = facts.hidden | {*layout.specials, *({"<eop>", "<eod>"} & ids.keys())}
+    hidden = facts.hidden | {*framing.specials, *({"<eop>", "<eod>"} & ids.keys())}
     facts = dataclasses.replace(facts, hidden=frozenset(hidden))
     # No word holds a blank, so a piece that starts with one is never found in a text.
-    literal = _library(rules, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[layout.unk])
-    framed = _library(rules, facts.pieces, ids[layout.unk])
-    mask = {layout.mask: {"lstrip": True}}
+    literal = _library(rules, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[framing.unk])
+    framed = _library(rules, facts.pieces, ids[framing.unk])
+    mask = {framing.mask: {"lstrip": True}}
     framed.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(hidden, key=ids.__getitem__)])
-    frame = [(piece, ids[piece]) for piece in (layout.cls, layout.sep)]
-    framed.post_processor = processors.TemplateProcessing(layout.single, layout.pair, frame)
-    unk, pad, cls, sep, mask_id = (ids[piece] for piece in layout.specials)
+    frame = [(piece, ids[piece]) for piece in (framing.cls, framing.sep)]
+    framed.post_processor = processors.TemplateProcessing(framing.single, framing.pair, frame)
+    unk, pad, cls, sep, mask_id = (ids[piece] for piece in framing.specials)
     mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(hidden), **rules.facts})
     reserved = tuple(sorted(ids[piece] for piece in hidden))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, ids.get("<eod>", -1))
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
-        NAME: written(facts, ids[layout.unk]),
-        SETTINGS: json.dumps(_config(facts, rules, layout), indent=2) + "\n",
+        NAME: written(facts, ids[framing.unk]),
+        SETTINGS: json.dumps(_config(facts, rules, framing), indent=2) + "\n",
     }
     return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled)
 
 
-def _library(rules: Rules | XlnetRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
+def _library(rules: Rules | SentencePieceRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
     out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
     out.normalizer, out.pre_tokenizer, out.decoder = rules.normalizer, _splitter(), decoders.Metaspace(MARK, "always")
     return out
 
 
-def _config(facts: Facts, rules: Rules | XlnetRules, layout: Layout) -> dict[str, object]:
+def _config(facts: Facts, rules: Rules | SentencePieceRules, framing: Framing) -> dict[str, object]:
     """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
     tokenizer.json: they are not named. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
     asked for."""
@@ -203,11 +203,11 @@ def _config(facts: Facts, rules: Rules | XlnetRules, layout: Layout) -> dict[str
         "tokenizer_class": "PreTrainedTokenizerFast",
         **rules.settings,
         "remove_space": True,
-        "padding_side": "left" if layout.name == "XLNet" else "right",
+        "padding_side": "left" if framing.name == "XLNet" else "right",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "additional_special_tokens": ends,
         "clean_up_tokenization_spaces": False,
-    } | {f"{name}_token": getattr(layout, name) for name in ("unk", "pad", "cls", "sep", "mask")}
+    } | {f"{name}_token": getattr(framing, name) for name in ("unk", "pad", "cls", "sep", "mask")}
 
 
 def _spelled(piece: str) -> str:
@@ -215,7 +215,7 @@ def _spelled(piece: str) -> str:
     return MARK + piece.lstrip(f" {MARK}")
 
 
-def _extended(facts: Facts, rules: Rules | XlnetRules, more: Sequence[str]) -> Tokenizer:
+def _extended(facts: Facts, rules: Rules | SentencePieceRules, more: Sequence[str]) -> Tokenizer:
     """The vocabulary with `more` after it: the start of a word, or a word, that is one of them is always that piece, the longest.
 
     Its logarithm of the probability is its length: all others have none above 0. Raises UserError for what no word starts with.

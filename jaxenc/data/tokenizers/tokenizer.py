@@ -78,7 +78,7 @@ class Tokenizer:
         return self._literal.normalizer.normalize_str(text) if self._literal.normalizer else text
 
     def characters(self) -> np.ndarray | None:
-        """uint16 [vocabulary.ids, 50]: of each id the characters of its word, and of CLS and SEP those of ELMo's markers; see
+        """uint16 [vocabulary.ids, 50]: of each id the characters of its word, and of CLS and SEP those of the markers of a sentence; see
         data/characters.py. None for a kind whose pieces are not read by characters."""
         if not self._words:
             return None
@@ -94,7 +94,7 @@ class Tokenizer:
         return self.encode_framed(text)[0]
 
     def encode_framed(self, text: str) -> tuple[list[int], list[int]]:
-        """The ids of `encode_prompt` and the type of each: 0, but for XLNet's CLS, which is 2."""
+        """The ids of `encode_prompt` and the type of each: 0, but 2 for a CLS at the end."""
         _check_characters(text)
         encoding = self._framed.encode(text)
         return encoding.ids, encoding.type_ids

@@ -1,4 +1,4 @@
-"""Words as ELMo reads and predicts them: a list by falling frequency, of which the first `size` are predicted."""
+"""Words that are read and predicted whole (allenai/bilm-tf): a list by falling frequency, of which the first `size` are predicted."""
 
 import dataclasses
 import itertools
@@ -14,7 +14,7 @@ from jaxenc.data.tokenizers import checks, normalization
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
-from jaxenc.data.vocabulary import published_elmo
+from jaxenc.data.vocabulary import of_words
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, read_lines
 
@@ -128,7 +128,7 @@ def _build(words: Sequence[str], size: int, reading: Reading) -> Tokenizer:
         single="<S> $A </S>", pair="<S> $A </S> <S> $B:1 </S>:1", special_tokens=[("<S>", 0), ("</S>", 1)]
     )
     facts = {"type": "words", "words": list(words), "size": size, **reading.facts}
-    vocabulary = dataclasses.replace(published_elmo(size), fingerprint=fingerprint(facts), words=len(words))
+    vocabulary = dataclasses.replace(of_words(size), fingerprint=fingerprint(facts), words=len(words))
     names = {"bos": "<S>", "eos": "</S>", "cls": "<S>", "sep": "</S>", "unk": "<UNK>"}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", SIZE: size, "clean_up_tokenization_spaces": False}
     config |= reading.normalization.settings if reading.recorded else {}

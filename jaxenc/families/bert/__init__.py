@@ -1,0 +1,8 @@
+"""BERT and RoBERTa."""
+
+from jaxenc.families.bert.google import GOOGLE
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.bert.transformers import TRANSFORMERS
+from jaxenc.families.family import Family
+
+BERT = Family(BertConfig, transformers=TRANSFORMERS, google=GOOGLE)

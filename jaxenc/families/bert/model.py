@@ -9,9 +9,10 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.config import at_least
-from jaxenc.data.vocabulary import Vocabulary, published_bert, published_roberta
+from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.bert.vocabulary import published_bert, published_roberta
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec

@@ -9,9 +9,10 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.config import at_least
-from jaxenc.data.vocabulary import Vocabulary, published_bert
+from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
+from jaxenc.families.bert.vocabulary import published_bert
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.networks import Networks
 from jaxenc.layers.attend import Visible

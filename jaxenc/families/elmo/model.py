@@ -11,7 +11,7 @@ from jax import Array
 
 from jaxenc.config import at_least
 from jaxenc.data import characters as character_ids
-from jaxenc.data.vocabulary import Vocabulary, padded, published_elmo
+from jaxenc.data.vocabulary import Vocabulary, of_words, padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.both_directions import DIRECTIONS, Both, Read
@@ -100,7 +100,7 @@ class ElmoConfig(ModelConfig):
     @property
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named: ELMo's layout."""
-        return dataclasses.replace(published_elmo(self.vocab_size), words=self.words)
+        return dataclasses.replace(of_words(self.vocab_size), words=self.words)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "ElmoConfig":
         """This model for a tokenizer."""

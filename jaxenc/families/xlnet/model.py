@@ -11,11 +11,12 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.config import at_least
-from jaxenc.data.vocabulary import Vocabulary, published_xlnet
+from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.two_stream import Rows, TwoStreams
+from jaxenc.families.xlnet.vocabulary import published_xlnet
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.frame import BlockSpec

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.data.vocabulary import Vocabulary, published_roberta
+from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
+from jaxenc.families.bert.vocabulary import published_roberta
 from jaxenc.objectives.corrupt import masking as maskings
 from jaxenc.objectives.corrupt import rule as rules
 from jaxenc.objectives.corrupt.rule import Masking

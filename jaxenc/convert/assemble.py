@@ -1,0 +1,70 @@
+"""The last step of every import: tensors and a tokenizer become a model; and the first of every export."""
+
+import sys
+from pathlib import Path
+
+from jaxenc import tree
+from jaxenc.config import to_dict
+from jaxenc.convert import runs
+from jaxenc.data import tokenizers
+from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.errors import Unsupported, UserError
+from jaxenc.families.foreign import Import, Weights
+from jaxenc.formats import key_map
+from jaxenc.inference.load import Model, objective_of
+from jaxenc.training.run import Run
+from jaxenc.training.state import parameters
+
+# Any of them in a folder means that it has a tokenizer, of a kind that we open or not.
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
+WITHOUT = "`--tokenizer none` converts without it"
+
+
+def model(found: Import, tokenizer: Tokenizer | None, where: Path) -> Model:
+    """The model that a family found in files, in float32; its note goes to stderr. where: what messages call the source.
+
+    Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
+    """
+    run = runs.run_of(found)
+    _check_tokenizer(tokenizer, run, where)
+    abstract, _ = parameters(objective_of(run, tokenizer))
+    shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
+    params = key_map.to_ours(found.entries, found.tensors, shapes, str(where), found.skipped)
+    if note := runs.note(found, run):
+        print(f"convert: {where}: {note}", file=sys.stderr)
+    return Model(run, params, tokenizer)
+
+
+def weights(ours: Model) -> Weights:
+    """What a family needs to write `ours`."""
+    return Weights(runs.structure_of(ours.config, ours.params), ours.tokenizer.vocabulary if ours.tokenizer else None, ours.params)
+
+
+def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
+    """The tokenizer of `choice`: another folder, 'none' for no tokenizer, '' for the folder's own.
+
+    The weights are worth having without it: None where the folder has no such files, and, with a line on stderr, where they are of a
+    kind that we do not open. Raises UserError for files that are damaged, and where `choice` names a folder that cannot be opened.
+    """
+    if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
+        return None
+    try:
+        return tokenizers.load(Path(choice).expanduser() if choice else folder)
+    except UserError as error:
+        if isinstance(error, Unsupported) and not choice:
+            print(f"convert: {error}", file=sys.stderr)
+            return None
+        raise UserError(f"{error}; {WITHOUT}") from error
+
+
+def _check_tokenizer(tokenizer: Tokenizer | None, run: Run, where: Path) -> None:
+    """A tokenizer fits where it changes nothing in the run."""
+    if tokenizer is None or run.with_vocabulary(tokenizer.vocabulary) == run:
+        return
+    size, pad = tokenizer.vocabulary.size, tokenizer.vocabulary.pad
+    fault = f"has {size} tokens and the model {run.model.vocab_size} embedding rows"
+    if size == run.model.vocab_size:
+        held, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
+        differ = [f"model.{name} would be {fitting[name]} and is {held[name]}" for name in held if held[name] != fitting[name]]
+        fault = f"has the pad id {pad}, with which {', '.join(differ)}"
+    raise UserError(f"{where}: the tokenizer {fault}: name the right one with --tokenizer DIR; {WITHOUT}")

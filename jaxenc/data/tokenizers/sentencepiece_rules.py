@@ -1,0 +1,69 @@
+"""How published SentencePiece vocabularies read a text: the rules of transformers' XLNetTokenizer and AlbertTokenizer.
+
+These are the rules of preprocess_text in zihangdai/xlnet:prepro_utils.py: `` and '' become ", compatibility characters are decomposed and
+accents dropped (NFKD), then the model's own table of characters (nmt_nfkc) is applied. One thing differs from the original, as it does in
+transformers: what counts as an accent is every Unicode mark (M), not a character with a combining class, so that the scripts of India lose
+vowels. One thing differs from transformers, whose XLNet knows no Korean: letters are composed again before the table, as in the
+sentencepiece library.
+"""
+
+import base64
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from tokenizers import normalizers
+
+from jaxenc.data.tokenizers import normalization
+
+
+@dataclasses.dataclass(frozen=True)
+class SentencePieceRules:
+    """charsmap: the model's compiled table of characters, b'' for none."""
+
+    lowercase: bool
+    strip_accents: bool
+    charsmap: bytes
+
+    @property
+    def normalizer(self) -> normalizers.Normalizer:
+        """The rule as a normalizer of the tokenizers library."""
+        accents = [normalizers.NFKD(), normalizers.StripAccents()] if self.strip_accents else []
+        letters = [normalizers.Lowercase()] if self.lowercase else []
+        # `Precompiled` looks up a character at a time, or a cluster of less than six bytes, of which it keeps the first match; the
+        # sentencepiece library takes the longest match. So characters are composed before, and again after (half-width kana).
+        table = [normalizers.NFC(), normalizers.Precompiled(self.charsmap), normalizers.NFC()] if self.charsmap else []
+        return normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), *accents, *letters, *table])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the vocabulary's fingerprint covers."""
+        charsmap = base64.b64encode(self.charsmap).decode()
+        return {"charsmap": charsmap, "lowercase": self.lowercase, "strip_accents": self.strip_accents}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its entries in a tokenizer_config.json."""
+        return {"do_lower_case": self.lowercase, "keep_accents": not self.strip_accents}
+
+
+def of_section(written: Mapping[str, Any]) -> SentencePieceRules | None:
+    """The rule in the section `normalizer` of a tokenizer.json, as we or transformers write it; None for a rule of another kind."""
+    steps = {_name(step): step for step in written.get("normalizers", [written] if written else [])}
+    steps.pop("Replace  {2,}", None)  # joins white space, which only separates words
+    charsmap = base64.b64decode(steps.get("Precompiled", {}).get("precompiled_charsmap", ""))
+    # The names do not depend on the table's content, which the library would not check: it is left out here.
+    names = normalization.section(SentencePieceRules("Lowercase" in steps, "StripAccents" in steps, b"").normalizer)["normalizers"]
+    ours = [*map(_name, names), *(["NFC", "Precompiled"] if charsmap else [])]
+    if list(steps) not in (ours, [name for name in ours if name != "NFC"]):
+        return None
+    return SentencePieceRules("Lowercase" in steps, "StripAccents" in steps, charsmap)
+
+
+def step_names(written: Mapping[str, Any]) -> str:
+    """The steps of a section `normalizer`, for a message."""
+    return ", ".join(map(_name, written.get("normalizers", [written] if written else []))) or "no rules"
+
+
+def _name(step: Mapping[str, Any]) -> str:
+    return " ".join([step["type"], *step.get("pattern", {}).values()])

@@ -1,0 +1,26 @@
+"""BERT in TensorFlow checkpoints of google-research/bert, in."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxenc.families import config_json
+from jaxenc.families.bert import names, transformers
+from jaxenc.families.bert.names import GOOGLE_FILE
+from jaxenc.families.foreign import Google, Import, Structure
+from jaxenc.formats.tensor import Tensor
+
+
+def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The model of a checkpoint of google-research/bert.
+
+    `hidden_act: gelu` is the tanh form here (modeling.py), and LayerNorm's epsilon 1e-12. Classes have no names: LABEL_0, LABEL_1 ...
+    """
+    heads = names.heads_of(tensors, GOOGLE_FILE, "")
+    classes = names.classes_of(tensors, "classifier", GOOGLE_FILE)
+    labels = config_json.labels_of({}, classes, where) if "classifier" in heads else ()
+    structure = Structure(transformers.model_of(config, "google", where), heads, labels)
+    return transformers.imported(structure, GOOGLE_FILE, tensors, where)
+
+
+GOOGLE = Google("bert/", "bert_config.json", read)

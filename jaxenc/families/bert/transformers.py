@@ -1,0 +1,155 @@
+"""BERT and RoBERTa in folders of transformers, in and out."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxenc import tree
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.families import config_json
+from jaxenc.families.bert import names
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.bert.names import BertFile
+from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads.pooler import TANH
+
+CLASSES = {"bert": "Bert", "roberta": "Roberta"}
+# Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is
+# taken; a file may hold more than its class uses.
+ENDINGS = (
+    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
+    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
+    (("pooler", "mlm", "next_sentence"), "ForPreTraining", {"mlm": ("prediction_logits",), "next_sentence": ("seq_relationship_logits",)}),
+    (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
+    (("pooler", "next_sentence"), "ForNextSentencePrediction", {"next_sentence": ("logits",)}),
+    (("pooler",), "Model", {"pooled": ("pooler_output",)}),
+    ((), "Model", {}),
+)
+FIELDS = {
+    "vocab_size": "vocab_size",
+    "width": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "feed_forward": "intermediate_size",
+    "types": "type_vocab_size",
+    "norm_epsilon": "layer_norm_eps",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "init_scale": "initializer_range",
+}
+
+
+def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The model of a folder of transformers; its heads are those whose tensors are there."""
+    column = column_of(config, where)
+    file = names.file_of(column, tensors)
+    heads = names.heads_of(tensors, file, class_of(config))
+    if "tags" in heads and class_of(config).endswith("ForMultipleChoice"):
+        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
+    labelled = [head for head in heads if head in ("classifier", "tags")]
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else ()
+    structure = Structure(model_of(config, column, where), heads, labels)
+    refuse(structure, column, where)
+    return imported(structure, file, tensors, where)
+
+
+def write(ours: Weights) -> Export:
+    """The model as transformers has it; an encoder without heads as BertModel or RobertaModel saves itself, names bare."""
+    config, outputs = described(ours.structure, ours.vocabulary)
+    column, model, heads, params = config["model_type"], ours.structure.model, ours.structure.heads, ours.params
+    refuse(ours.structure, column, "this model")
+    if not model.types:
+        # transformers always adds a row of types: zeros change nothing.
+        model = dataclasses.replace(model, types=1)
+        params = tree.merge(params, {"embeddings": {"type": {"table": np.zeros((1, model.width), np.float32)}}})
+    file = BertFile(column, f"{column}." if set(heads) - {"pooler"} else "")
+    return Export(config, names.entries(model, heads, file), params, outputs)
+
+
+def imported(structure: Structure, file: BertFile, tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The model of a file of transformers or of google-research/bert. Raises UserError for more layers than it has tensors."""
+    check_layers(structure.model.layers, tensors, where)
+    table = names.entries(structure.model, structure.heads, file)
+    return Import(structure, tensors, table, names.skipped(file, structure.heads))
+
+
+def column_of(data: Mapping[str, Any], where: Path) -> str:
+    """The column of the table of names, bert or roberta, that a config.json follows. Raises UserError for what we do not compute."""
+    only_encoders(data, where)
+    return "bert" if data["model_type"] == "bert" else "roberta"
+
+
+def only_encoders(data: Mapping[str, Any], where: Path) -> None:
+    """Raises UserError for what BERT's relatives can be in transformers and are not here."""
+    if data.get("position_embedding_type", "absolute") != "absolute":
+        raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")
+    for flag in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
+        if data.get(flag):
+            raise UserError(f"{where}: {flag} is set: only encoders can be converted")
+
+
+def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
+    """The model that a config.json or google-research's bert_config.json describes; what it does not say has BERT-base's value.
+
+    column: bert, roberta or google. Raises UserError, which begins with `where`, for an activation or a number that we do not have.
+    """
+    values = config_json.sizes(data, FIELDS, config_json.GOOGLE_ACTIVATIONS if column == "google" else config_json.ACTIVATIONS, where)
+    rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
+    if type(rows) is not int or type(pad) is not int or pad < (0 if column == "roberta" else -1):
+        raise UserError(f"{where}: max_position_embeddings is {rows!r} and pad_token_id {pad!r}: both are whole numbers, 0 at least")
+    return config_json.built(BertConfig, {**values, "positions": rows - pad - 1, "first_position": pad + 1}, where)
+
+
+def refuse(structure: Structure, column: str, where: str | Path) -> None:
+    """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
+    model, heads = structure.model, structure.heads
+    config_json.refuse_causal(model, where)
+    if column == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
+        raise UserError(f"{where}: model.activation is {model.activation}: transformers' RoBERTa has gelu_erf in its head whatever is set")
+    if column == "roberta" and "next_sentence" in heads:
+        raise UserError(f"{where}: transformers' RoBERTa has no next-sentence head: train one with model.first_position 0 for that")
+    if "pooler" in heads and structure.pooler_activation != TANH:
+        raise UserError(f"{where}: objective.pooler_activation is {structure.pooler_activation}: transformers' BERT and RoBERTa have tanh")
+    if "rtd" in heads:
+        raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
+    if {"classifier", "tags"} <= set(heads):
+        raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+
+
+def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
+    """What transformers' AutoConfig reads of a model of ours, and {our output: attributes} of the class that it names.
+
+    vocabulary: the tokenizer's, None without one.
+    Raises UserError where positions do not start as in BERT (0) or RoBERTa (after the pad id).
+    """
+    model = structure.model
+    pad = vocabulary.pad if vocabulary else max(model.first_position - 1, 0)
+    if model.first_position not in (0, pad + 1):
+        raise UserError(f"model.first_position is {model.first_position}: transformers has 0 (BERT) and {pad + 1}, one after the pad id")
+    column = "roberta" if model.first_position else "bert"
+    ending, outputs = next((ending, outputs) for needed, ending, outputs in ENDINGS if set(needed) <= set(structure.heads))
+    data = {
+        "architectures": [CLASSES[column] + ending],
+        "model_type": column,
+        **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
+        "type_vocab_size": max(model.types, 1),
+        "hidden_act": config_json.HIDDEN_ACT[model.activation],
+        "max_position_embeddings": model.positions + model.first_position,
+        "pad_token_id": pad,
+        "position_embedding_type": "absolute",
+        "tie_word_embeddings": True,
+    }
+    if column == "roberta" and vocabulary:
+        data |= {"bos_token_id": vocabulary.cls, "eos_token_id": vocabulary.sep}
+    if structure.labels:
+        data |= config_json.labels_json(structure.labels)
+    return data, outputs
+
+
+TRANSFORMERS = Transformers(("bert", "roberta", "xlm-roberta", "camembert"), read, write)

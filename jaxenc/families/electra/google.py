@@ -1,0 +1,57 @@
+"""ELECTRA in TensorFlow checkpoints of google-research/electra, in."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxenc.errors import UserError
+from jaxenc.families import config_json
+from jaxenc.families.electra import names, two_models
+from jaxenc.families.electra.model import NETWORKS, ElectraConfig
+from jaxenc.families.foreign import Google, Import, Structure
+from jaxenc.formats.tensor import Tensor
+
+
+def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The pair of a checkpoint of google-research/electra, or its discriminator where the generator was left out.
+
+    Its config is in its shapes. A fine-tuned one is refused: what classifies there reads the first token without a layer between.
+    """
+    if tasks := [name for name in tensors if name.startswith("task_specific/")]:
+        raise UserError(f"{where}: fine-tuned, with {tasks[0]}, which is no head of ours: name the checkpoint that it was tuned from")
+    model, networks = model_of(tensors, where)
+    table = {
+        entry.ours: entry
+        for network in networks
+        for entry in names.entries(model, network, two_models.HEADS[network], names.google_file(network, tensors))
+    }
+    heads = tuple(head for network in networks for head in two_models.HEADS[network])
+    return Import(Structure(model, heads), tensors, tuple(table.values()))
+
+
+def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig, tuple[str, ...]]:
+    """The model in a checkpoint of google-research/electra and which of NETWORKS are there: the pair, or the discriminator alone.
+
+    No config lies beside it: the shapes tell all but the heads, each 64 wide (util/training_utils.py, get_bert_config;
+    run_pretraining.py, get_generator_config). Raises UserError for shapes that tell no such model.
+    """
+    values: dict[str, Any] = {}
+    both = any(name.startswith(("generator/", "generator_predictions/")) for name in tensors)
+    try:
+        for name, field in (("word", "vocab_size"), ("position", "positions"), ("token_type", "types")):
+            values[field], values["embedding"] = tensors[f"electra/embeddings/{name}_embeddings"].shape
+        for base, ours in (("electra/", ""), ("generator/", "generator_"))[: 1 + both]:
+            width, inner = tensors[f"{base}encoder/layer_0/intermediate/dense/kernel"].shape
+            layers = sum(name.startswith(base) and name.endswith("/intermediate/dense/kernel") for name in tensors)
+            heads = max(1, width // 64)
+            values |= {f"{ours}width": width, f"{ours}feed_forward": inner, f"{ours}heads": heads, f"{ours}layers": layers}
+    except KeyError as error:
+        raise UserError(f"{where}: holds no {error.args[0]}: name a checkpoint of ELECTRA's pretraining") from None
+    except ValueError:
+        raise UserError(f"{where}: its tables or layers are no matrices: name a checkpoint of ELECTRA's pretraining") from None
+    values["sharing"] = "none" if any(name.startswith("generator/embeddings/") for name in tensors) else "embeddings"
+    model = config_json.built(ElectraConfig, values, where)
+    return (model, NETWORKS) if both else (two_models.alone(model, "discriminator"), ("discriminator",))
+
+
+GOOGLE = Google("electra/", "", read)

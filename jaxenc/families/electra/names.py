@@ -1,0 +1,117 @@
+"""A network of ELECTRA in the files of transformers and of google-research/electra: one table of names for both."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from jaxenc.families.bert.names import PARTS as BERT_PARTS
+from jaxenc.families.bert.names import TOKENS
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import Entry
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
+from jaxenc.layers.stack import layer_name
+
+
+class ElectraPart(NamedTuple):
+    """As `bert.names.BertPart`; ours: below the network's own path for its projection and layers. A discriminator's layers are
+    `electra/...` in google's files and a generator's `generator/...`; the tables that they share are `electra/embeddings`."""
+
+    head: str
+    ours: str
+    torch: str
+    google: str
+    kind: str
+
+
+GENERATOR, DISCRIMINATOR = "generator_predictions", "discriminator_predictions"
+PARTS = (
+    *(ElectraPart("", part.ours, part.bert, part.google, part.kind) for part in BERT_PARTS if not part.head),
+    ElectraPart("", "project", "embeddings_project", "embeddings_project", "dense"),
+    ElectraPart("mlm", "mlm/dense", f"{GENERATOR}.dense", f"{GENERATOR}/dense", "dense"),
+    ElectraPart("mlm", "mlm/norm", f"{GENERATOR}.LayerNorm", f"{GENERATOR}/LayerNorm", "norm"),
+    ElectraPart("mlm", "mlm/bias", "generator_lm_head.bias", f"{GENERATOR}/output_bias", "bias"),
+    ElectraPart("rtd", "rtd/dense", f"{DISCRIMINATOR}.dense", f"{DISCRIMINATOR}/dense", "dense"),
+    ElectraPart("rtd", "rtd/output", f"{DISCRIMINATOR}.dense_prediction", f"{DISCRIMINATOR}/dense_1", "dense"),
+    ElectraPart("pooler", "pooler/dense", "classifier.dense", NONE, "dense"),
+    ElectraPart("classifier", "classifier/dense", "classifier.out_proj", NONE, "output"),
+    ElectraPart("tags", "tags/dense", "classifier", NONE, "output"),
+    ElectraPart("spans", "spans/dense", "qa_outputs", NONE, "output"),
+)
+# What transformers may hold twice, since its decoder is tied.
+COPIES = {"embeddings/token/table": "generator_lm_head.weight"}
+
+
+@dataclasses.dataclass(frozen=True)
+class ElectraFile:
+    """How one file writes the names. base: what stands before the layers' names; tables: before those of the embeddings; google: the
+    file is a checkpoint of google-research/electra; gamma: as `bert.names.BertFile`'s."""
+
+    base: str
+    tables: str
+    google: bool = False
+    gamma: bool = False
+
+
+def file_of(names: Collection[str]) -> ElectraFile:
+    """The layout of a file of transformers: the base is `electra.` or, where the network was saved alone, mostly nothing."""
+    bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
+    bases += ["electra." for name in names if name.startswith("electra.")]
+    base = bases[0] if bases else ""
+    return ElectraFile(base, base, gamma=any(name.endswith(".gamma") for name in names))
+
+
+def google_file(network: str, names: Collection[str]) -> ElectraFile:
+    """The layout of the `generator` or the `discriminator` in a checkpoint of google-research/electra."""
+    base = "electra/" if network == "discriminator" else "generator/"
+    own = any(name.startswith(f"{base}embeddings/") for name in names)
+    return ElectraFile(base, base if own else "electra/", google=True)
+
+
+def entries(config: ElectraConfig, network: str, heads: Collection[str], file: ElectraFile) -> tuple[Entry, ...]:
+    """The table of the `generator` or the `discriminator` with `heads`, built-in ones, in the order of PARTS.
+
+    Raises ValueError for a head that such a file does not have.
+    """
+    missing = set(heads) - {part.head for part in PARTS if not (file.google and part.google == NONE)}
+    if missing:
+        raise ValueError(f"files of ELECTRA have no head {', '.join(missing)}")
+    block = config.block(network)
+    absent = [] if config.types else ["embeddings/type/table"]
+    absent += [] if config.embedding != block.width else ["project"]
+    parts = [part for part in PARTS if part.head in ("", *heads) and part.ours not in absent]
+    return tuple(entry for part in parts for entry in _of_part(part, config, network, file))
+
+
+def _of_part(part: ElectraPart, config: ElectraConfig, network: str, file: ElectraFile) -> Iterator[Entry]:
+    name, tables = part.google if file.google else part.torch, part.ours.startswith("embeddings/")
+    base = "" if part.head else file.tables if tables else file.base
+    own = not part.head and not (tables and (network == "discriminator" or config.sharing == "embeddings"))
+    path = f"{network}/{part.ours}" if own else part.ours
+    for n in range(config.depth(network) if "{n}" in name else 1):
+        ours, theirs = path.format(layer=layer_name(n)), base + name.format(n=n)
+        copies = COPIES if network == "generator" and not file.google else {}
+        yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, file.google, file.gamma, copies)
+
+
+def _names_of(head: str) -> list[str]:
+    one, file = ElectraConfig(generator_layers=1, layers=1), ElectraFile("", "")
+    return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, one, "discriminator", file)]
+
+
+def heads_of(names: Collection[str]) -> tuple[str, ...]:
+    """The heads whose tensors are among the `names` of a file of transformers, in the order of `heads.BUILT_IN`."""
+    return tuple(head for head in BUILT_IN if any(name in names for name in _names_of(head)))
+
+
+def classes_of(tensors: Mapping[str, Tensor], head: str) -> int:
+    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, without such a tensor."""
+    return next((tensors[name].shape[0] for name in _names_of(head) if name in tensors and tensors[name].shape), 2)
+
+
+def skipped(file: ElectraFile) -> tuple[str, ...]:
+    """Patterns of transformers' names that hold no parameter: buffers of ids."""
+    return (re.escape(file.base) + r"embeddings\.(position_ids|token_type_ids)",)

@@ -1,0 +1,118 @@
+"""ELECTRA in folders of transformers, in and out.
+
+transformers keeps a generator and a discriminator as two models. A run of one of them has an ElectraConfig with the same numbers for
+both, and its heads say which it is (`ElectraConfig.encoder`). `two_models.py` joins two of them.
+"""
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxenc import tree
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.families import config_json
+from jaxenc.families.bert import transformers as berts
+from jaxenc.families.electra import names, two_models
+from jaxenc.families.electra.model import NETWORKS, ElectraConfig
+from jaxenc.families.electra.names import ElectraFile
+from jaxenc.families.foreign import Export, Folders, Import, Structure, Transformers, Weights, check_layers, class_of
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads.pooler import TANH
+
+# As `bert.transformers.ENDINGS`.
+ENDINGS = (
+    (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
+    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
+    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
+    (("rtd",), "ForPreTraining", {"rtd": ("logits",)}),
+    ((), "Model", {}),
+)
+FIELDS = {**berts.FIELDS, "embedding": "embedding_size"}
+# What transformers takes for fields that a config.json does not name: those of ELECTRA-small.
+DEFAULTS = {"width": 256, "heads": 4, "feed_forward": 1024, "embedding": 128}
+# The activation of the classification head.
+POOLER = "gelu_erf"
+
+
+def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """One network of a folder of transformers; its heads are those whose tensors are there."""
+    if class_of(config).endswith("ForMultipleChoice"):
+        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
+    heads, file = names.heads_of(tensors), names.file_of(tensors)
+    if "mlm" in heads and len(heads) > 1:
+        raise UserError(f"{where}: its tensors are heads of a generator and of a discriminator: one folder holds one network")
+    labelled = [head for head in heads if head in ("classifier", "tags")]
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else ()
+    model = model_of(config, where)
+    structure = Structure(model, heads, labels, POOLER if "pooler" in heads else TANH)
+    refuse(structure, where)
+    check_layers(model.layers, tensors, where)
+    return Import(structure, tensors, names.entries(model, _network(heads), heads, file), names.skipped(file))
+
+
+def write(ours: Weights) -> Export:
+    """One network as transformers has it, whatever the other of its pair was; without heads as ElectraModel saves itself, names bare."""
+    heads, params = ours.structure.heads, ours.params
+    network = _network(heads)
+    model = two_models.alone(ours.structure.model, network)
+    structure = dataclasses.replace(ours.structure, model=model)
+    refuse(structure, "this model")
+    config, outputs = described(structure, ours.vocabulary)
+    if not model.types:
+        # transformers always adds a row of types: zeros change nothing.
+        model = dataclasses.replace(model, types=1)
+        params = tree.merge(params, {"embeddings": {"type": {"table": np.zeros((1, model.embedding), np.float32)}}})
+    base = "electra." if heads else ""
+    return Export(config, names.entries(model, network, heads, ElectraFile(base, base)), params, outputs)
+
+
+def _network(heads: Collection[str]) -> str:
+    return "generator" if "mlm" in heads else "discriminator"
+
+
+def model_of(data: Mapping[str, Any], where: Path) -> ElectraConfig:
+    """The model of a config.json. Raises UserError, which begins with `where`, for what we do not compute."""
+    berts.only_encoders(data, where)
+    values = DEFAULTS | config_json.sizes(data, FIELDS, config_json.ACTIVATIONS, where)
+    if "max_position_embeddings" in data:
+        values["positions"] = data["max_position_embeddings"]
+    return two_models.alone(config_json.built(ElectraConfig, values, where), "discriminator")
+
+
+def refuse(structure: Structure, where: str | Path) -> None:
+    """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
+    model, heads = structure.model, structure.heads
+    config_json.refuse_causal(model, where)
+    if "mlm" in heads and model.activation != "gelu_erf":
+        raise UserError(f"{where}: model.activation is {model.activation}: transformers' ELECTRA has gelu_erf in the generator's head")
+    if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
+        raise UserError(f"{where}: transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head")
+    if "pooler" in heads and structure.pooler_activation != POOLER:
+        told = f"objective.pooler_activation is {structure.pooler_activation}"
+        raise UserError(f"{where}: {told}: transformers' ELECTRA has gelu_erf in its classifier")
+
+
+def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
+    """What transformers' AutoConfig reads of one network, and {our output: attributes} of the class that it names."""
+    model = structure.model
+    ending, outputs = next((ending, outputs) for needed, ending, outputs in ENDINGS if set(needed) <= set(structure.heads))
+    data = {
+        "architectures": [f"Electra{ending}"],
+        "model_type": "electra",
+        **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
+        "type_vocab_size": max(model.types, 1),
+        "hidden_act": config_json.HIDDEN_ACT[model.activation],
+        "max_position_embeddings": model.positions,
+        "pad_token_id": vocabulary.pad if vocabulary else 0,
+        "position_embedding_type": "absolute",
+        "tie_word_embeddings": True,
+    }
+    return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
+
+
+TRANSFORMERS = Transformers(("electra",), read, write, Folders(NETWORKS, two_models.split, two_models.join))

@@ -1,0 +1,143 @@
+"""XLNet's parameters in the files of transformers and of zihangdai/xlnet: one table of names for both."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxenc.errors import UserError
+from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.formats import leaves
+from jaxenc.formats.key_map import TRANSPOSE, Entry, Transform
+from jaxenc.formats.leaves import NONE
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
+from jaxenc.layers.stack import layer_name
+
+
+class XlnetPart(NamedTuple):
+    """As `bert.names.BertPart`. google: in zihangdai/xlnet's checkpoints, where what is called `[{n}]` is a slice of a tensor of all
+    layers; kind: one of `leaves.LEAVES` or of `transforms`. The encoder's names begin with a base.
+    """
+
+    head: str
+    ours: str
+    torch: str
+    google: str
+    kind: str
+
+
+ATTENTION, FEED_FORWARD = "encoder/{layer}/attention", "encoder/{layer}/feed_forward"
+# The heads of attention are an axis of their own in both files, and neither turns the kernels: each is [width, heads, d].
+KERNELS = {"query": ("q", "heads"), "key": ("k", "heads"), "value": ("v", "heads"), "relative": ("r", "heads"), "output": ("o", "to width")}
+BIASES = {"content_bias": "r_w_bias", "position_bias": "r_r_bias", "segment_bias": "r_s_bias"}
+SEGMENTS = "seg_embed"
+TOKENS = "word_embedding"
+PARTS = (
+    XlnetPart("", "embeddings/token/table", TOKENS, f"{TOKENS}/lookup_table", "vocabulary"),
+    XlnetPart("", "embeddings/mask", "mask_emb", "mask_emb/mask_emb", "vector"),
+    *(
+        XlnetPart("", f"{ATTENTION}/{ours}/kernel", f"layer.{{n}}.rel_attn.{letter}", f"layer_{{n}}/rel_attn/{letter}/kernel", kind)
+        for ours, (letter, kind) in KERNELS.items()
+    ),
+    *(XlnetPart("", f"{ATTENTION}/{ours}", f"layer.{{n}}.rel_attn.{name}", f"{name}[{{n}}]", "flat") for ours, name in BIASES.items()),
+    XlnetPart("", f"{ATTENTION}/segment/table", f"layer.{{n}}.rel_attn.{SEGMENTS}", f"{SEGMENTS}[{{n}}]", "heads"),
+    XlnetPart("", f"{ATTENTION}/norm", "layer.{n}.rel_attn.layer_norm", "layer_{n}/rel_attn/LayerNorm", "norm"),
+    XlnetPart("", f"{FEED_FORWARD}/up", "layer.{n}.ff.layer_1", "layer_{n}/ff/layer_1", "dense"),
+    XlnetPart("", f"{FEED_FORWARD}/down", "layer.{n}.ff.layer_2", "layer_{n}/ff/layer_2", "dense"),
+    XlnetPart("", f"{FEED_FORWARD}/norm", "layer.{n}.ff.layer_norm", "layer_{n}/ff/LayerNorm", "norm"),
+    XlnetPart("lm", "lm/bias", "lm_loss.bias", "model/lm_loss/bias", "bias"),
+    XlnetPart("summary", "summary/dense", "sequence_summary.summary", "model/sequnece_summary/summary", "dense"),
+    XlnetPart("classifier", "classifier/dense", "logits_proj", "model/{task}/logit", "dense"),
+    XlnetPart("tags", "tags/dense", "classifier", NONE, "dense"),
+    XlnetPart("spans", "spans/dense", "qa_outputs", NONE, "dense"),
+)
+# What transformers may hold twice, since its decoder is tied.
+COPIES = {"embeddings/token/table": "lm_loss.weight"}
+BEAM = re.compile(r"(model/)?(start_logits|end_logits|answer_class)[./].*")
+# run_classifier.py names its logits after the task.
+TASK = re.compile(r"model/((classification|regression)_[^/]*)/logit/kernel")
+
+
+@dataclasses.dataclass(frozen=True)
+class XlnetFile:
+    """How one file writes the names. base: what stands before the encoder's names; google: the file is a checkpoint of zihangdai/xlnet;
+    task: in it, the scope of the classes, such as classification_mnli."""
+
+    base: str
+    google: bool = False
+    task: str = ""
+
+
+def file_of(names: Collection[str]) -> XlnetFile:
+    """The layout of a file of transformers: the base is `transformer.` or, where the encoder was saved alone, mostly nothing."""
+    bases = [name.removesuffix(f"{TOKENS}.weight") for name in names if name.endswith(f"{TOKENS}.weight")]
+    bases += ["transformer." for name in names if name.startswith("transformer.")]
+    return XlnetFile(bases[0] if bases else "")
+
+
+def google_file(names: Collection[str]) -> XlnetFile:
+    """The layout of a checkpoint of zihangdai/xlnet."""
+    tasks = [found[1] for name in names if (found := TASK.fullmatch(name))]
+    return XlnetFile("model/transformer/", True, tasks[0] if tasks else "")
+
+
+def stacked(file: XlnetFile) -> tuple[str, ...]:
+    """Names of the tensors of a file that hold a slice for each layer."""
+    return tuple(file.base + name for name in (*BIASES.values(), SEGMENTS)) if file.google else ()
+
+
+def transforms(config: XlnetConfig) -> dict[str, Transform]:
+    """By the kinds of Part that only XLNet has: their arrays, with an axis of heads or of length 1, and ours without."""
+    heads, width = (config.heads, config.width // config.heads), config.width
+    split = Transform(lambda a: a.reshape(len(a), width), lambda a: a.reshape(len(a), *heads))
+    return {
+        "heads": split,
+        "to width": split.then(TRANSPOSE),
+        "flat": Transform(np.ravel, lambda a: a.reshape(heads)),
+        "vector": Transform(np.ravel, lambda a: a.reshape(1, 1, width)),
+    }
+
+
+def entries(config: XlnetConfig, heads: Collection[str], file: XlnetFile) -> tuple[Entry, ...]:
+    """The table of one model: the encoder and `heads`, built-in ones, in the order of PARTS.
+
+    Raises ValueError for a head that such a file does not have.
+    """
+    if missing := set(heads) - {part.head for part in PARTS if not (file.google and part.google == NONE)}:
+        raise ValueError(f"files of XLNet have no head {', '.join(sorted(missing))}")
+    turned = transforms(config)
+    return tuple(entry for part in PARTS if part.head in ("", *heads) for entry in _of_part(part, config, file, turned))
+
+
+def _of_part(part: XlnetPart, config: XlnetConfig, file: XlnetFile, turned: Mapping[str, Transform]) -> Iterator[Entry]:
+    name = ("" if part.head else file.base) + (part.google if file.google else part.torch)
+    for n in range(config.layers if "{layer}" in part.ours else 1):
+        ours, theirs = part.ours.format(layer=layer_name(n)), name.format(n=n, task=file.task)
+        if part.kind in turned:
+            yield Entry(theirs, ours, turned[part.kind])
+        else:
+            yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, file.google, False, {} if file.google else COPIES)
+
+
+def _names_of(head: str, file: XlnetFile) -> list[str]:
+    return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, XlnetConfig(layers=1), file, {})]
+
+
+def heads_of(names: Collection[str], file: XlnetFile, where: Path) -> tuple[str, ...]:
+    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`. Raises UserError, which begins with `where`, for the
+    head of XLNetForQuestionAnswering or of run_squad.py."""
+    if beam := next((name for name in names if BEAM.fullmatch(name)), ""):
+        told = f"{beam} is of the head that searches answers with a beam"
+        raise UserError(f"{where}: {told}: of XLNet's heads for answers only XLNetForQuestionAnsweringSimple can be converted")
+    published = {part.head for part in PARTS if part.head and not (file.google and part.google == NONE)}
+    return tuple(head for head in BUILT_IN if head in published and any(name in names for name in _names_of(head, file)))
+
+
+def classes_of(tensors: Mapping[str, Tensor], head: str, file: XlnetFile) -> int:
+    """The number of classes of `head` as its tensors have it, the length of its bias; 2, as transformers takes, without such a tensor."""
+    biases = [tensors[name] for name in _names_of(head, file) if name.endswith("bias") and name in tensors]
+    return next((bias.shape[0] for bias in biases if bias.shape), 2)
