@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import rng
+from jaxenc import families, rng
 from jaxenc.data.vocabulary import padded
-from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig, Encodes, ModelConfig, States
 from jaxenc.heads.contract import Fitted, Head, Setting
@@ -29,9 +28,7 @@ def having(role: str, heads: Heads) -> Heads:
 def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution) -> Encoder:
     """The network of `model` that has the heads `names`, for the objective of this kind. Raises UserError for a model that has no such
     heads, and as `EncoderConfig.encoder`."""
-    if not isinstance(model, Encodes):
-        raise UserError(f"objective.kind {kind} takes a model that heads sit on, such as bert: set model.kind, which is {model.kind}")
-    return model.encoder(names, execution)
+    return families.able(model, Encodes, f"objective.kind {kind} takes a model that heads sit on").encoder(names, execution)
 
 
 def fit(encoder: Encoder, heads: Iterable[Head], labels: tuple[str, ...] = (), pooler_activation: str = TANH) -> dict[str, Fitted]:

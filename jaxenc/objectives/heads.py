@@ -91,7 +91,9 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError(f"objective.heads holds {' and '.join(pools)}, and a text has one vector: keep one of them")
         for head in chosen:
             if head.role == "text" and not pools:
-                raise UserError(f"objective.heads holds {head.name} without pooler, or XLNet's summary, whose vector it reads: add it")
+                raise UserError(
+                    f"objective.heads holds {head.name} without pooler or summary, whose vector it reads: add the one that the model has"
+                )
             if head.chooses and not self.choices:
                 raise UserError(f"objective.choices is 0: set it to the number of texts of a row, between which {head.name} chooses")
             if self.choices and not head.chooses and (head.loss or head.role == "tokens"):

@@ -154,7 +154,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Mlm":
-        """The objective of one phase; of an ELECTRA it is the generator's."""
+        """The objective of one phase; of a model of two networks it is the generator's."""
         encoder = encoders.of(self.kind, model, (MASKED_LM.name,), execution)
         head = encoders.fit(encoder, (MASKED_LM,))[MASKED_LM.name]
         return Mlm(encoder, head, self.masking(vocabulary, data.length, max_predictions))

@@ -1,4 +1,4 @@
-"""Several row lengths, batches and schedules in one run: BERT's 128 then 512, NVIDIA's two-phase LAMB recipe."""
+"""Several row lengths, batches and schedules in one run: 128 tokens, then 512 (BERT, Devlin et al. 2018, appendix A.2)."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ class Phases:
     max_predictions: most predictions in a row of each phase; 0 or () = the objective's own choice.
     lr: peak learning rate of each phase; () = `optim.lr`.
     warmup: warm-up steps of each phase; () = `optim.warmup`.
-    one_schedule: one warm-up and decay for the whole run, as when BERT went from 128 to 512 tokens.
+    one_schedule: one warm-up and decay for the whole run, as when BERT went from 128 to 512 tokens (Devlin et al. 2018).
     """
 
     steps: tuple[int, ...] = ()

@@ -21,11 +21,6 @@ SOURCE = re.compile(r"[\w-]+/[\w-]+|et al\.|transformers|fairseq|AllenNLP")
 EXCEPTIONS = {
     "families/": "they are the families",
     "data/tokenizers/": "files of vocabularies, and the classes that open them elsewhere, are called after the models that brought them",
-    "objectives/": "they ask for a model's class, until a model says what it can do",
-    "inference/words.py": "as objectives/",
-    "layers/attention.py": "a docstring without its source",
-    "layers/embed.py": "as layers/attention.py",
-    "training/phases.py": "as layers/attention.py",
 }
 
 
