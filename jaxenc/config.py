@@ -57,9 +57,9 @@ def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables:
     return cls(**values)
 
 
-def _nearest(key: str, names: Mapping[str, Any]) -> str:
+def _nearest(key: str, names: Mapping[str, Any], what: str = "fields") -> str:
     close = difflib.get_close_matches(key, names, n=3, cutoff=0.5)
-    return f": did you mean {', '.join(close)}?" if close else f": the fields are {', '.join(sorted(names))}"
+    return f": did you mean {', '.join(close)}?" if close else f": the {what} are {', '.join(sorted(names))}"
 
 
 def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables: Tables) -> Any:
@@ -72,7 +72,7 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
         rest = dict(value)
         kind = rest.pop("kind", "")
         if not isinstance(kind, str) or kind not in table:
-            raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), table)}")
+            raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), table, 'kinds')}")
         return from_dict(table[kind], rest, where, tables)
     if dataclasses.is_dataclass(hint):
         return from_dict(hint, value, where, tables)

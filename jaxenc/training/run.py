@@ -27,6 +27,8 @@ from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
 # A size that no array has to hold: the 793,471 words of allenai/bilm-tf, whose published weights have no softmax.
 UNSEEN = 1 << 20
+# Layers that may all share their arrays; published models have up to 48 (microsoft/deberta-v2-xxlarge).
+SHARED = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,13 +105,14 @@ def tables(models: Models) -> config.Tables:
 def of_checkpoint(step_dir: pathlib.Path, models: Models = families.MODELS) -> Run:
     """The Run that a checkpoint was saved by; models: as `from_dict`.
 
-    Raises UserError, before anything is made of its sizes, for a model with more layers than the checkpoint has arrays, or with another
-    size above the count of its numbers and above UNSEEN.
+    Raises UserError, before anything is made of its sizes, for a model with more layers than the checkpoint has arrays and than SHARED, or
+    with another size above the count of its numbers and above UNSEEN.
     """
     run = from_dict(restore.read_json(step_dir, "config.json"), models=models)
     arrays, numbers = restore.size(step_dir)
     for name, value in config.flatten(config.to_dict(run.model)):
-        if type(value) is int and value > (arrays if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)):
+        most = max(arrays, SHARED) if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)
+        if type(value) is int and value > most:
             held = f"{numbers:,} numbers in {arrays:,} arrays"
             raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {held}: use the one it was saved with")
     return run
