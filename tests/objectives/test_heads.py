@@ -12,6 +12,7 @@ from jaxenc import rng, tree
 from jaxenc.data.batch import check_ranges
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.contract import States
 from jaxenc.heads.tags import TAGS
 from jaxenc.layers.dropout import dropout
 from jaxenc.objectives import encoder as encoders
@@ -116,7 +117,13 @@ def test_dropout_is_on_what_classifier_and_tags_read() -> None:
     """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise. Each draws from its site."""
     objective, params = built()
     hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
-    inputs = (dataclasses.replace(QUIET, dropout=0.5), objective.heads, params, hidden, rows()["segments"])
+    inputs = (
+        dataclasses.replace(QUIET, dropout=0.5),
+        objective.heads,
+        params,
+        States(hidden, params["embeddings"]["token"]["table"]),
+        rows()["segments"],
+    )
     still, moved = (encoders.logits(*inputs, noise) for noise in (None, keys))
     same = {name: bool((still[name] == moved[name]).all()) for name in still}
     assert same == {"pooled": True, "mlm": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}

@@ -12,7 +12,7 @@ import pytest
 
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.objectives import plm
+from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.objectives.plm import Plm, PlmConfig
 from tests import tiny
 from tests.objectives import streams
@@ -211,7 +211,7 @@ def test_outputs_are_those_of_the_content_stream_that_sees_everything() -> None:
 
 def test_flops_are_those_of_the_published_row() -> None:
     """3 · (each layer's products over 512 + 85 queries and 384 + 512 keys, and the vocabulary of 85 predictions)."""
-    chosen = PlmConfig().build(plm.XlnetConfig(), tiny.VOCABULARY, tiny.execution(), DataConfig(length=512, reuse=256), 0)
+    chosen = PlmConfig().build(XlnetConfig(), tiny.VOCABULARY, tiny.execution(), DataConfig(length=512, reuse=256), 0)
     w, queries, keys = 768, 597, 896
     layer = 2 * (queries * 2 * w * w + keys * 2 * w * w + queries * 8 * w * w + 3 * queries * keys * w)
     assert chosen.flops(512) == 3 * (12 * layer + 2 * 85 * w * 32000)
