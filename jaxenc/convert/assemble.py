@@ -11,6 +11,7 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.families.foreign import Import, Weights
 from jaxenc.formats import key_map
+from jaxenc.heads import BUILT_IN
 from jaxenc.inference.load import Model, objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
@@ -36,8 +37,9 @@ def model(found: Import, tokenizer: Tokenizer | None, where: Path) -> Model:
 
 
 def weights(ours: Model) -> Weights:
-    """What a family needs to write `ours`."""
-    return Weights(runs.structure_of(ours.config, ours.params), ours.tokenizer.vocabulary if ours.tokenizer else None, ours.params)
+    """What a family needs to write `ours`: all but the heads that are not built in."""
+    params = {name: branch for name, branch in ours.params.items() if name in BUILT_IN or name not in ours.heads}
+    return Weights(runs.structure_of(ours.config, params), ours.tokenizer.vocabulary if ours.tokenizer else None, params)
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:

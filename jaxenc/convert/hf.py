@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc import heads
+import numpy as np
+
+from jaxenc import heads, tree
 from jaxenc.convert import assemble, runs
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
+from jaxenc.families.count import has_vocabulary, true_shape
 from jaxenc.families.foreign import Export, Folders, Transformers, class_of
 from jaxenc.files import made, read_json
 from jaxenc.formats import key_map, safetensors, weights
@@ -20,6 +23,8 @@ from jaxenc.inference.load import Model
 
 # Dtypes of the weights that are written.
 WRITTEN = ("float32", "float16", "bfloat16")
+# The file of heads that are not built in.
+OWN_HEADS = "own_heads.safetensors"
 # {model_type in a config.json: the layout of its family}.
 LAYOUTS = {name: family.transformers for family in BUILT_IN.values() if family.transformers for name in family.transformers.model_types}
 
@@ -81,11 +86,17 @@ def models(ours: Model) -> Mapping[str, Model]:
 
 
 def export(ours: Model) -> Export:
-    """`ours`, one of `models`, as transformers has it. Raises UserError for a model that it does not have, such as one with a head that is
-    not built in."""
-    if own := [name for name in ours.heads if name in ours.params and name not in heads.BUILT_IN]:
-        raise UserError(f"this model has the head {own[0]}, and transformers has no such head: export a model without it")
+    """`ours`, one of `models`, as transformers has it, without heads that are not built in. Raises UserError for a model that it does not
+    have."""
     return _layout(ours).write(assemble.weights(ours))
+
+
+def own_heads(ours: Model) -> dict[str, np.ndarray]:
+    """{path: array} of the parameters of heads that are not built in, without the rows that pad the vocabulary; `OWN_HEADS` holds them."""
+    kept = {name: ours.params[name] for name in ours.heads if name in ours.params and name not in heads.BUILT_IN}
+    size, others = ours.config.model.vocab_size, ours.objective.vocabulary
+    true = lambda path, leaf: leaf[: true_shape(path, leaf.shape, size, others)[0]] if has_vocabulary(path, others) else leaf
+    return {path: true(path, np.asarray(leaf)) for path, leaf in tree.leaves(kept)}
 
 
 def _layout(ours: Model) -> Transformers:
@@ -98,7 +109,8 @@ def _layout(ours: Model) -> Transformers:
 
 def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, str]:
     """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all; of a
-    run that is several models there, a folder that holds one for each.
+    run that is several models there, a folder that holds one for each. Heads of your own, which transformers does not have, are beside them
+    in `OWN_HEADS`, by our paths.
 
     Returns {folder: name of the class of transformers that opens it}. dtype: of the weights, one of WRITTEN.
     Raises UserError for a folder that holds something already, a model that transformers does not have, numbers too large for `dtype`,
@@ -116,4 +128,6 @@ def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, st
             (folder / "config.json").write_text(json.dumps({**theirs.config, "dtype": dtype}, indent=2) + "\n")
             if ours.tokenizer is not None:
                 ours.tokenizer.save(folder, ours.config.model.positions)
+        if own := own_heads(ours):
+            safetensors.write(whole / OWN_HEADS, own, safetensors.NAMED[dtype])
     return {out / name: class_of(theirs.config) for name, theirs in exports.items()}

@@ -11,10 +11,11 @@ import pytest
 from flax import linen as nn
 
 import jaxenc
-from jaxenc import heads, rng
+from jaxenc import heads, rng, tree
 from jaxenc.convert import hf
 from jaxenc.data.pipeline import Pass
 from jaxenc.errors import UserError
+from jaxenc.formats import safetensors
 from jaxenc.heads.contract import Head, Label
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
@@ -160,7 +161,9 @@ def test_without_the_head_it_does_not_open(saved: Path) -> None:
     assert told.startswith("objective.heads holds 'score': it takes pooler, mlm,") and told.endswith("passed: load(DIR, heads=...)")
 
 
-def test_transformers_has_no_such_head(saved: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="this model has the head score, and transformers has no such head: export a model without it"):
-        hf.save(tmp_path / "out", jaxenc.load(saved, heads=OWN))
-    assert not (tmp_path / "out").exists()
+def test_it_is_exported_beside_the_model_of_transformers(trained: tuple, saved: Path, tmp_path: Path) -> None:
+    """The encoder as BertModel, which opens alone, and the head by its paths, every bit of both."""
+    out = tmp_path / "out"
+    assert hf.save(out, jaxenc.load(saved, heads=OWN)) == {out: "BertModel"}
+    back, own = hf.load(out), {path: tensor.read() for path, tensor in safetensors.open_tensors(out / hf.OWN_HEADS).items()}
+    tiny.assert_bitwise(tree.merge(jax.device_get(back.params), tree.from_leaves(own.items())), trained[1])
