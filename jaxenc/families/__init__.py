@@ -36,7 +36,7 @@ def with_built_in(*own: type[ModelConfig]) -> Models:
 
 
 def able(model: ModelConfig, capability: type[C], needs: str) -> C:
-    """`model` itself, as one that has a capability: `networks.Pair`, `two_stream.TwoStream`, `both_directions.BothDirections`.
+    """`model` itself, as one that has a capability: `networks.NetworkPair`, `two_stream.TwoStream`, `both_directions.BothDirections`.
 
     needs: how a message begins. Raises UserError, which names the kinds of model that have it, for a model that has it not.
     """

@@ -17,7 +17,7 @@ class Networks:
 
 
 @runtime_checkable
-class Pair(Protocol):
+class NetworkPair(Protocol):
     """The config of such a model."""
 
     @property

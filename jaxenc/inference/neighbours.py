@@ -17,7 +17,7 @@ from jaxenc.inference.load import Model
 Sentence = Sequence[str]
 
 
-class Place(NamedTuple):
+class Occurrence(NamedTuple):
     """A word in its sentence, both counted from 0."""
 
     sentence: int
@@ -28,20 +28,20 @@ class Near(NamedTuple):
     """cosine: of both vectors, -1 to 1."""
 
     cosine: float
-    place: Place
+    place: Occurrence
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
+class Neighbours:
     """occurrences: how many there are. static: the nearest other words by layer 0, (cosine, word). senses: some of the occurrences, as
     unlike each other as may be, each with the nearest places in other sentences, best first."""
 
     occurrences: int
     static: list[tuple[float, str]]
-    senses: list[tuple[Place, list[Near]]]
+    senses: list[tuple[Occurrence, list[Near]]]
 
 
-def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, count: int, senses: int) -> Report:
+def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, count: int, senses: int) -> Neighbours:
     """The neighbours of `word` in `sentences`. layer: of the contextual vectors, 0 to layers; count: of neighbours of each.
 
     All of the text is read twice at most and vectors are not kept: memory grows with the number of different words. A word's static
@@ -57,7 +57,7 @@ def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, c
     own = dict(_own(model, sentences, holders, word, layer))
     chosen = [list(own)[at] for at in unlike(_unit(np.stack(list(own.values()))), senses)]
     static, near = _read(model, sentences, layer, {place: own[place] for place in chosen}, count)
-    return Report(len(own), _nearest(static, word, count), [(place, near[place]) for place in chosen])
+    return Neighbours(len(own), _nearest(static, word, count), [(place, near[place]) for place in chosen])
 
 
 def unlike(unit: np.ndarray, count: int) -> list[int]:
@@ -70,18 +70,20 @@ def unlike(unit: np.ndarray, count: int) -> list[int]:
     return chosen
 
 
-def _own(model: Model, sentences: Sequence[Sentence], holders: Sequence[int], word: str, layer: int) -> Iterator[tuple[Place, np.ndarray]]:
+def _own(
+    model: Model, sentences: Sequence[Sentence], holders: Sequence[int], word: str, layer: int
+) -> Iterator[tuple[Occurrence, np.ndarray]]:
     """(place, vector [width]) of each occurrence of `word`."""
     found = words.vectors(model, (sentences[number] for number in holders))
     for number, hidden in zip(holders, found, strict=True):
         for at, other in enumerate(sentences[number]):
             if other == word:
-                yield Place(number, at), hidden[layer, at]
+                yield Occurrence(number, at), hidden[layer, at]
 
 
 def _read(
-    model: Model, sentences: Sequence[Sentence], layer: int, asked: dict[Place, np.ndarray], count: int
-) -> tuple[dict[str, np.ndarray], dict[Place, list[Near]]]:
+    model: Model, sentences: Sequence[Sentence], layer: int, asked: dict[Occurrence, np.ndarray], count: int
+) -> tuple[dict[str, np.ndarray], dict[Occurrence, list[Near]]]:
     """({word: mean vector of layer 0}, {place: its nearest `count` in other sentences}) of all sentences."""
     sums: dict[str, np.ndarray] = {}
     queries, near = _unit(np.stack(list(asked.values()))), {place: [] for place in asked}
@@ -93,7 +95,7 @@ def _read(
             if place.sentence == number or not len(row):
                 continue
             for at in np.argsort(-row)[:count]:
-                one = Near(float(row[at]), Place(number, int(at)))
+                one = Near(float(row[at]), Occurrence(number, int(at)))
                 (heapq.heappush if len(held) < count else heapq.heappushpop)(held, one)
     return sums, {place: sorted(held, reverse=True) for place, held in near.items()}
 
@@ -111,7 +113,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
 
 
-def lines(found: Report, sentences: Iterable[Sentence], word: str, layer: int, layers: int, around: int = 8) -> Iterator[str]:
+def lines(found: Neighbours, sentences: Iterable[Sentence], word: str, layer: int, layers: int, around: int = 8) -> Iterator[str]:
     """The report as text. around: words that are shown on either side."""
     sentences = list(sentences)
     yield f"{word}: {found.occurrences:,} occurrences in {len(sentences):,} sentences"

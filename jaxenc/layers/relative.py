@@ -134,7 +134,7 @@ class Terms:
     labels: Array
 
 
-def attend(
+def relative_attend(
     q: Array, k: Array, v: Array, r: Array, terms: Terms, sight: Sight, rate: float, noise: Keys | None, layer: int | Array
 ) -> Array:
     """softmax of the three products over sqrt(d), times v, with dropout on the weights (zihangdai/xlnet modeling.py, rel_attn_core).

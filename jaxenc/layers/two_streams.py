@@ -16,11 +16,11 @@ from jaxenc.layers.feed_forward import FeedForward
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.norm import LayerNorm
-from jaxenc.layers.relative import Context, Sight, Terms, attend
+from jaxenc.layers.relative import Context, Sight, Terms, relative_attend
 from jaxenc.rng import Keys
 
 # (content, query): hidden states [batch, length, width] and [batch, predictions, width], the second None where nothing is predicted.
-Pair = tuple[Array, Array | None]
+StreamPair = tuple[Array, Array | None]
 
 
 class StreamEmbeddings(nn.Module):
@@ -31,7 +31,7 @@ class StreamEmbeddings(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> tuple[Pair, Array]:
+    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> tuple[StreamPair, Array]:
         """tokens i32 [batch, length], at i32 [batch, predictions] to [..., width] in the compute dtype, and the token table."""
         spec, policy = self.spec, self.execution.policy
         rows = leading_rows(spec.initializer, self.vocab_size)
@@ -50,7 +50,7 @@ def _glorot_row(key: Array, shape: tuple[int], dtype: jnp.dtype) -> Array:
 
 
 class RelativeAttention(nn.Module):
-    """norm(x + dropout(output(attend(x, ...)))) of both streams, whose keys and values are the content's and the memory's.
+    """norm(x + dropout(output(relative_attend(x, ...)))) of both streams, whose keys and values are the content's and the memory's.
 
     No kernel has a bias.
     """
@@ -59,7 +59,7 @@ class RelativeAttention(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, pair: Pair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None) -> Pair:
+    def __call__(self, pair: StreamPair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None) -> StreamPair:
         """Both streams, in the compute dtype. memory: what this layer read of the places before, [batch, memory, width], or None."""
         spec, (content, query) = self.spec, pair
         q, k, v, query_q = self._project(content, query, memory)
@@ -67,7 +67,7 @@ class RelativeAttention(nn.Module):
         output, norm = self._kernel("output", ("heads", "embed")), LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm")
 
         def one(x: Array, q: Array, k: Array, v: Array, sight: Sight, noise: Keys | None) -> Array:
-            rule = functools.partial(attend, rate=spec.attention_dropout)
+            rule = functools.partial(relative_attend, rate=spec.attention_dropout)
             if self.execution.remat == "attention":
                 # The scores grow with length squared and are cheap to compute again.
                 rule = jax.checkpoint(rule, prevent_cse=not self.execution.scan)
@@ -130,7 +130,9 @@ class TwoStreamBlock(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, pair: Pair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None = None) -> Pair:
+    def __call__(
+        self, pair: StreamPair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None = None
+    ) -> StreamPair:
         """(content [batch, length, width], query [batch, predictions, width] or None) to the same in the compute dtype."""
         spec = self.spec
         if spec.norm != "post":

@@ -66,7 +66,7 @@ class Causal(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"causal": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name."""
         return {self.head.head.name: self.head}
 

@@ -17,10 +17,10 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-Heads = Mapping[str, Fitted]
+FittedHeads = Mapping[str, Fitted]
 
 
-def having(role: str, heads: Heads) -> Heads:
+def having(role: str, heads: FittedHeads) -> FittedHeads:
     """Those of `heads` that have this role."""
     return {name: one for name, one in heads.items() if one.head.role == role}
 
@@ -39,7 +39,7 @@ def fit(encoder: Encoder, heads: Iterable[Head], labels: tuple[str, ...] = (), p
     return {head.name: Fitted(head, head.module(setting)) for head in heads}
 
 
-def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> Tree:
+def init(encoder: Encoder, heads: FittedHeads, key: Array, site: str = "encoder") -> Tree:
     """Parameters of the encoder and, under its name, of each head; boxed with axis names, drawn part by part.
 
     site: of the encoder's draws, its own for each network of a pair.
@@ -73,7 +73,7 @@ def read(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Ke
     return encoder.apply({"params": params}, example["tokens"], example["types"], example["positions"], visible, noise)
 
 
-def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+def outputs(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
     """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
     visible = encoder.config.attended(Visible.by_keys(example["segments"]))
     inputs = (example["tokens"], example["types"], example["positions"], visible)
@@ -84,7 +84,7 @@ def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, 
     return {name: value.astype(jnp.float32) for name, value in {"hidden": states.layers, **given}.items()}
 
 
-def logits(model: EncoderConfig, heads: Heads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
+def logits(model: EncoderConfig, heads: FittedHeads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
     """{`pooled`: [batch, width], and under its name what each head says} of the last layer.
 
     segments: i32 [batch, length], 0 = padding. noise: of the dropout on what heads read, where the model has one; None for none. Heads on
@@ -100,7 +100,7 @@ def logits(model: EncoderConfig, heads: Heads, params: Tree, states: States, seg
     return given | {name: apply(one, params, states.last, states.table) for name, one in having("vocabulary", heads).items()}
 
 
-def row_logits(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+def row_logits(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
     """{name: float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], without dropout: what the
     predictions of an evaluation are made of."""
     asked = {name: one for role in ("text", "tokens") for name, one in having(role, heads).items()}

@@ -14,7 +14,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
-from jaxenc.families.networks import Networks, Pair
+from jaxenc.families.networks import NetworkPair, Networks
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import mlm as mlms
@@ -63,17 +63,17 @@ class ReplacingConfig(MlmConfig):
 
     def networks(self, model: ModelConfig, execution: Execution) -> Networks:
         """Both networks of the pair `model`. Raises UserError for a model that is no pair."""
-        return families.able(model, Pair, f"objective.kind {self.kind} takes a pair of networks").networks(execution)
+        return families.able(model, NetworkPair, f"objective.kind {self.kind} takes a pair of networks").networks(execution)
 
-    def learned(self, network: Encoder, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Learned":
+    def learned(self, network: Encoder, vocabulary: Vocabulary, length: int, max_predictions: int) -> "LearnedGenerator":
         """The generator that `network` is at one row length. Raises UserError as `MlmConfig.masking`."""
         head = encoders.fit(network, (MASKED_LM,))[MASKED_LM.name]
         mlm = Mlm(network, head, self.places(vocabulary, length, max_predictions))
-        return Learned(mlm, self.with_replacement, self.temperature)
+        return LearnedGenerator(mlm, self.with_replacement, self.temperature)
 
-    def uniform(self, model: EncoderConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Uniform":
+    def uniform(self, model: EncoderConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "UniformGenerator":
         """A generator without a network, where the discriminator `model` is trained alone. Raises UserError as `learned`."""
-        return Uniform(model, self.places(vocabulary, length, max_predictions), self.with_replacement)
+        return UniformGenerator(model, self.places(vocabulary, length, max_predictions), self.with_replacement)
 
     def places(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
         """How places are chosen: as `MlmConfig.masking`, and never one that holds [MASK] already."""
@@ -82,7 +82,7 @@ class ReplacingConfig(MlmConfig):
 
 
 @dataclasses.dataclass(frozen=True)
-class Learned:
+class LearnedGenerator:
     """A generator that is trained to predict the masked tokens and puts samples of its own softmax in their places.
 
     No gradient passes through the samples. In training it has dropout, where it samples too. Parameters: its network's and `mlm`.
@@ -93,7 +93,7 @@ class Learned:
     temperature: float
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name in the parameter tree."""
         return self.mlm.heads
 
@@ -141,7 +141,7 @@ class Learned:
 
 
 @dataclasses.dataclass(frozen=True)
-class Uniform:
+class UniformGenerator:
     """A generator that has learned nothing: every id of the vocabulary alike, specials and unused ones too, as the zero logits of
     google-research/electra with `uniform_generator` give them; never an id that only pads the table.
 
@@ -151,7 +151,7 @@ class Uniform:
     config: EncoderConfig
     masking: Masking
     with_replacement: bool
-    heads: ClassVar[encoders.Heads] = MappingProxyType({})
+    heads: ClassVar[encoders.FittedHeads] = MappingProxyType({})
 
     @property
     def reads(self) -> Mapping[str, int]:
@@ -167,7 +167,7 @@ class Uniform:
         return {}
 
     def replace(self, params: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[Array, dict[str, Array], Sums]:
-        """As `Learned.replace`, without a loss."""
+        """As `LearnedGenerator.replace`, without a loss."""
         at = example["masked_at"]
         samples = sample.uniform(keys.per_row("sample", "generator"), at.shape[1], self.config.vocab_size)
         return sample.replaced(example["original"], at, example["masked"], samples), {}, masks.statistics(example)

@@ -116,7 +116,7 @@ class Heads(Objective):
     """
 
     encoder: Encoder
-    heads: encoders.Heads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
+    heads: encoders.FittedHeads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
     classes: int
     coef: Mapping[str, float]
     choices: int = 0

@@ -170,7 +170,7 @@ class Mlm(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name in the parameter tree."""
         return {"mlm": self.head}
 

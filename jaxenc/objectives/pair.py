@@ -51,11 +51,11 @@ class Pair(Objective):
     """
 
     mlm: Mlm
-    of_texts: encoders.Heads
+    of_texts: encoders.FittedHeads
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0, "next_sentence": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The heads by their names in the parameter tree."""
         return {**self.mlm.heads, **self.of_texts}
 

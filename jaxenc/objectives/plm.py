@@ -150,7 +150,7 @@ class Plm(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"plm": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name in the parameter tree."""
         return {"lm": self.head}
 

@@ -20,7 +20,7 @@ from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import parts
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import sample
-from jaxenc.objectives.generator import Learned, ReplacingConfig
+from jaxenc.objectives.generator import LearnedGenerator, ReplacingConfig
 from jaxenc.objectives.mlm import head_flops
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -77,9 +77,9 @@ class ReplacedMlm(Objective):
     Parameters: the generator's, the other network's, `replaced_mlm` and `copy`.
     """
 
-    generator: Learned
+    generator: LearnedGenerator
     encoder: Encoder
-    own_heads: encoders.Heads
+    own_heads: encoders.FittedHeads
     coef: Mapping[str, float]
 
     @property
@@ -88,7 +88,7 @@ class ReplacedMlm(Objective):
         return "copy" in self.own_heads
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The heads of both networks by their names in the parameter tree."""
         return {**self.generator.heads, **self.own_heads}
 

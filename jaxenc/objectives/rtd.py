@@ -14,7 +14,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, ModelConfig
-from jaxenc.families.networks import Pair
+from jaxenc.families.networks import NetworkPair
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.replaced import REPLACED
@@ -22,7 +22,7 @@ from jaxenc.objectives import detection
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import sample
-from jaxenc.objectives.generator import Learned, ReplacingConfig, Uniform
+from jaxenc.objectives.generator import LearnedGenerator, ReplacingConfig, UniformGenerator
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -59,7 +59,7 @@ class RtdConfig(ReplacingConfig):
         if self.generator == "learned":
             return super().unused(model)
         of_masks = [f"objective.{name}" for name in ("mask_share", "random_share", "replacements", "action")]
-        of_network = model.of_generator if isinstance(model, Pair) else ()
+        of_network = model.of_generator if isinstance(model, NetworkPair) else ()
         return super().unused(model) | dict.fromkeys([*of_masks, *of_network], "objective.generator=uniform has no network")
 
     def build(
@@ -91,14 +91,14 @@ class Rtd(Objective):
     generator's, the discriminator's and `rtd`.
     """
 
-    generator: Learned | Uniform
+    generator: LearnedGenerator | UniformGenerator
     discriminator: Encoder
     head: Fitted
     detects: str
     coef: Mapping[str, float]
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The heads by their names in the parameter tree."""
         return {**self.generator.heads, "rtd": self.head}
 

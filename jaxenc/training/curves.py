@@ -4,7 +4,7 @@ import pathlib
 from typing import Any
 
 TOKENS = "loss, nats a token"
-DIRECTIONS = ("forward_loss", "backward_loss")
+DIRECTION_LOSSES = ("forward_loss", "backward_loss")
 HELD_OUT = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "linestyle": "--"}
 
 
@@ -15,7 +15,7 @@ def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     """
     names = dict.fromkeys(name for row in rows for name in row)
     ending = lambda *ends: [name for name in names if name.endswith(ends)]
-    tokens = [name for name in names if name.endswith("lm_loss") or name in DIRECTIONS]
+    tokens = [name for name in names if name.endswith("lm_loss") or name in DIRECTION_LOSSES]
     found = {
         "other losses, nats": [name for name in ending("_loss") if name not in tokens],
         "accuracy": ending("_accuracy"),

@@ -24,8 +24,8 @@ from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import from_dict
 
 MAY_CHANGE = ("mesh.*", "train.microbatches", "checkpoint.*", "eval.*", "log.*")
-# Seconds in which a file that one host wrote is seen by the others: file systems of networks remember for a while that it was not there.
-SIGHT = 60
+# Seconds until a file that one host wrote is visible to the others: network file systems cache for a while that it did not exist.
+VISIBLE_WITHIN = 60
 
 
 def changed_fields(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> list[str]:
@@ -67,8 +67,8 @@ def refuse_other_process(job: Job) -> None:
 
 
 def refuse_other_folder(workdir: pathlib.Path) -> None:
-    """Raises UserError where this process does not see within SIGHT seconds what process 0 writes in `workdir`: each would save its part of
-    a checkpoint where the others never look."""
+    """Raises UserError where this process does not see within VISIBLE_WITHIN seconds what process 0 writes in `workdir`: each process would
+    save its part of a checkpoint in a folder that the others never read."""
     if jax.process_count() == 1:
         return
     mark = workdir / ".processes"
@@ -79,7 +79,7 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
             mark.write_text(word)
         return word
 
-    word, end = barriers.from_primary("folder", write), time.monotonic() + SIGHT
+    word, end = barriers.from_primary("folder", write), time.monotonic() + VISIBLE_WITHIN
     try:
         while not (mark.is_file() and mark.read_text() == word):
             if time.monotonic() > end:

@@ -19,7 +19,7 @@ from jaxenc.training.phases import Phase
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import Layout, State
 
-Report = dict[str, Any]
+StepReport = dict[str, Any]
 
 
 def fields(objective: Objective, config: TrainConfig) -> Set[str]:
@@ -52,7 +52,7 @@ def train_step(
     state: State,
     batch: Mapping[str, Array],
     seed: Array,
-) -> tuple[State, Report]:
+) -> tuple[State, StepReport]:
     """The state after one more batch, and a report of float32 and i32 scalars.
 
     seed: i32 scalar, the run's `train.seed`: an argument and not a constant of the program, so that runs that differ in it alone share one
@@ -81,11 +81,11 @@ def train_step(
 
 def compile_step(
     objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout
-) -> Callable[[State, Mapping[str, Array], Array], tuple[State, Report]]:
+) -> Callable[[State, Mapping[str, Array], Array], tuple[State, StepReport]]:
     """`train_step` of (state, batch, seed) jitted for one phase: state and batch sharded in and out, the old state donated. Call it under
     `jax.set_mesh`."""
 
-    def step(state: State, batch: Mapping[str, Array], seed: Array) -> tuple[State, Report]:
+    def step(state: State, batch: Mapping[str, Array], seed: Array) -> tuple[State, StepReport]:
         return train_step(objective, config, optimizer, phase, layout, state, batch, seed)
 
     return jax.jit(

@@ -239,5 +239,11 @@ def test_a_process_that_sees_another_folder_is_told_so(tmp_path: Path) -> None:
     (tmp_path / ".processes").write_text("another word")
     second = (mock.patch.object(jax, "process_count", lambda: 2), mock.patch.object(jax, "process_index", lambda: 1))
     word = mock.patch.object(barriers, "from_primary", lambda name, make: "the word")
-    with second[0], second[1], word, mock.patch.object(refusals, "SIGHT", 0), pytest.raises(UserError, match="process 1 does not see"):
+    with (
+        second[0],
+        second[1],
+        word,
+        mock.patch.object(refusals, "VISIBLE_WITHIN", 0),
+        pytest.raises(UserError, match="process 1 does not see"),
+    ):
         refusals.refuse_other_folder(tmp_path)

@@ -25,7 +25,7 @@ from jaxenc.rng import Keys
 
 # Hidden states [batch, length, embedding] and the token table; tokens, types and positions, i32 [batch, length].
 Embedded = tuple[Array, Array]
-Rows = tuple[Array, Array, Array]
+Inputs = tuple[Array, Array, Array]
 NETWORKS = ("generator", "discriminator")
 SHARING = ("embeddings", "none")
 
@@ -118,7 +118,7 @@ class ElectraConfig(EncoderConfig):
         return Electra(self, "generator" if "mlm" in heads else "discriminator", execution)
 
     def networks(self, execution: Execution) -> Networks:
-        """As `networks.Pair`."""
+        """As `networks.NetworkPair`."""
         return Networks(*(Electra(self, network, execution) for network in NETWORKS))
 
     @property
@@ -148,7 +148,7 @@ class Body(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, embedded: Embedded | None, rows: Rows, visible: Visible, noise: Keys | None, all_layers: bool) -> States:
+    def __call__(self, embedded: Embedded | None, rows: Inputs, visible: Visible, noise: Keys | None, all_layers: bool) -> States:
         """embedded: what the tables that both networks read give, None where the tables are the network's own."""
         config, block = self.config, self.config.block(self.network)
         if embedded is None:

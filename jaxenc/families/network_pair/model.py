@@ -46,11 +46,11 @@ class NetworkPairConfig(ModelConfig):
 
     @property
     def of_generator(self) -> tuple[str, ...]:
-        """As `networks.Pair`."""
+        """As `networks.NetworkPair`."""
         return (*(f"model.generator.{path}" for path, _ in flatten(to_dict(self.generator))), "model.sharing")
 
     def networks(self, execution: Execution) -> Networks:
-        """As `networks.Pair`. Raises UserError for two vocabularies, and for tables of two shapes that are to be one."""
+        """As `networks.NetworkPair`. Raises UserError for two vocabularies, and for tables of two shapes that are to be one."""
         if self.generator.vocab_size != self.discriminator.vocab_size:
             sizes = f"{self.generator.vocab_size} and model.discriminator.vocab_size {self.discriminator.vocab_size}"
             raise UserError(f"model.generator.vocab_size is {sizes}: both networks read the same tokens, so give them one number")
