@@ -92,7 +92,7 @@ class Model:
         """
         tokens = batch["tokens"]
         example = {
-            **({"characters": batch["characters"]} if self.config.model.reads_characters else {}),
+            **({inputs.CHARACTERS: batch[inputs.CHARACTERS]} if inputs.CHARACTERS in self.config.model.inputs else {}),
             "tokens": tokens,
             "types": batch.get("types", np.zeros(tokens.shape, np.int32)),
             "segments": batch.get("segments", np.ones(tokens.shape, np.int32)),
@@ -183,7 +183,7 @@ class Model:
     def shape(self) -> tuple[int, int]:
         """(layers + 1, width) of the hidden states that `Objective.outputs` gives, which of two networks are those of one."""
         row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
-        row["characters"] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
+        row[inputs.CHARACTERS] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
         states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
         return states, width
 

@@ -13,7 +13,6 @@ from jax import Array
 from jaxenc import families, losses, rng
 from jaxenc import metrics as metric_sums
 from jaxenc.config import at_least
-from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary, padded
 from jaxenc.errors import UserError
@@ -107,9 +106,8 @@ class Bilm(Objective):
     @property
     def reads(self) -> Mapping[str, int]:
         model = self.readers.config
-        name, bound = ("characters", characters.SIZE) if model.reads_characters else ("tokens", model.ids)
-        read = {f"{before}{name}": bound for before in ("", "reverse_")}
-        return {**read, "targets": model.vocab_size, "reverse_targets": model.vocab_size, "segments": 0, "fresh": 2, "index": 0}
+        reverse = {f"reverse_{name}": bound for name, bound in model.inputs.items() if name != "segments"}
+        return {**model.inputs, **reverse, **dict.fromkeys(TARGETS.values(), model.vocab_size), "fresh": 2, "index": 0}
 
     def init(self, key: Array) -> Tree:
         hidden = jax.ShapeDtypeStruct((1, 1, self.readers.config.width), self.readers.execution.policy.compute)

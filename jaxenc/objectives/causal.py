@@ -43,11 +43,10 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Causal":
         """The objective of one phase. Raises UserError for a model that sees what it would have to predict."""
-        if "causal" not in getattr(model, "attentions", ("causal",)):
-            able = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in getattr(cls, "attentions", ()))
-            raise UserError(
-                f"objective.kind {self.kind} needs model.attention=causal, which {model.kind} has not: set model.kind to {able}"
-            )
+        if "causal" not in model.attentions:
+            kinds = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in cls().attentions)
+            what = f"objective.kind {self.kind} needs model.attention=causal, which a model of kind {model.kind} does not have"
+            raise UserError(f"{what}: set model.kind to {kinds}")
         encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), execution)
         if (attention := encoder.config.attention) != "causal":
             raise UserError(f"model.attention is {attention}: objective.kind {self.kind} needs model.attention=causal")
@@ -72,8 +71,7 @@ class Causal(Objective):
 
     @property
     def reads(self) -> Mapping[str, int]:
-        model = self.encoder.config
-        return {"tokens": model.vocab_size, "types": model.types, "positions": model.positions, "segments": 0, "index": 0}
+        return {**self.encoder.config.inputs, "index": 0}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import families, rng
-from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
@@ -50,8 +49,7 @@ class Features(Objective):
 
     @property
     def reads(self) -> Mapping[str, int]:
-        model = self.readers.config
-        return {"tokens": model.ids, "segments": 0} | ({"characters": characters.SIZE} if model.reads_characters else {})
+        return self.readers.config.inputs
 
     def init(self, key: Array) -> Tree:
         return dict(self.readers.start(rng.part(key, "encoder")))

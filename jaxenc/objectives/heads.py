@@ -141,10 +141,9 @@ class Heads(Objective):
     @property
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
-        inputs = {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0}
         bounds = {"classes": self.classes, "length": config.positions, "choices": self.choices}
         labels = [label for one in self.trained.values() for label in one.head.labels]
-        return inputs | {label.name: bounds.get(label.bound, label.bound) for label in labels}
+        return {**config.inputs, **{label.name: bounds.get(label.bound, label.bound) for label in labels}}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)

@@ -221,7 +221,7 @@ class Mlm(Objective):
 def reads(config: EncoderConfig, masking: Masking) -> Mapping[str, int]:
     """`Objective.reads` of what masks rows for a model."""
     words = {} if masking.unit == "tokens" else {"word_starts": 2}
-    return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0, **words}
+    return {**config.inputs, "index": 0, **words}
 
 
 def head_flops(width: int, table_width: int, vocab_size: int, predictions: int) -> float:

@@ -1,6 +1,7 @@
 """ELMo (Peters et al. 2018): two stacks of LSTMs, one read forward and one backward, over the characters of words."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import jax
@@ -111,13 +112,14 @@ class ElmoConfig(ModelConfig):
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     @property
-    def ids(self) -> int:
-        """Rows of the table of words, where there is one."""
-        return self.words or self.vocab_size
+    def inputs(self) -> Mapping[str, int]:
+        """As the contract says: words by their characters or by their ids."""
+        words = {"characters": character_ids.SIZE} if self.reads_characters else {"tokens": self.words or self.vocab_size}
+        return {**words, "segments": 0}
 
     @property
     def reads_characters(self) -> bool:
-        """As `input` says."""
+        """Whether words are read by the batch field `characters` instead of `tokens`."""
         return self.input == "characters"
 
     def readers(self, execution: Execution) -> "Elmo":
@@ -205,7 +207,7 @@ class Elmo(nn.Module):
         real = segments > 0
         apply = lambda *inputs, method: self.apply({"params": params}, *inputs, method=method)
         words = jnp.where(real[..., None], apply(tokens, characters, method="embed"), 0)
-        state = self.zero_state(len(tokens)) if state is None else state
+        state = self.zero_state(len(segments)) if state is None else state
         pair, real = (jnp.stack([array, jnp.flip(array, axis=1)]) for array in (words, real))
         both, state = apply(pair, real, state, None, True, method="read")
         return jnp.concatenate([both.forward, jnp.flip(both.backward, axis=2)], axis=-1), state

@@ -86,6 +86,11 @@ class NetworkPairConfig(ModelConfig):
         return self.discriminator.vocab_size
 
     @property
+    def attentions(self) -> tuple[str, ...]:
+        """Of the discriminator, whose field it is."""
+        return self.discriminator.attentions
+
+    @property
     def positions(self) -> int:
         """The longest text in tokens that both take, 0 where neither has a limit."""
         return min((limit for limit in (self.generator.positions, self.discriminator.positions) if limit), default=0)
