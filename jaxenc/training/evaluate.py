@@ -32,7 +32,7 @@ def never() -> bool:
 
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
     """A function (all parameters, `stopping`) -> the held-out numbers: `evaluate` of all held-out batches. Its first use opens the data and
-    compiles; it raises as `read_ahead` does, and UserError where the device has not enough memory."""
+    compiles; it raises as `read_ahead` does, and UserError where the device runs out of memory."""
     compiled, one_pass = compile_evaluation(objective, place), held_out_batches(job, phase, objective)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
