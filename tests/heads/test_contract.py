@@ -87,7 +87,7 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
         ({"labels": (Label("score", "float32", bound=3),), "loss": loss}, "has the bound 3"),
         ({"labels": (Label("one", axis="length", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
         ({"role": "tokens", "labels": (Label("one", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
-        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some one a token: use one kind for all"),
+        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some per token: use one kind for all"),
     ],
 )
 def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str) -> None:
