@@ -42,7 +42,7 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Causal":
-        """The objective of one phase. Raises UserError for a model that sees what it would have to predict."""
+        """The objective of one phase. Raises UserError for a model whose attention is not causal."""
         if "causal" not in model.attentions:
             kinds = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in cls().attentions)
             what = f"objective.kind {self.kind} needs model.attention=causal, which a model of kind {model.kind} does not have"
@@ -55,9 +55,9 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
 
 @dataclasses.dataclass(frozen=True)
 class Causal(Objective):
-    """The mean negative log-likelihood of each token given those before it in its segment; the first of a segment is given.
+    """The mean negative log-likelihood of each token given those before it in its segment; the first of a segment is not predicted.
 
-    Parameters: the encoder's own; the head has none.
+    Parameters: the encoder's; the head has none.
     """
 
     encoder: Encoder

@@ -63,7 +63,7 @@ class NetworkPairConfig(ModelConfig):
         """The discriminator. Raises UserError for a head that it does not have, such as `mlm`, which is the generator's."""
         self.discriminator.check_heads(heads)
         if "mlm" in heads:
-            raise UserError("mlm is the head of a pair's generator, and a pair is used as its discriminator: leave it out")
+            raise UserError("mlm is the head of the generator of a pair, and a pair is used as its discriminator: leave it out")
         return Nested(self.discriminator.encoder(heads, execution), "discriminator", ())
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "NetworkPairConfig":
