@@ -80,7 +80,7 @@ def test_long_sentences_are_cut() -> None:
 
 
 def test_what_is_refused(model: Model, tmp_path: Path, fails: Callable[..., str]) -> None:
-    for word, layer, said in (("credit", 2, "'credit' is not in the text"), (WORD, 3, "layer 3 is asked for, and the model has 0 to 2")):
+    for word, layer, said in (("credit", 2, "'credit' is not in the text"), (WORD, 3, "layer is 3: the model has 0 to 2")):
         with pytest.raises(UserError, match=said):
             neighbours.report(model, SENTENCES, word, layer, 1, 1)
     (tmp_path / "text.txt").write_text("a bank\n")

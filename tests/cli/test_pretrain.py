@@ -217,7 +217,7 @@ def test_a_damaged_work_directory_is_one_line(
 
 def test_a_number_of_candidates_that_there_is_not_is_one_line(lonely: tuple[Path, Path], fails: Callable[..., str]) -> None:
     for top in (0, 41):
-        assert "candidates are asked for" in fails("fill-mask", "--model", lonely[1], "--text", "ba [MASK]", "--top", top)
+        assert f"k is {top}: it takes 1 to " in fails("fill-mask", "--model", lonely[1], "--text", "ba [MASK]", "--top", top)
 
 
 def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:
