@@ -1,4 +1,4 @@
-"""`jaxenc report`: the curves of a run, and its held-out loss beside what counting gives."""
+"""`jaxenc report`: the curves of a run, and its held-out loss next to count baselines."""
 
 import argparse
 import math
