@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the other commands one after another, printing each. An existing tokenizer, data folder or run is reused. Returns the exit code."""
+    """Runs the other commands one after another, printing each. An existing tokenizer, data folder or run is reused. Returns the exit
+    code."""
     cluster.must_be_alone(os.environ, "jaxenc demo")
     must_hold_only(args.workdir, PARTS, "--workdir")
     tokenizer, data, workdir = (args.workdir / name for name in PARTS)

@@ -97,8 +97,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             if head.chooses and not self.choices:
                 raise UserError(f"objective.choices is 0: set it to the number of texts of a row, between which {head.name} chooses")
             if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
-                held = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
-                raise UserError(f"{held}, which does not choose between texts: set objective.choices to 0, or leave the head out")
+                both = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
+                raise UserError(f"{both}, which does not choose between texts: set objective.choices to 0, or leave the head out")
         if not self.labels and (classify := [head.name for head in chosen if _classifies(head)]):
             raise UserError(f"objective.labels is empty: name the classes of {' and '.join(classify)}")
         return chosen

@@ -110,7 +110,7 @@ def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano
         patch.setattr(command, "Manager", manager)
         command.pretrain(nanos("mlm").run, tmp_path / "run")
     assert taken[-1] == EVERY + 1 and newest(tmp_path / "run") == 0
-    row("T6 save that failed behind a step", 1, "one line at the next step")
+    row("T6 save that failed after a step", 1, "one line at the next step")
 
 
 def test_a_disk_that_is_slow_is_named_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
