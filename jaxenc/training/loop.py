@@ -43,10 +43,9 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     """Trains from `state` to the end of the last phase, or until `stop`; each of several processes has its own `stop`.
 
     Step N means that N batches were consumed. The report of a step is read while the next one runs. A checkpoint is written before an
-    evaluation, and a run that was stopped before or during an evaluation makes it up first. Where data can no longer be read, or an
-    evaluation fails, the state is saved before UserError is raised. A request to stop one process stops all after the same step. Also
-    raises UserError when a save failed, Absent when another process does not take part in a save, and Diverged after too many bad steps in
-    a row and for a state that is not finite.
+    evaluation, and a run that was stopped before or during one makes it up first. A request to stop one process stops all after the same
+    step. Raises UserError where data cannot be read or an evaluation fails (after saving the state) and when a save failed, Absent when
+    another process does not take part in a save, Diverged after too many bad steps in a row and for a state that is not finite.
     """
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan = run.plan
