@@ -2,10 +2,10 @@
 
     jaxenc.load(DIR)                a trained model: encode, fill_mask, apply
     jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
-    jaxenc.pretrain(run, workdir)   what `jaxenc pretrain` does
-    jaxenc.evaluate(workdir)        what `jaxenc evaluate` does
+    jaxenc.pretrain(run, workdir)   trains, as `jaxenc pretrain` does
+    jaxenc.evaluate(workdir)        held-out numbers, as `jaxenc evaluate` prints them
 
-Nothing heavy is imported before one of them is used.
+jax and the rest are imported when one of them is first used.
 """
 
 import importlib
@@ -21,7 +21,7 @@ __all__ = ["evaluate", "load", "override", "pretrain"]
 
 
 def __getattr__(name: str) -> Any:
-    """The functions above, imported when they are first asked for."""
+    """Imports one of the functions above when it is first used."""
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,8 @@
 """Frozen dataclasses to plain dicts and back, with errors that name the field and the nearest spelling.
 
-Every part of jaxenc keeps its settings in one frozen dataclass beside its code; this file is the only one that reads or writes
-them in general. A field holds an int, a float, a bool, a str, a tuple of those, or another such dataclass. "Not set" is 0, '' or ().
-A field that can hold one of several dataclasses is declared with `kinds(name)` and is written with a `kind` entry; who reads it says
-which classes there are.
+Every part of jaxenc has its settings in one frozen dataclass next to its code; this file converts any of them. A field holds an int, a
+float, a bool, a str, a tuple of those, or another such dataclass. "Not set" is 0, '' or (). A field that can hold one of several
+dataclasses is declared with `kinds(name)` and written with a `kind` entry; the caller of `from_dict` passes the classes it may hold.
 """
 
 import dataclasses
@@ -18,17 +17,17 @@ from typing import Any
 
 from jaxenc.errors import UserError
 
-# {name: {kind: class}}: the classes that fields declared with `kinds(name)` may hold, each under its class attribute `kind`.
+# {name: {kind: class}}: the classes that a field declared with `kinds(name)` may hold, by their class attribute `kind`.
 Tables = Mapping[str, Mapping[str, type]]
 
 
 def kinds(name: str) -> dict[str, Any]:
-    """Field metadata: the value is an instance of one of the classes of the table of this name (`Tables`)."""
+    """Field metadata: the value is an instance of one of the classes in the table `name` of `Tables`."""
     return {"kinds": name}
 
 
 def to_dict(value: Any) -> dict[str, Any]:
-    """A plain dict (nested dicts, tuples and scalars) of a frozen dataclass; `from_dict` inverts it."""
+    """A frozen dataclass as a plain dict of nested dicts, tuples and scalars; `from_dict` inverts it."""
     out: dict[str, Any] = {"kind": value.kind} if hasattr(value, "kind") else {}
     for field in dataclasses.fields(value):
         item = getattr(value, field.name)
@@ -37,10 +36,10 @@ def to_dict(value: Any) -> dict[str, Any]:
 
 
 def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables: Tables = MappingProxyType({})) -> Any:
-    """Builds `cls` from a nested mapping; missing fields take their default. tables: of the fields declared with `kinds`.
+    """An instance of `cls` from a nested mapping; missing fields take their default.
 
-    Raises UserError for an unknown key (with the nearest names), a missing field without a default, a value of another type and `data`
-    that is no mapping.
+    where: the name of `data` in messages; tables: the classes of the fields declared with `kinds`. Raises UserError for an unknown key
+    (with the nearest names), a missing field without a default, a value of the wrong type and `data` that is not a mapping.
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}
     if not isinstance(data, Mapping):
@@ -86,7 +85,7 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
 
 def _scalar(hint: type, value: Any, where: str) -> Any:
     """`value` as an int, finite float, bool or str; an int is a float too, a bool is never a number."""
-    # A whole number that no float holds is no setting of anything, and math.isfinite raises an OverflowError for it.
+    # math.isfinite would raise OverflowError for an int that is too large for a float.
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if hint is float and number:
         return float(value)
@@ -98,9 +97,9 @@ def _scalar(hint: type, value: Any, where: str) -> Any:
 
 
 def at_least(low: float, part: str, values: Any, *names: str) -> None:
-    """Raises UserError for the first field of the dataclass `values` that is below `low`, each value of a tuple field counted.
+    """Raises UserError for the first of the fields `names` of the dataclass `values` that is below `low`, or has an item below it.
 
-    part: what the fields are called before the dot, such as `train`.
+    part: the name of the dataclass in the message, such as `train`.
     """
     for name in names:
         held = getattr(values, name)
@@ -119,7 +118,7 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """(path, left, right) of every leaf that differs; a leaf on one side only is paired with ''. Lists equal tuples."""
+    """(path, left, right) of every leaf that differs; the missing side of a leaf is ''. A list equals a tuple with the same items."""
     a = {path: _plain(value) for path, value in flatten(left)}
     b = {path: _plain(value) for path, value in flatten(right)}
     return [(path, a.get(path, ""), b.get(path, "")) for path in dict.fromkeys([*a, *b]) if a.get(path, "") != b.get(path, "")]

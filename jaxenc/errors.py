@@ -1,19 +1,20 @@
-"""What ends a command with one line instead of a traceback."""
+"""Exceptions that end a command with a one-line message instead of a traceback."""
 
 LONGEST = 4000  # characters of a message
-# What jax's own error begins with when an array does not fit.
+# The start of jax's error message for an array that does not fit in memory.
 NO_MEMORY = "RESOURCE_EXHAUSTED"
 
 
 def one_line(text: str) -> str:
-    """`text` on one line: what ends a line or moves a terminal, as a name from a file may, is escaped. A long one loses its middle."""
+    """`text` as one printable line: newlines and control characters, which a file name may contain, are escaped, and the middle of a text
+    over LONGEST characters is cut out."""
     if not text.isprintable():
         text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 20]} ... {text[-LONGEST // 2 + 20 :]}"
 
 
 class UserError(Exception):
-    """Bad input or a bad configuration: one line that says what, where and what to do.
+    """Bad input or a bad configuration: one line that says what is wrong, where, and what to do.
 
     The command line prints the message and exits with code 2; `--debug` shows the traceback.
     """
@@ -23,13 +24,13 @@ class UserError(Exception):
 
 
 class Unsupported(UserError):
-    """Sound input of a kind, or with a setting, that jaxenc does not have."""
+    """Valid input of a kind, or with a setting, that jaxenc does not support."""
 
 
 class Diverged(Exception):
-    """Training stopped because too many steps in a row, or the state to save, were not finite; it would again.
+    """Training stopped because too many steps in a row, or the state to save, were not finite; a restart would end the same way.
 
-    `what` says where; how to go on is added. The command line prints the message and exits with code 3, and nothing starts it again.
+    what: where it happened; the advice is added. The command line prints the message and exits with code 3, and no launcher restarts it.
     """
 
     def __init__(self, what: str) -> None:
@@ -37,14 +38,14 @@ class Diverged(Exception):
 
 
 class Absent(Exception):
-    """Another process of the run is gone or did not come in time.
+    """Another process of the run ended or did not answer in time.
 
     The command line prints the message and exits with code 1; `launch/local.sh` then starts all processes again.
     """
 
 
-def no_memory(error: RuntimeError, mend: str) -> str:
-    """One line that ends with `mend`, what to do, where jax says that an array does not fit; '' for any other error."""
+def no_memory(error: RuntimeError, advice: str) -> str:
+    """A one-line message that ends with `advice` where `error` is jax's for a device without enough memory, '' for any other error."""
     text = str(error)
-    told = text.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
-    return f"the device has not enough memory ({told}): {mend}" if text.startswith(NO_MEMORY) else ""
+    reason = text.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
+    return f"the device does not have enough memory ({reason}): {advice}" if text.startswith(NO_MEMORY) else ""

@@ -1,7 +1,7 @@
-"""What the fields of a config dataclass mean, read from its docstring: the only place that says so.
+"""The meaning of each field of a config dataclass, parsed from the docstring of its class.
 
-A docstring lists its fields as `name: meaning` or `name, name: meaning`, each entry on a line of its own, with its further lines indented.
-The first sentence is the short form. What a class does not list, its base classes do.
+A docstring lists fields as `name: meaning` or `name, name: meaning`, each entry on a new line, with its continuation lines indented. The
+first sentence is the short form. A field that a class does not list is looked up in its base classes.
 """
 
 import dataclasses
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 ENTRY = re.compile(r"([a-z]\w*(?:, [a-z]\w*)*): (.+)")
-# A period that ends a sentence: the next word starts in upper case or is code. That of "et al. 2019" or of "model.py" does not.
+# A period that ends a sentence, unlike those in "et al. 2019" and "model.py": the next word is capitalised or is code.
 END = re.compile(r"\.\s+(?=[A-Z`])|\.$")
 
 
 def listing(value: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """(dotted path, value, meaning) of every field of a frozen dataclass and of those in it, in the order of `config.to_dict`.
+    """(dotted path, value, meaning) of every field of a frozen dataclass and of the dataclasses in it, in the order of `config.to_dict`.
 
-    The meaning of a `kind` is the first sentence of its class.
+    The meaning of a `kind` is the first sentence of the docstring of its class.
     """
     known = meanings(type(value))
     if hasattr(value, "kind"):
@@ -32,7 +32,7 @@ def listing(value: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """{name: first sentence} of every entry in the docstrings of `cls` and its bases; the entry nearest to `cls` counts."""
+    """{field: first sentence} of the entries in the docstrings of `cls` and its bases; an entry of `cls` overrides those of its bases."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         found |= entries(inspect.cleandoc(vars(base).get("__doc__") or ""))

@@ -28,11 +28,11 @@ def binary_cross_entropy(logits: Array, labels: Array, weights: Array) -> Array:
 
 
 def copy_cross_entropy(logits: Array, copy: Array, given: Array, labels: Array, weights: Array) -> tuple[Array, Array]:
-    """As `cross_entropy`, of the mixture that gives a class w the probability D · [w = given] + (1 - D) · softmax(logits)[w], with
+    """As `cross_entropy`, for the mixture in which class w has the probability D · [w = given] + (1 - D) · softmax(logits)[w], with
     D = sigmoid(copy) (Clark et al. 2020, section 3.4).
 
     logits: float32 [..., classes]; copy: float32 [...]; given, labels: i32 [...]; weights: i32 or f32 [...]. Computed in logarithms:
-    loss and gradient are finite for any finite logits, however sure D is.
+    loss and gradient are finite for any finite logits, also where D is 0 or 1 in float32.
     """
     scale, keep, other = jax.nn.logsumexp(logits, axis=-1), jax.nn.log_sigmoid(copy), jax.nn.log_sigmoid(-copy)
     softmax = lambda classes: jnp.take_along_axis(logits, classes[..., None], axis=-1)[..., 0] - scale

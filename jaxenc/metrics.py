@@ -1,4 +1,4 @@
-"""Sums with weights: how a quantity is carried from rows to steps to whole evaluations without a mean of means."""
+"""Metrics as sums with weights, so that a mean over rows, steps or a whole evaluation is never a mean of means."""
 
 from collections.abc import Mapping
 
@@ -17,12 +17,12 @@ def add(total: dict[str, tuple[np.ndarray, np.ndarray]], sums: Sums) -> dict[str
 
 
 def means(sums: Sums) -> dict[str, float]:
-    """{name: sum / weight}, 0 where nothing had weight. Sums that are not scalars are left out."""
+    """{name: sum / weight}, 0 where the weight is 0. Sums that are not scalars are left out."""
     scalars = {name: (float(v), float(w)) for name, (v, w) in sums.items() if np.ndim(v) == 0}
     return {name: value / weight if weight > 0 else 0.0 for name, (value, weight) in scalars.items()}
 
 
 def predictions(sums: Sums) -> dict[str, int]:
-    """{`X_predictions`: weight of the scalar `X_loss`}, the tokens or rows that the mean is taken over: how much a number rests on."""
+    """{`X_predictions`: weight of the scalar `X_loss`}: the number of tokens or rows that each mean loss is taken over."""
     scalars = {name: weight for name, (value, weight) in sums.items() if name.endswith("_loss") and np.ndim(value) == 0}
     return {f"{name.removesuffix('_loss')}_predictions": round(float(weight)) for name, weight in scalars.items()}

@@ -23,7 +23,8 @@ class Policy:
 def policy(name: str) -> Policy:
     """`float32` for tests and tiny recipes, `bfloat16` for accelerators: bfloat16 products over float32 parameters.
 
-    Parameters in bfloat16 are not offered: at small learning rates they do not move (w = 1.0 after 100 AdamW steps of 1e-4).
+    There are no bfloat16 parameters: at small learning rates their updates round to zero (w = 1.0 is still 1.0 after 100 AdamW steps of
+    1e-4). Raises UserError for another name.
     """
     if name not in ("float32", "bfloat16"):
         raise UserError(f"train.precision is {name!r}: use float32 or bfloat16")

@@ -1,8 +1,8 @@
 """Every random number of a run, as a pure function of (seed, step or epoch, row, stream, site).
 
 A key is derived where it is used and never stored or split across steps, so a resume needs only the seed and the step, and a row
-draws the same numbers on any device, mesh or microbatch. Streams and sites are integers of the tables below: adding one is a new
-line with a new number, and a number is never used again. A head carries its site itself (`heads/contract.py`).
+draws the same numbers on any device, mesh or microbatch. Streams and sites are integers of the tables below: a new one gets a new number,
+and no number is ever reused. The site of a head is a field of the head (`heads/contract.py`).
 """
 
 import dataclasses
@@ -13,8 +13,7 @@ from jax import Array
 
 STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
 
-# Sites of layers, of networks, and of the heads that one objective has to itself. The numbers 33 to 38, 41, 44, 45 and 49 are those of
-# `heads/`.
+# Sites of layers, of networks, and of heads that belong to a single objective. `heads/` has the numbers 33 to 38, 41, 44, 45 and 49.
 SITES = {
     "params": 1,
     "mask": 2,
@@ -37,7 +36,7 @@ SITES = {
     "backward": 47,
     "forward": 48,
 }
-# Sites from here on are left to heads that are defined outside of jaxenc; the last is the largest that `_code` has room for.
+# The range of sites for heads that are defined outside of jaxenc; the last is the largest number that fits in `_code`.
 FIRST_OWN_SITE, LAST_SITE = 1000, 2**16 - 1
 
 
@@ -55,8 +54,8 @@ def _code(stream: str, site: str | int) -> int:
 class Keys:
     """The keys of one batch.
 
-    base: one typed key, or one a row, typed keys [batch], of which only `per_row` draws; rows: u32 [batch], the number that makes each
-    row's draws its own; step: i32 scalar, for schedules.
+    base: one typed key, or typed keys [batch], one a row, which only `per_row` supports; rows: u32 [batch], the number that each row's key
+    is derived from; step: i32 scalar, for schedules.
     """
 
     base: Array
@@ -74,12 +73,12 @@ class Keys:
         return jax.random.fold_in(self.base, _code(stream, site))
 
     def over(self, rows: int) -> "Keys":
-        """Keys for an array of `rows` rows that the whole batch shares, such as a table: what its row i draws follows from the seed, the
-        step and i alone."""
+        """Keys for an array of `rows` rows that the whole batch shares, such as an embedding table: the draws of its row i depend only on
+        the seed, the step and i."""
         return dataclasses.replace(self, rows=jnp.arange(rows, dtype=jnp.uint32))
 
     def apart(self, site: str) -> "Keys":
-        """Keys for a second network that has the same sites: what it draws is independent of what these draw."""
+        """Keys for a second network with the same sites, independent of these."""
         return dataclasses.replace(self, base=jax.random.fold_in(self.base, SITES[site]))
 
     def words(self, site: str | int, layer: int | Array = 0) -> tuple[Array, Array]:
@@ -117,9 +116,10 @@ def training(seed: int | Array, step: Array, batch: int) -> Keys:
 
 
 def static(seed: int | Array, epoch: Array, index: Array, dupe: int, step: Array) -> Keys:
-    """Keys of rows that are corrupted in `dupe` ways, one an epoch, over and over: row i draws from (seed, epoch[i] mod dupe, index[i]).
+    """Keys of static masking: a row has `dupe` corruptions and uses one an epoch, in turn. Row i draws from (seed, epoch[i] mod dupe,
+    index[i]).
 
-    epoch, index: u32 [batch]. Neither the slot nor the batch size matters, and a batch may hold rows of two epochs.
+    epoch, index: u32 [batch]. Slot and batch size do not matter, and a batch may hold rows of two epochs.
     """
     base = jax.vmap(lambda turn: jax.random.fold_in(jax.random.key(seed), turn))(epoch % jnp.uint32(dupe))
     return Keys(base, index.astype(jnp.uint32), step)
@@ -128,7 +128,7 @@ def static(seed: int | Array, epoch: Array, index: Array, dupe: int, step: Array
 def evaluation(seed: int | Array, index: Array) -> Keys:
     """Keys of an evaluation batch: row i draws from (seed, index[i]), so masks do not depend on the batch size or the step.
 
-    Their step is after the end of every schedule, so that held-out numbers of any two steps, and of runs of any length, are of one task:
-    the one that training ends with.
+    Their step is after the end of every schedule: held-out numbers of any step and of any run are for the task that training ends with, so
+    they can be compared.
     """
     return Keys(jax.random.key(seed), index.astype(jnp.uint32), jnp.int32(jnp.iinfo(jnp.int32).max))

@@ -1,15 +1,12 @@
-"""Parameter trees as nested plain dicts: paths, selection by path, counting."""
+"""Parameter trees as nested plain dicts: paths, selection by path, sizes."""
 
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
 
-from jaxenc.errors import UserError
-
-Tree = Any  # nested dicts of arrays, of what stands for arrays (shapes, shardings, names), or a dataclass of such dicts
+Tree = Any  # nested dicts of arrays, or of shapes, shardings or axis names in their place; or a dataclass of such dicts
 
 
 def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -48,31 +45,6 @@ def split(tree: Mapping[str, Any], chosen: Callable[[str], bool]) -> tuple[dict[
 def merge(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
     """The union of two trees that share no leaf."""
     return from_leaves([*leaves(left), *leaves(right)])
-
-
-def assign(tree: Mapping[str, Any], rules: Sequence[tuple[str, Any]], what: str) -> dict[str, Any]:
-    """A tree of the values whose pattern matches each leaf's path (`re.fullmatch`).
-
-    Raises UserError when a leaf is matched by no rule or by several, or a rule matches no leaf: every leaf is covered exactly once.
-    `what` names the rules in the message.
-    """
-    used = set()
-    out = []
-    for path, _ in leaves(tree):
-        hits = [(pattern, value) for pattern, value in rules if re.fullmatch(pattern, path)]
-        if len(hits) != 1:
-            raise UserError(f"{what}: {path} is matched by {len(hits)} rules {[h[0] for h in hits]}: it takes exactly one")
-        used.add(hits[0][0])
-        out.append((path, hits[0][1]))
-    idle = [pattern for pattern, _ in rules if pattern not in used]
-    if idle:
-        raise UserError(f"{what}: no parameter's path matches {idle[0]!r}: mend the pattern or drop it")
-    return from_leaves(out)
-
-
-def count(tree: Mapping[str, Any]) -> int:
-    """The number of elements of all leaves; a leaf needs only a `size`."""
-    return sum(leaf.size for _, leaf in leaves(tree))
 
 
 def nbytes(tree: Any) -> int:

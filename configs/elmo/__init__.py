@@ -2,7 +2,7 @@
 
 from jaxenc.data.sources import DataConfig
 from jaxenc.families.elmo.model import ElmoConfig
-from jaxenc.families.elmo.sizes import ELMO, elmo
+from jaxenc.families.elmo.sizes import ELMO, OPTIM, elmo
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
@@ -25,9 +25,7 @@ def published(size: str, tokens: int = BILLION) -> Run:
         model=model(size),
         data=DataConfig(rows="sentences", length=LENGTH),
         train=TrainConfig(steps=EPOCHS * (tokens // (BATCH * LENGTH)), batch=BATCH),
-        optim=OptimConfig(
-            name="adagrad", lr=0.2, warmup=0, schedule="constant", accumulator=1.0, weight_decay=0.0, clip=10.0, decay_exclude=()
-        ),
+        optim=OptimConfig(**OPTIM),
     )
 
 

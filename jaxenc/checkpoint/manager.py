@@ -1,7 +1,7 @@
-"""Writes checkpoints in the background: a step's folder appears only when it is whole.
+"""Writes checkpoints in the background; the folder of a step appears only when it is complete.
 
-Everything of step N is written under `.N.tmp-save`, listed with checksums, flushed and renamed to `N`. An old step is renamed to
-`.N.tmp-delete` before its files go. So a process that dies at any point leaves whole steps and names that the next one removes.
+Step N is written under `.N.tmp-save`, listed with checksums, flushed and renamed to `N`. An old step is renamed to `.N.tmp-delete` before
+it is deleted. So a process that dies at any point leaves only complete steps and temporary folders, which the next start removes.
 """
 
 import os
@@ -30,14 +30,14 @@ TEMPORARY = re.compile(r"\.\d+\.tmp-(save|delete)")
 
 
 class Manager:
-    """Owner of one run's checkpoint directory and of the threads that write to it; close it, or use it in a `with`.
+    """Owns the checkpoint directory of a run and the threads that write to it; close it, or use it in a `with` block.
 
-    Only process 0 writes anything but arrays. Every process makes the same calls in the same order.
-    `stage` is called with the name of each stage as it ends (copied, state, files, checksums, renamed, aside), for tests that stop there.
+    Only process 0 writes anything but arrays. Every process makes the same calls in the same order. stage: called with the name of each
+    stage when it ends (copied, state, files, checksums, renamed, aside), for tests that stop there.
     """
 
     def __init__(self, directory: Path, config: CheckpointConfig, stage: Callable[[str], None] = lambda name: None) -> None:
-        """Makes the directory and removes what a killed run left half-written; UserError when that fails."""
+        """Creates the directory and removes temporary folders of a killed run. Raises UserError when that fails."""
         self._directory = Path(directory).absolute()
         self._config = config
         self._stage = stage
@@ -59,29 +59,29 @@ class Manager:
             for path in self._directory.iterdir():
                 if TEMPORARY.fullmatch(path.name):
                     shutil.rmtree(path)
-            # A folder that may be read and not written to says so now, and not when the first step is to be saved.
+            # Fail now, not at the first save, in a folder that is read-only.
             probe = self._directory / ".0.tmp-save"
             probe.mkdir()
             probe.rmdir()
         except OSError as error:
-            raise UserError(f"checkpoint directory {self._directory}: {error.strerror}: free space or mend its permissions") from error
+            raise UserError(f"checkpoint directory {self._directory}: {error.strerror}: free space or fix its permissions") from error
 
     def check_room(self, state: Any) -> None:
-        """Raises UserError, in process 0, where the disk has less room than one checkpoint of `state` takes before it is compressed."""
-        # The others may be here before process 0 has made the directory.
+        """Raises UserError, in process 0, where the disk has less space than one uncompressed checkpoint of `state` takes."""
+        # Other processes may get here before process 0 has created the directory.
         if not self._primary:
             return
         needed, free = tree.nbytes(state), shutil.disk_usage(self._directory).free
         if free < needed:
-            told = f"a checkpoint takes up to {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB"
-            raise UserError(f"checkpoint directory {self._directory}: {told}: free space or choose another work directory")
+            sizes = f"a checkpoint takes up to {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB"
+            raise UserError(f"checkpoint directory {self._directory}: {sizes}: free space or choose another work directory")
 
     def save(self, step: int, state: Any, files: Mapping[str, bytes | Path]) -> None:
-        """Starts to save `state` (any pytree of arrays) as step `step`, after the save before it has ended.
+        """Waits for the previous save, then starts to save `state` (any pytree of arrays) as step `step`.
 
-        Returns once the arrays are on the host; the caller may donate them. `files` maps a name relative to the step's folder to bytes,
-        or to a folder that is copied. Raises UserError when the save before, or the start of this one, failed; Absent when another process
-        did not come to it; ValueError when the step exists or two leaves have one path.
+        Returns once the arrays are on the host; the caller may donate them. files: {name relative to the step's folder: bytes, or a folder
+        to copy}. Raises UserError when the previous save, or the start of this one, failed; Absent when another process did not take part;
+        ValueError when the step exists or two leaves have the same path.
         """
         self.wait()
         if os.path.exists(self._directory / str(step)):
@@ -92,7 +92,7 @@ class Manager:
             if self._primary:
                 shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir()
-            # Orbax begins with a barrier that has no time limit and names nobody; here all come to it together.
+            # Orbax starts with a barrier without a time limit, which cannot name a missing process; this one has a limit and can.
             barriers.barrier(f"checkpoint {step} begun")
             self._writer.start(temporary / "state", leaves)
         self._stage("copied")
@@ -107,7 +107,7 @@ class Manager:
         with self._failures(step):
             self._writer.wait()
         self._stage("state")
-        # No rename before every process has written; and none goes on, or stops, before it knows how the rename went.
+        # Rename only after every process has written; no process continues, or stops, before it knows whether the rename worked.
         barriers.barrier(f"checkpoint {step} written")
         barriers.from_primary(f"checkpoint {step} saved", commit)
 
@@ -127,7 +127,7 @@ class Manager:
         self._stage("renamed")
 
     def _retain(self, saved: int) -> None:
-        """Deletes the finished steps that neither `keep` nor `keep_every` holds, never the one just saved."""
+        """Deletes the complete steps that neither `keep` nor `keep_every` keeps, but never the one just saved."""
         every = self._config.keep_every
         for step in steps(self._directory)[: -self._config.keep]:
             if step != saved and not (every and step % every == 0):
@@ -138,9 +138,9 @@ class Manager:
 
     @contextmanager
     def _failures(self, step: int) -> Iterator[None]:
-        """Makes whatever goes wrong with a save one UserError; its temporary folder is removed as far as the system lets us.
+        """Turns any failure of a save into one UserError and removes its temporary folder where possible.
 
-        What the end of another process brings is raised as it is: it is no bad input, so `launch/local.sh` starts all again.
+        Errors caused by the end of another process are raised unchanged: they are not bad input, so `launch/local.sh` restarts all.
         """
         try:
             yield
@@ -149,24 +149,24 @@ class Manager:
         except Exception as error:
             if self._primary:
                 shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
-            mend = f"free space or mend the permissions of {self._directory}"
-            raise UserError(f"checkpoint failed at step {step}: {reason(error)}: {mend}") from error
+            advice = f"free space or fix the permissions of {self._directory}"
+            raise UserError(f"checkpoint failed at step {step}: {reason(error)}: {advice}") from error
 
     def check(self) -> None:
-        """Raises what `wait` raises of a save that has ended, once; cheap enough for every step."""
+        """Raises the error of a save that has ended, once, as `wait`; cheap enough for every step."""
         if self._saving is not None and self._saving.done():
             self.wait()
 
     def wait(self) -> None:
-        """Waits until the save in flight is whole on the disk; raises UserError or Absent as `save`. An interrupted wait can be repeated.
+        """Waits until the current save is complete on the disk; raises UserError or Absent as `save`. An interrupted wait can be repeated.
 
-        Every 15 s a line on stderr says that the disk is awaited. There is no limit: what hangs on a disk cannot be ended from here.
+        Prints a line to stderr every 15 s. There is no time limit, because a write that hangs on the disk cannot be cancelled from here.
         """
         saving, started = self._saving, time.monotonic()
         if saving is not None:
             while not futures.wait([saving], barriers.TELL).done:
-                told = f"a checkpoint is still being written after {time.monotonic() - started:.0f} s of waiting"
-                print(f"{self._directory}: {told}", file=sys.stderr, flush=True)
+                line = f"a checkpoint is still being written after {time.monotonic() - started:.0f} s of waiting"
+                print(f"{self._directory}: {line}", file=sys.stderr, flush=True)
             self._saving = None
             saving.result()
 

@@ -1,9 +1,9 @@
-"""What earlier versions wrote, in the words of this one: fields of config.json and paths of a checkpoint's arrays.
+"""Reads run directories of earlier formats: renames the fields of config.json and the paths of a checkpoint's arrays.
 
-A config.json has a `format`; one without is of format 1. Each step below goes from one format to the next, so a folder of any age is read
-by the steps from its own on. Nothing on the disk is rewritten.
+A config.json has a `format`; one without is format 1. The tables below go from one format to the next and are applied in turn from the
+format of the folder on. Nothing on the disk is rewritten.
 
-Format 2 stores moments under the name of the optimizer's stage (`moments/adam/mu/...`), format 1 under its place in the chain
+Format 2 stores moments under the name of the optimizer's stage (`moments/adam/mu/...`), format 1 under its index in the chain
 (`moments/0/mu/...`).
 """
 
@@ -15,7 +15,7 @@ from jaxenc.errors import UserError
 
 FORMAT = 2
 
-# Of each format: patterns of the paths that the next one has under other names, with what replaces them.
+# {format: (pattern of an old path, replacement) of every path that the next format renames}.
 PATHS = {
     1: (
         (r"moments/0/(count|mu|nu)(/.*)?", r"moments/adam/\1\2"),
@@ -33,13 +33,13 @@ def format_of(config: Mapping[str, Any], where: str) -> int:
 
 
 def fields(config: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The fields of a config.json of any format as this version names them, without `format`. Raises UserError as `format_of`."""
+    """The fields of a config.json of any format in the current format, without `format`. Raises UserError as `format_of`."""
     format_of(config, where)
     return {name: value for name, value in config.items() if name != "format"}
 
 
 def path(old: str, number: int) -> str:
-    """The path that an array of a checkpoint of format `number` has today."""
+    """The current path of an array that a checkpoint of format `number` has at `old`."""
     for step in range(number, FORMAT):
         for pattern, new in PATHS[step]:
             if re.fullmatch(pattern, old):

@@ -17,7 +17,7 @@ from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
 from jaxenc.errors import UserError
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
-TOLD = 6
+SHOWN = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +59,8 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
     if step is not None:
         return Start("resume", _whole(directory / str(step), "this work directory"), step)
     if aside := sorted(path.name for path in directory.glob("*.bad-*")):
-        told = f"{directory}: no checkpoint of this run is whole (set aside: {', '.join(aside)})"
-        raise UserError(f"{told}: choose another --workdir, or delete this one to start afresh")
+        damaged = f"{directory}: no checkpoint of this run is whole (set aside: {', '.join(aside)})"
+        raise UserError(f"{damaged}: choose another --workdir, or delete this one to start over")
     if continue_from:
         path = _whole(find(Path(continue_from), check, "--continue-from"), "--continue-from")
         return Start("continue", path, int(path.name))
@@ -168,8 +168,8 @@ def _compare(step_dir: Path, wanted: Mapping[str, Any], saved: Mapping[str, tupl
         if path in saved and saved[path] != now:
             problems.append(f"{path} is {_kind(saved[path])} in the checkpoint, {_kind(now)} in this run")
     if problems:
-        told = "; ".join(problems[:TOLD]) + (f"; and {len(problems) - TOLD:,} more" if len(problems) > TOLD else "")
-        raise UserError(f"checkpoint {step_dir} does not fit this run: {told}: use the configuration it was saved with")
+        shown = "; ".join(problems[:SHOWN]) + (f"; and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else "")
+        raise UserError(f"checkpoint {step_dir} does not fit this run: {shown}: use the configuration it was saved with")
 
 
 def _kind(leaf: tuple[tuple[int, ...], str]) -> str:

@@ -1,4 +1,4 @@
-"""When a run saves and what it keeps."""
+"""The settings of checkpoints."""
 
 import dataclasses
 

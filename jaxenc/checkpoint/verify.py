@@ -30,7 +30,7 @@ def write_checksums(folder: Path, step: int) -> None:
 
 
 def verify(step_dir: Path, contents: bool = True) -> list[str]:
-    """What is wrong with a step's folder, one line a problem; [] when it is whole.
+    """The problems of a step's folder, one line each; [] when it is complete.
 
     Missing, truncated and changed files, files added inside the folders that were written, another step's folder, a missing or
     unreadable CHECKSUMS.json. With contents=False the files' bytes are not read, only their names and sizes.
@@ -134,5 +134,5 @@ def _set_aside(folder: Path) -> str:
     try:
         folder.rename(target)
     except OSError as error:
-        raise UserError(f"checkpoint {folder} is damaged and cannot be renamed ({error.strerror}): mend its permissions") from error
+        raise UserError(f"checkpoint {folder} is damaged and cannot be renamed ({error.strerror}): fix its permissions") from error
     return target.name

@@ -1,4 +1,4 @@
-"""`jaxenc convert`: a published checkpoint as a run directory of ours."""
+"""`jaxenc convert`: a published checkpoint to a run directory."""
 
 import argparse
 import shlex
@@ -18,10 +18,11 @@ SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    kinds = {name: ", ".join(kind for kind, family in BUILT_IN.items() if getattr(family, name)) for name in ("google", "allennlp")}
+    google = ", ".join(kind for kind, family in BUILT_IN.items() if family.google)
+    allennlp_kinds = ", ".join(kind for kind, family in BUILT_IN.items() if family.allennlp)
     what = (
-        f"a folder that transformers wrote, the prefix of a TensorFlow checkpoint that the authors published ({kinds['google']}), or a "
-        f"folder with an options.json and HDF5 weights ({kinds['allennlp']})"
+        f"a folder that transformers wrote, the prefix of a TensorFlow checkpoint that the authors published ({google}), or a "
+        f"folder with an options.json and HDF5 weights ({allennlp_kinds})"
     )
     parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX|allennlp:DIR", help=what)
     parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Converts and saves; prints where, which heads and how many parameters. Raises UserError."""
+    """Converts and saves; prints the folder, the heads and the number of parameters. Raises UserError."""
     kind, _, place = args.source.partition(":")
     if kind not in SOURCES or not place:
         meant = of_others(Path(args.source).expanduser())
@@ -57,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(kind: str, source: Path, out: Path) -> int:
-    """Compares what was written with the source, or, where transformers cannot open that, with what `jaxenc export` makes of it."""
+    """Compares the written run with the source or, where transformers cannot open the source, with our own export of the run. Returns the
+    exit code."""
     model = load.load(out)
     if kind == "hf":
         differences = parity.compare(model, source)

@@ -1,4 +1,4 @@
-"""jaxenc data: text to a folder of token shards."""
+"""`jaxenc data`: text to a folder of token shards."""
 
 import argparse
 
@@ -7,7 +7,6 @@ from jaxenc.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the flags of the command."""
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
     parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a published vocab.txt")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
@@ -17,9 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Builds the folder; prints what it holds. Raises UserError."""
+    """Builds the folder and prints its counts. Raises UserError."""
     if args.runner != "local":
-        raise UserError(f"--runner {args.runner}: comes later; use --runner local with --workers")
+        raise UserError(f"--runner {args.runner}: not supported yet; use --runner local with --workers")
     result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers)
     unknown = "predicted as unknown" if result.tokenizer.words else "unknown"
     for name, split in result.splits.items():

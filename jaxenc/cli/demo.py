@@ -1,4 +1,4 @@
-"""`jaxenc demo`: the whole way on one CPU, from text found on this machine to a model that fills in words."""
+"""`jaxenc demo`: everything on one CPU, from text found on this machine to a model that fills in words."""
 
 import argparse
 import os
@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Each part is the command of its own that it prints; what is already there is not made again."""
+    """Runs the other commands one after another, printing each. An existing tokenizer, data folder or run is reused. Returns the exit
+    code."""
     cluster.must_be_alone(os.environ, "jaxenc demo")
     must_hold_only(args.workdir, PARTS, "--workdir")
     tokenizer, data, workdir = (args.workdir / name for name in PARTS)

@@ -1,4 +1,4 @@
-"""What the overrides of the command line do that a user may not expect: fields without effect, and recipe values that they replace."""
+"""Warnings about overrides of the command line: fields without effect, and recipe values that a new kind replaces."""
 
 import functools
 import importlib.util
@@ -13,8 +13,8 @@ from jaxenc.training.run import Run
 
 
 def check(recipe: Run, run: Run, overrides: Sequence[str]) -> None:
-    """Warns on stderr of each field that `overrides` sets without an effect on `run`, and of each kind that they change, with the values of
-    `recipe` that the new kind's defaults replace."""
+    """Warns on stderr about each field in `overrides` that has no effect on `run`, and about each changed kind, with the values of `recipe`
+    that the new kind's defaults replace."""
     given = _names(overrides)
     _warn_of_kinds(to_dict(recipe), to_dict(run), given)
     unused = dict(run.unused)
@@ -24,9 +24,10 @@ def check(recipe: Run, run: Run, overrides: Sequence[str]) -> None:
 
 
 def check_data(run: Run, overrides: Sequence[str]) -> None:
-    """As `check`, for the fields that the run's data decides; reads its manifest. Does nothing where no data is named or no field is set.
+    """As `check`, for fields that depend on the run's data; reads its manifest. Does nothing without data or without overrides.
 
-    Raises UserError, naming each field, where `overrides` sets a number of the model and the data's tokenizer has another."""
+    Raises UserError, naming each field, where `overrides` sets a field of the model that the data's tokenizer sets to another value.
+    """
     if not (run.data.path and overrides):
         return
     given, manifest = _names(overrides), manifests.read(run.data.path)
@@ -41,7 +42,7 @@ def check_data(run: Run, overrides: Sequence[str]) -> None:
 
 
 def _names(overrides: Sequence[str]) -> list[str]:
-    """The dotted paths that are set, each once."""
+    """The dotted paths of the overrides, each once."""
     return list(dict.fromkeys(item.removeprefix("--config.").partition("=")[0] for item in overrides))
 
 
@@ -56,7 +57,7 @@ def _warn_of_kinds(recipe: Mapping[str, Any], run: Mapping[str, Any], given: Seq
 
 
 def _at(whole: Mapping[str, Any], part: str) -> Mapping[str, Any]:
-    """What is at a dotted path, {} where the path leads nowhere."""
+    """The branch at a dotted path, {} where there is none."""
     return functools.reduce(lambda branch, name: branch.get(name, {}), part.split("."), whole)
 
 

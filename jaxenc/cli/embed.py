@@ -1,4 +1,4 @@
-"""`jaxenc embed`: contextual vectors of the words of a text, in a file."""
+"""`jaxenc embed`: writes the contextual vectors of the words of a text to a file."""
 
 import argparse
 import sys
@@ -14,19 +14,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
     parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write: .npz, or .hdf5 as AllenNLP writes it")
-    told = 'all, [layers, words, width] (default), the top one or their average, [words, width], or a mix: {"weights": [...], "gamma": 1}'
-    parser.add_argument("--layers", default="all", metavar="all|top|average|mix:FILE", help=told)
+    layers = 'all, [layers, words, width] (default), the top one or their average, [words, width], or a mix: {"weights": [...], "gamma": 1}'
+    parser.add_argument("--layers", default="all", metavar="all|top|average|mix:FILE", help=layers)
     parser.add_argument("--batch", type=int, default=words.BATCH, metavar="N", help="sentences at a time (default: %(default)s)")
-    told = "line i starts from the state after line i - N, where N is --batch, as allenai/bilm-tf does"
-    parser.add_argument("--stateful", action="store_true", help=told)
+    stateful = "line i starts from the state after line i - N, where N is --batch, as allenai/bilm-tf does"
+    parser.add_argument("--stateful", action="store_true", help=stateful)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the file; prints how many sentences and words. Raises UserError."""
+    """Writes the file; prints the number of sentences and words. Raises UserError."""
     vectors.check(args.out)
     lines = list(sentences.read(args.input))
     if args.stateful and args.batch >= len(lines):
-        print(f"embed: --batch {args.batch} is no less than the {len(lines)} lines, so none goes on from another", file=sys.stderr)
+        print(f"embed: --batch {args.batch} is at least the {len(lines)} lines, so no line continues from another", file=sys.stderr)
     written = embed(load(args.model), lines, args.out, args.layers, args.batch, args.stateful, args.raw)
     print(f"{args.out}: {written.sentences:,} sentences, {written.words:,} words, vectors of {written.width}")
     return 0

@@ -13,17 +13,17 @@ from jaxenc.training.held_out import check_place, evaluate
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory")
-    parser.add_argument("--step", type=int, default=0, help="which checkpoint; the newest that verifies where it is not given")
-    parser.add_argument("--data", default="", metavar="DIR", help="other data with the same tokenizer; the run's own where it is not given")
-    parser.add_argument("--batch", type=int, default=0, help="rows at a time; it changes no number")
-    parser.add_argument("--mesh", choices=tuple(PRESETS), default="", help="how devices share the model; the run's own otherwise")
-    told = "also write what the heads predict of each row to this new file, with the row's number as `index`"
-    parser.add_argument("--predictions", type=pathlib.Path, metavar="FILE.npz", help=told)
+    parser.add_argument("--step", type=int, default=0, help="which checkpoint (default: the newest that verifies)")
+    parser.add_argument("--data", default="", metavar="DIR", help="other data with the same tokenizer (default: the run's)")
+    parser.add_argument("--batch", type=int, default=0, help="rows at a time; does not change the result")
+    parser.add_argument("--mesh", choices=tuple(PRESETS), default="", help="how devices share the model (default: the run's)")
+    predictions = "also write the heads' predictions for each row to this new file, with the row's number as `index`"
+    parser.add_argument("--predictions", type=pathlib.Path, metavar="FILE.npz", help=predictions)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints one JSON line: the step, every held-out number and how many predictions the losses rest on. It stands before the file of
-    predictions is written: a disk that is full loses no number."""
+    """Prints one JSON line: the step, every held-out number and the number of predictions behind each loss. It is printed before the
+    predictions are written, so that a full disk loses no number. Raises UserError."""
     cluster.must_be_alone(os.environ, "jaxenc evaluate")
     if args.predictions:
         check_place(args.predictions)

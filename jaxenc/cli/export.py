@@ -1,4 +1,4 @@
-"""`jaxenc export`: a model of ours as a folder that other libraries open."""
+"""`jaxenc export`: a model to a folder that other libraries open."""
 
 import argparse
 from pathlib import Path
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Loads and writes; prints where and what to open it with. Raises UserError."""
+    """Loads and exports; prints the folder and how to open it. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
     model = load.load(Path(args.model).expanduser())

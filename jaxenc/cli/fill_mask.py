@@ -1,4 +1,4 @@
-"""`jaxenc fill-mask`: what a model puts in the place of its mask."""
+"""`jaxenc fill-mask`: the tokens that a model predicts for a mask."""
 
 import argparse
 
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints each text and, for each of its masks, the likeliest tokens with their probabilities."""
+    """Prints each text and, for each of its masks, the most probable tokens with their probabilities."""
     model = load(args.model)
     for text in args.text:
         print("\n".join([text, *(shown(guesses) for guesses in model.fill_mask(text, args.top))]))

@@ -1,4 +1,4 @@
-"""`jaxenc inspect`: what a config amounts to, without running it."""
+"""`jaxenc inspect`: parameters, phases and memory of a config, without running it."""
 
 import argparse
 import math
@@ -21,13 +21,13 @@ from jaxenc.training.state import layout, parameters
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
-    parser.add_argument("--devices", type=int, default=0, help="devices to lay the mesh out for; this machine's where it is not given")
+    parser.add_argument("--devices", type=int, default=0, help="devices of the mesh (default: this machine's)")
     parser.add_argument("--parameters", action="store_true", help="list every parameter with its axes and sharding")
     parser.add_argument("--fields", action="store_true", help="print every field with its value and its meaning, and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the parameters by part, the phases with their FLOPs and the bytes of the state; compiles and allocates nothing."""
+    """Prints the parameters by part, the phases with their FLOPs and the size of the state; compiles and allocates nothing."""
     recipe = cli_config.resolve(args.config, args.overrides)
     effect.check_data(recipe, args.overrides)
     vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else recipe.model.published_vocabulary
@@ -47,21 +47,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def described(recipe: Run) -> list[str]:
-    """A line a field: path=value, as `--config.` takes it, and what it means."""
+    """One line for each field: path=value, in the form of an override, and its meaning."""
     given = [(f"{path}={_text(value)}", meaning) for path, value, meaning in fields.listing(recipe)]
     return [f"{setting:<36}  {meaning}" for setting, meaning in given]
 
 
 def _text(value: Any) -> str:
-    """A value of a field as an override writes it."""
+    """A value of a field in the form of an override."""
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(_text, value)) if isinstance(value, tuple) else str(value)
 
 
 def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> list[str]:
-    """The true number of parameters (no padding rows of the vocabulary) of each part, without heads (a pooler is none), and in all; also
-    of what is kept where a part only helps in training."""
+    """The number of parameters (without padding rows of the vocabulary) of each part, of all parts but the heads (the pooler counts as
+    encoder), and in all; where some parts are only needed in training, also of the others."""
     counts = {part: parameter_count({part: branch}, vocab_size, objective.vocabulary) for part, branch in shapes.items()}
     sums = {"without heads": [part for part in counts if part == "pooler" or part not in objective.heads]}
     if set(objective.scaffold) & set(counts):
@@ -72,7 +72,7 @@ def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> li
 
 
 def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective, preset: str, vocab_size: int) -> list[str]:
-    """A line a parameter: path, true shape, logical axes and what the preset makes of them."""
+    """One line for each parameter: path, shape without padding, logical axes and their sharding under the preset."""
     axes = dict(tree.leaves(names))
     shape = lambda path, leaf: true_shape(path, leaf.shape, vocab_size, objective.vocabulary)
     return [
@@ -81,7 +81,7 @@ def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective,
 
 
 def by_phase(recipe: Run, vocabulary: Vocabulary) -> list[str]:
-    """A line a phase: steps, batch, length, schedule, model FLOPs of a step and of the phase."""
+    """One line for each phase: steps, batch, length, schedule, model FLOPs of a step and of the phase."""
     lines = []
     for number, phase in enumerate(recipe.plan, 1):
         flops = recipe.build(vocabulary, phase, jax.devices()[0].platform).flops(phase.length) * phase.batch
@@ -93,7 +93,7 @@ def by_phase(recipe: Run, vocabulary: Vocabulary) -> list[str]:
 
 
 def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, Any], devices: int) -> list[str]:
-    """Bytes of parameters, moments and carry in all (what a checkpoint holds) and on each of `devices` devices."""
+    """Bytes of parameters, moments and carry, in all (the size of a checkpoint) and on each of `devices` devices."""
     one = meshes.make(meshes.MeshConfig(), jax.devices()[:1])
     state = layout(objective, recipe.optim, recipe.plan[0].batch, one, "dp").shapes
     total = {part: tree.nbytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}

@@ -19,17 +19,17 @@ COMMANDS = {
     "demo": "embedded corpus, vocabulary, data, a tiny model and fill-mask, on a CPU",
     "tokenizer": "train a vocabulary on your text",
     "data": "turn text into token shards",
-    "pretrain": "train a model, or go on with a run",
+    "pretrain": "train a model, or continue a run",
     "evaluate": "held-out numbers of a run's checkpoint",
-    "fill-mask": "what a model puts in the place of its mask, [MASK] or <mask>",
+    "fill-mask": "the tokens that a model predicts for a mask, [MASK] or <mask>",
     "embed": "contextual vectors of the words of a text, in a file",
-    "neighbours": "what is near a word in context, beside what is near it without",
+    "neighbours": "the nearest words of a word, in context and without",
     "convert": "a checkpoint of transformers, AllenNLP or a paper's authors to a run directory",
     "export": "a model to a folder that transformers or AllenNLP opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",
     "bench": "time the training step of a config on this machine",
-    "report": "curves and tables of a run, beside count baselines",
+    "report": "curves and tables of a run, with count baselines",
 }
 
 DEBUG = "--debug"
@@ -77,8 +77,8 @@ def _run(argv: list[str]) -> int:
 
 
 def _refuse_empty(argv: Sequence[str]) -> None:
-    """Raises UserError for an empty value, such as that of an unset shell variable: as a path it would mean the current folder. A field of
-    the config may be empty."""
+    """Raises UserError for an empty value, such as that of an unset shell variable, which as a path would mean the current folder. Fields
+    of the config may be empty."""
     option = ""
     for item in argv:
         name, equals, value = item.partition("=")
@@ -88,7 +88,7 @@ def _refuse_empty(argv: Sequence[str]) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Whose complaint is one line, as every other error of a user's."""
+    """An ArgumentParser that raises UserError instead of printing its usage."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}: `{self.prog} --help` shows what it takes")
@@ -118,7 +118,7 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does, so that a command removes its temporary files; a training run puts its own handlers on top."""
+    """Makes SIGTERM raise as Ctrl-C does, so that a command removes its temporary files; a training run installs its own handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -142,7 +142,8 @@ def _expected(error: BaseException) -> bool:
 
 
 def report_error(error: BaseException, debug: bool) -> int:
-    """Prints what ended a command, one line where a person can mend it and else (or with `debug`) a traceback; returns the exit code."""
+    """Prints the error that ended a command, as one line if the user can fix it and otherwise, or with `debug`, as a traceback; returns the
+    exit code."""
     expected = _expected(error)
     if debug or not expected:
         traceback.print_exception(error)

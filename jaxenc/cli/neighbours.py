@@ -1,4 +1,4 @@
-"""`jaxenc neighbours`: what is near a word in context, beside what is near it without."""
+"""`jaxenc neighbours`: the nearest words of a word, in context and without."""
 
 import argparse
 
@@ -11,14 +11,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--input", required=True, metavar="FILE", help="text, a sentence a line, its words between blanks")
     parser.add_argument("--raw", action="store_true", help="the model's tokenizer cuts the words of a line")
-    parser.add_argument("--word", required=True, help="a word as it stands in the text")
+    parser.add_argument("--word", required=True, help="a word, exactly as it is written in the text")
     parser.add_argument("--layer", type=int, default=-1, help="whose vectors are compared (default: -1, the top one)")
     parser.add_argument("--count", type=int, default=8, help="neighbours of each (default: %(default)s)")
     parser.add_argument("--senses", type=int, default=4, help="occurrences that are shown, unlike each other (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Raises UserError."""
+    """Prints the neighbours. Raises UserError."""
     for name in ("count", "senses"):
         if getattr(args, name) < 1:
             raise UserError(f"--{name} {getattr(args, name)}: it is at least 1")

@@ -1,6 +1,6 @@
-"""`jaxenc pretrain`: train a model, or go on where the run in the work directory stopped.
+"""`jaxenc pretrain`: train a model, or continue the run in the work directory.
 
-With JAX_COMPILATION_CACHE_DIR=DIR, jax's own variable, a start finds there what an earlier one took a second or more to compile.
+With JAX_COMPILATION_CACHE_DIR=DIR, a variable of jax, a restart reuses compiled programs that took a second or more to compile.
 JAXENC_COORDINATOR, JAXENC_PROCESSES and JAXENC_PROCESS make it one of several processes (`processes.cluster`).
 """
 
@@ -19,7 +19,7 @@ from jaxenc.training.pretrain import pretrain
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
-    where = "the run's directory; a run that stopped goes on from its newest checkpoint"
+    where = "the run's directory; a run that stopped continues from its newest checkpoint"
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
     parser.add_argument("--continue-from", default="", metavar="DIR", help="start from another run's whole state")
     parser.add_argument("--init-from", default="", metavar="DIR", help="start from another run's parameters only, at step 0")
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit code 0 when all is done, 75 when asked to stop before that: run the same command again."""
+    """Returns 0 when the run is finished and 75 when it was stopped before that: run the same command again. Raises UserError."""
     recipe = cli_config.resolve(args.config, args.overrides)
     effect.check_data(recipe, args.overrides)
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
@@ -36,10 +36,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def code(outcome: Outcome, workdir: pathlib.Path) -> int:
-    """The exit code of a command that trained in `workdir`; where the run was stopped, with a line on stderr that says how it goes on."""
+    """The exit code of a command that trained in `workdir`. For a stopped run it also prints to stderr how to continue."""
     if not outcome.preempted:
         return 0
     if barriers.is_primary():
         saved = ", checkpoint written" if (workdir / "checkpoints" / str(outcome.step)).is_dir() else ""
-        print(f"{workdir}: stopped at step {outcome.step:,}{saved}: run the same command to go on", file=sys.stderr)
+        print(f"{workdir}: stopped at step {outcome.step:,}{saved}: run the same command to continue", file=sys.stderr)
     return PREEMPTED

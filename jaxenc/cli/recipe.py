@@ -30,9 +30,9 @@ HELP = "a recipe such as bert/base, a FILE.py of yours, or a run's config.json; 
 def resolve(name: str, overrides: Sequence[str]) -> Run:
     """The run that `name` describes, with `--config.FIELD=VALUE` overrides applied.
 
-    name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user's own with `get_config`, which runs
-    because they named it, or a config.json of a run, which is only read. overrides: as `training.override` takes them, aliases and kinds
-    included. Raises UserError for whatever does not fit, with near names. Warns on stderr as `effect.check` says.
+    name: a recipe of this package (`bert/base`, `bert/sizes:4x512`), a Python file of the user with `get_config`, which is executed, or a
+    config.json of a run, which is only parsed. overrides: `--config.FIELD=VALUE` items, for the fields, aliases and kinds of
+    `training.override`. Raises UserError for anything invalid, with the nearest names. Warns on stderr as `effect.check`.
     """
     recipe = _load(name)
     run = override.override(recipe, _values(recipe, overrides))
@@ -57,7 +57,7 @@ def _load(name: str) -> Run:
 
 
 def _whole(data: dict[str, Any], path: str) -> Run:
-    """The run of `data`, whose errors name the file at `path`."""
+    """The run of `data`; errors name the file `path`."""
     try:
         return from_dict(data)
     except UserError as error:
@@ -81,7 +81,7 @@ def _refuse_others(name: str, folder: pathlib.Path) -> None:
 
 
 def _from_file(path: pathlib.Path, argument: str) -> dict[str, Any]:
-    """What the user's own `get_config` returns; whatever their file raises becomes one line that names the place."""
+    """The dict that the user's `get_config` returns. Any exception in their file becomes a UserError with file and line."""
     if not path.is_file():
         raise UserError(f"--config {path}: no such file: name a recipe or a Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -95,7 +95,7 @@ def _from_file(path: pathlib.Path, argument: str) -> dict[str, Any]:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise UserError(f"--config {path}:{_line(error, path)}: {why}: mend the file") from error
+        raise UserError(f"--config {path}:{_line(error, path)}: {why}: fix the file") from error
     if not isinstance(recipe, ConfigDict):
         raise UserError(f"--config {path}: get_config returns {type(recipe).__name__}: return jaxenc.configs.recipe(Run(...))")
     return recipe.to_dict()
@@ -110,7 +110,7 @@ def _line(error: Exception, path: pathlib.Path) -> int:
 
 
 def _call(module: Any, name: str, argument: str) -> Any:
-    """`get_config` of a recipe, which takes what follows the colon in its name, or nothing."""
+    """Calls `get_config` of a recipe, with the text after the colon in its name if there is one."""
     if argument and not inspect.signature(module.get_config).parameters:
         raise UserError(f"--config {name}:{argument}: this recipe takes nothing after a colon: name {name}")
     return module.get_config(*[argument] * bool(argument))
@@ -151,7 +151,7 @@ def _split(item: str) -> tuple[str, str]:
 
 
 def _whole_tuples(overrides: Sequence[str], known: dict[str, Any]) -> list[str]:
-    """`overrides`, with the values of tuple fields written as Python tuples: `1,2`, `(1, 2)` and `5` are numbers, other words strings."""
+    """`overrides` with the values of tuple fields as Python tuples: `1,2`, `(1, 2)` and `5` become numbers, other words strings."""
     out = []
     for item in overrides:
         path, _, text = item.removeprefix("--config.").partition("=")

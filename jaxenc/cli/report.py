@@ -1,11 +1,11 @@
-"""`jaxenc report`: the curves of a run, and its held-out loss beside what counting gives."""
+"""`jaxenc report`: the curves of a run, and its held-out loss next to count baselines."""
 
 import argparse
 import math
 import pathlib
 import sys
 
-from jaxenc.training.curves import DIRECTIONS
+from jaxenc.training.curves import DIRECTION_LOSSES
 from jaxenc.training.report import Report, report
 
 
@@ -27,7 +27,7 @@ def show(found: Report) -> None:
     for name, value in found.held_out.items():
         if name not in ("step", "split", "seconds") and not name.endswith("_perplexity"):
             shown = f"{value:>9,}" if isinstance(value, int) else f"{value:>9.4f}"
-            beside = f", {perplexity(value)}" if name in DIRECTIONS else ""
+            beside = f", {perplexity(value)}" if name in DIRECTION_LOSSES else ""
             print(f"held out {name:<26}{shown}   at step {found.held_out['step']:,}{beside}")
     for name, nats in found.counts.items():
         print(f"counts   {name:<26}{nats:>9.4f}   nats a token, {perplexity(nats)}")

@@ -17,7 +17,6 @@ BLANK = "in a byte-level vocabulary a word inside a sentence is written with the
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the flags of the command."""
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     pieces = parser.add_mutually_exclusive_group(required=True)
     pieces.add_argument("--add", metavar="FILE", help=f"the new pieces, one a line in UTF-8; {BLANK}")
@@ -26,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the larger model; prints its size and how to train it on. Raises UserError."""
+    """Writes the larger model; prints its size and how to train it further. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
     pieces = args.tokens or _pieces(Path(args.add))
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _advice(tokenizer: Tokenizer, pieces: Sequence[str]) -> str:
-    """A line on new pieces that a sentence gives as two tokens, where a word's piece has the blank before it; '' where there are none."""
+    """A warning about new pieces that become two tokens inside a sentence, in vocabularies whose words start with a blank; '' for none."""
     bare = [piece for piece in pieces if not piece[0].isspace()]
     if not bare or not tokenizer.encode([" "])[0]:
         return ""
@@ -58,7 +57,7 @@ def _advice(tokenizer: Tokenizer, pieces: Sequence[str]) -> str:
 
 
 def _pieces(path: Path) -> list[str]:
-    """The lines of a file but for the blank ones. A blank at the start of a line is part of its piece."""
+    """The lines of a file that are not blank. A blank at the start of a line is part of the piece. Raises UserError for none."""
     advice = "name a UTF-8 file with one piece a line"
     pieces = [line for line in read_lines(path, advice) if line.strip()]
     if not pieces:

@@ -1,4 +1,4 @@
-"""jaxenc tokenizer: a vocabulary from text."""
+"""`jaxenc tokenizer`: trains a vocabulary on text."""
 
 import argparse
 import sys
@@ -16,7 +16,6 @@ KINDS = ("wordpiece", "bpe", "unigram", "characters")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the flags of the command."""
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
     parser.add_argument("--type", choices=KINDS, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="pieces, or words to predict (default: 30000)")
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Trains and saves; prints where and how large. Raises UserError."""
+    """Trains and saves; prints the folder and the size. Raises UserError."""
     if args.type != "characters" and args.pretokenized:
         raise UserError(f"--type {args.type}: cuts words itself; --pretokenized goes with --type characters")
     out = Path(args.out)

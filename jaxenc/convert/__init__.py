@@ -1,1 +1,1 @@
-"""Models of other projects as runs of ours, and back: the files are of `formats`, what they mean is said by `families`."""
+"""Converts models of other projects to runs and back. `formats` reads and writes the files, `families` know their names and configs."""

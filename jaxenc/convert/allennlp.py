@@ -1,4 +1,4 @@
-"""A folder with an options.json and a file of weights in HDF5, as AllenNLP keeps a model, in and out."""
+"""Reads and writes models in the format of AllenNLP: a folder with an options.json and weights in HDF5."""
 
 import json
 from pathlib import Path
@@ -17,10 +17,10 @@ OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 
 
 def load(folder: str | Path, tokenizer: str = "") -> Model:
-    """The model of a folder, in float32, with the options' own names or those that AllenNLP published (..._options.json).
+    """The model in a folder, in float32. The files may be called options.json and weights.hdf5 or end in that, as AllenNLP published them.
 
-    tokenizer: as in `hf.load`; bilm-tf's vocab.txt beside the files is one. Raises UserError, one line that names the file, the field or
-    the tensor, for what cannot be converted and for options that are not those of the weights.
+    tokenizer: as in `hf.load`; bilm-tf's vocab.txt in the folder is one. Raises UserError, which names the file, the field or the tensor,
+    for what cannot be converted and for options that do not fit the weights.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -28,20 +28,19 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     where, weights = _one(folder, OPTIONS), _one(folder, WEIGHTS)
     data, tensors = read_json(where, ADVICE), hdf5.open_tensors(weights)
     words = assemble.open_tokenizer(folder, tokenizer)
-    # The options name no family: one alone has them.
+    # The options do not name a family, and only one family has this format.
     (layout,) = _layouts().values()
     return assemble.model(layout.read(data, tensors, where, words.vocabulary if words else None), words, weights)
 
 
 def save(out: str | Path, ours: Model) -> None:
-    """Writes a new folder that AllenNLP opens, whole or not at all, and the words beside it where there are some.
+    """Writes a new folder that AllenNLP opens, with the word list where there is one; complete or not at all.
 
-    Raises UserError for a folder that holds something already, a model that AllenNLP does not have or cannot compute, and a disk that
-    refuses.
+    Raises UserError for a folder that is not empty, a model that AllenNLP does not support, and a write that fails.
     """
     out, kind = Path(out), ours.config.model.kind
     if kind not in _layouts():
-        raise UserError(f"a model of kind {kind} is none that AllenNLP opens: use --to hf")
+        raise UserError(f"AllenNLP does not open a model of kind {kind}: use --to hf")
     must_be_new(out, "folder")
     data, arrays = _layouts()[kind].write(assemble.weights(ours))
     with made(out) as folder:
@@ -56,9 +55,9 @@ def _layouts() -> dict[str, AllenNlp]:
 
 
 def _one(folder: Path, ending: str) -> Path:
-    """The one file whose name ends so."""
+    """The one file in `folder` whose name ends in `ending`. Raises UserError for none and for several."""
     found = sorted(path for path in folder.iterdir() if path.name.endswith(ending))
     if len(found) != 1:
-        told = f"holds {', '.join(path.name for path in found)}" if found else f"holds no file whose name ends in {ending}"
-        raise UserError(f"{folder}: {told}: {ADVICE}, one of each")
+        content = f"holds {', '.join(path.name for path in found)}" if found else f"holds no file whose name ends in {ending}"
+        raise UserError(f"{folder}: {content}: {ADVICE}, one of each")
     return found[0]

@@ -1,4 +1,4 @@
-"""The last step of every import: tensors and a tokenizer become a model; and the first of every export."""
+"""The steps that all formats share: from converted tensors and a tokenizer to a model, and from a model to the input of an export."""
 
 import sys
 from pathlib import Path
@@ -16,15 +16,15 @@ from jaxenc.inference.load import Model, objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 
-# Any of them in a folder means that it has a tokenizer, of a kind that we open or not.
+# A folder with any of these files has a tokenizer, though perhaps of a kind that is not supported.
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
 WITHOUT = "`--tokenizer none` converts without it"
 
 
 def model(found: Import, tokenizer: Tokenizer | None, where: Path) -> Model:
-    """The model that a family found in files, in float32; its note goes to stderr. where: what messages call the source.
+    """The model of an `Import`, in float32; its note is printed to stderr. where: the name of the source in messages.
 
-    Raises UserError for tensors that are not those of its config, and for a tokenizer that is not the model's.
+    Raises UserError for tensors that do not fit the config, and for a tokenizer that does not fit the model.
     """
     run = runs.run_of(found)
     _check_tokenizer(tokenizer, run, where)
@@ -37,7 +37,7 @@ def model(found: Import, tokenizer: Tokenizer | None, where: Path) -> Model:
 
 
 def weights(ours: Model) -> Weights:
-    """What a family needs to write `ours`: all but the heads that are not built in."""
+    """`ours` as a family's `write` takes it, without heads that are not built in."""
     params = {name: branch for name, branch in ours.params.items() if name in BUILT_IN or name not in ours.heads}
     return Weights(runs.structure_of(ours.config, params), ours.tokenizer.vocabulary if ours.tokenizer else None, params)
 
@@ -45,8 +45,8 @@ def weights(ours: Model) -> Weights:
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     """The tokenizer of `choice`: another folder, 'none' for no tokenizer, '' for the folder's own.
 
-    The weights are worth having without it: None where the folder has no such files, and, with a line on stderr, where they are of a
-    kind that we do not open. Raises UserError for files that are damaged, and where `choice` names a folder that cannot be opened.
+    The weights are useful without one: None where the folder has no tokenizer files, and, with a line on stderr, where they are of an
+    unsupported kind. Raises UserError for damaged files, and where `choice` names a folder that cannot be opened.
     """
     if choice == "none" or not (choice or any((folder / name).exists() for name in TOKENIZER_FILES)):
         return None
@@ -60,13 +60,13 @@ def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
 
 
 def _check_tokenizer(tokenizer: Tokenizer | None, run: Run, where: Path) -> None:
-    """A tokenizer fits where it changes nothing in the run."""
+    """Raises UserError for a tokenizer that does not fit the model: one that would change a field of the run."""
     if tokenizer is None or run.with_vocabulary(tokenizer.vocabulary) == run:
         return
     size, pad = tokenizer.vocabulary.size, tokenizer.vocabulary.pad
     fault = f"has {size} tokens and the model {run.model.vocab_size} embedding rows"
     if size == run.model.vocab_size:
-        held, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
-        differ = [f"model.{name} would be {fitting[name]} and is {held[name]}" for name in held if held[name] != fitting[name]]
+        actual, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
+        differ = [f"model.{name} would be {fitting[name]} and is {actual[name]}" for name in actual if actual[name] != fitting[name]]
         fault = f"has the pad id {pad}, with which {', '.join(differ)}"
     raise UserError(f"{where}: the tokenizer {fault}: name the right one with --tokenizer DIR; {WITHOUT}")

@@ -1,4 +1,4 @@
-"""A model folder of transformers, in and out."""
+"""Reads and writes model folders of transformers."""
 
 import dataclasses
 import json
@@ -30,11 +30,11 @@ LAYOUTS = {name: family.transformers for family in BUILT_IN.values() if family.t
 
 
 def load(folder: str | Path, tokenizer: str = "") -> Model:
-    """The model in a folder that transformers' save_pretrained wrote, in float32; or the run that several such folders are, where this
-    one holds them under the names that `save` gives them.
+    """The model in a folder of transformers (save_pretrained), in float32; or the joined model of several such folders, where this one
+    contains them under the names that `save` uses.
 
-    tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, or none where it has no such files.
-    Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
+    tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, if it has one. Raises UserError, which
+    names the file, the tensor or the field, for what cannot be converted.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -52,7 +52,7 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
 
 
 def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:
-    """The model of the folders `several` in `folder`; what there is to say of it goes to stderr."""
+    """The joined model of the folders `several` in `folder`; its note is printed to stderr."""
     models = {name: load(folder / name, tokenizer) for name in several.names}
     try:
         whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
@@ -65,9 +65,9 @@ def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """config.json, always with a `model_type`, one of LAYOUTS."""
+    """config.json with a `model_type` that is one of LAYOUTS. Raises UserError for another."""
     config = read_json(path, ADVICE)
-    # Folders from before 2020 name only the class, and those from before transformers had a second model not even that.
+    # Folders from before 2020 name only the class; the oldest, from when transformers had one model, name nothing.
     named = class_of(config) or next(iter(LAYOUTS))
     kind = config.get("model_type") or next((kind for kind in LAYOUTS if named.lower().startswith(kind)), named)
     if not isinstance(kind, str) or kind not in LAYOUTS:
@@ -76,7 +76,7 @@ def _config(path: Path) -> dict[str, Any]:
 
 
 def models(ours: Model) -> Mapping[str, Model]:
-    """The models of transformers that `ours` is: {subfolder: model}, {'': ours} for the usual one."""
+    """The models that `ours` becomes in transformers, {subfolder: model}; usually one, {'': ours}."""
     several = _layout(ours).several
     parts = several.split(assemble.weights(ours)) if several else {}
     if not parts:
@@ -86,8 +86,8 @@ def models(ours: Model) -> Mapping[str, Model]:
 
 
 def export(ours: Model) -> Export:
-    """`ours`, one of `models`, as transformers has it, without heads that are not built in. Raises UserError for a model that it does not
-    have."""
+    """`ours`, one of `models`, in the format of transformers, without heads that are not built in. Raises UserError for a model that
+    transformers does not have."""
     return _layout(ours).write(assemble.weights(ours))
 
 
@@ -108,13 +108,12 @@ def _layout(ours: Model) -> Transformers:
 
 
 def save(out: str | Path, ours: Model, dtype: str = WRITTEN[0]) -> dict[Path, str]:
-    """Writes a new folder that transformers opens: config.json, model.safetensors and the tokenizer's files, whole or not at all; of a
-    run that is several models there, a folder that holds one for each. Heads of your own, which transformers does not have, are beside them
-    in `OWN_HEADS`, by our paths.
+    """Writes a new folder that transformers opens, with config.json, model.safetensors and the tokenizer's files, complete or not at all;
+    for a pair of networks, a folder with a subfolder for each. A user's own heads, which transformers does not have, are in the file
+    `OWN_HEADS` beside them, by our paths.
 
-    Returns {folder: name of the class of transformers that opens it}. dtype: of the weights, one of WRITTEN.
-    Raises UserError for a folder that holds something already, a model that transformers does not have, numbers too large for `dtype`,
-    and a disk that refuses.
+    Returns {folder: name of the class of transformers that opens it}. dtype: of the weights, one of WRITTEN. Raises UserError for a folder
+    that is not empty, a model that transformers does not have, numbers too large for `dtype`, and a write that fails.
     """
     out = Path(out)
     must_be_new(out, "folder")

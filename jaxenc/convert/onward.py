@@ -1,4 +1,4 @@
-"""What to run next with a model that a command wrote."""
+"""The commands that train a converted or resized model further, as a hint to print."""
 
 import dataclasses
 import shlex
@@ -7,6 +7,7 @@ from pathlib import Path
 from jaxenc import tree
 from jaxenc.errors import UserError
 from jaxenc.families.contract import Encodes
+from jaxenc.inference import inputs
 from jaxenc.inference.load import Model, objective_of
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
@@ -15,14 +16,14 @@ from jaxenc.training.state import parameters
 
 
 def commands(out: Path, model: Model) -> str:
-    """Lines to print: how `model`, which lies in the run directory `out`, is trained on with text of one's own.
+    """Lines to print: how to train `model`, saved in the run directory `out`, further on one's own text.
 
-    A model whose objective is not learned from text alone, such as a classifier, goes on with masked tokens, and one of `features`
+    A model whose objective needs more than text, such as a classifier, continues with masked tokens, and one of the objective `features`
     with a new softmax.
     """
     if model.tokenizer is None:
-        given = "words=[[...]]" if model.config.model.reads_characters else "tokens=..."
-        return f"next, in Python: jaxenc.load({str(out)!r}).encode({given}); training on needs a tokenizer"
+        given = inputs.without_tokenizer(model.config.model)
+        return f"next, in Python: jaxenc.load({str(out)!r}).encode({given}); training it further needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
     kind = ""
     if isinstance(model.config.objective, FeaturesConfig):
@@ -38,13 +39,13 @@ def commands(out: Path, model: Model) -> str:
 
 
 def _learns_from_text(model: Model) -> bool:
-    """Whether its objective does: heads of fine-tuned models read labels, or have no loss."""
+    """Whether its objective trains on text alone: the heads of fine-tuned models need labels, or have no loss."""
     return bool(model.objective.coef) and not isinstance(model.config.objective, HeadsConfig)
 
 
 def _can_learn_mlm(model: Model) -> bool:
-    """Whether all that predicts masked tokens is there but the head, which starts anew; one network of several may not do that, nor a
-    model that predicts them otherwise."""
+    """Whether `mlm` can take every parameter from this model but the head's, which starts fresh. It cannot for one network of a pair with
+    separate tables, nor for a model without an encoder."""
     if not isinstance(model.config.model, Encodes):
         return False
     try:

@@ -1,4 +1,4 @@
-"""`jaxenc convert --check`: how far a converted model's numbers are from those that transformers computes, where it is installed."""
+"""`jaxenc convert --check`: compares the outputs of a converted model with those of transformers, where it is installed."""
 
 import dataclasses
 import importlib.util
@@ -16,8 +16,8 @@ from jaxenc.families.foreign import Export, class_of
 from jaxenc.inference.load import Model
 from jaxenc.training.run import Run
 
-# Of the largest number of an output, or of 1 where that is smaller. Two float32 programs that sum in another order differ by about 1e-6
-# of it; the mildest mistake there is, the other form of GELU, by about 1e-3.
+# Relative to the largest number of an output, or to 1 where that is smaller. Two float32 programs that sum in different orders differ by
+# about 1e-6; the smallest real mistake, the other form of GELU, makes a difference of about 1e-3.
 TOLERANCE = 1e-5
 LONGEST = 33  # odd, so that no row falls on a multiple of anything
 NEEDED = ("torch", "transformers")
@@ -27,7 +27,7 @@ INSTALL = "pip install -e '.[live]' --extra-index-url https://download.pytorch.o
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """Of one output. largest: maximum absolute difference; scale: largest absolute number that transformers computed."""
+    """The difference of one output. largest: maximum absolute difference; scale: largest absolute number of transformers' output."""
 
     name: str
     largest: float
@@ -40,17 +40,17 @@ class Difference:
 
 
 def must_be_installed() -> None:
-    """Raises UserError where torch or transformers is missing: to be called before anything long begins."""
+    """Raises UserError where torch or transformers is not installed; call it before any long work."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"--check needs transformers, and {' and '.join(missing)} cannot be imported: {INSTALL}")
 
 
 def compare(model: Model, folder: Path) -> list[Difference]:
-    """The differences of every hidden state and of each head's outputs from those of the model that transformers opens in `folder`.
+    """The differences of all hidden states and of each head's output between `model` and the model that transformers opens in `folder`.
 
-    On fixed pseudo-random rows, padded where the family pads them, of two types where there are two; at padded places too. Both in
-    float32.
+    On fixed pseudo-random rows, with padding on the family's side and two token types where the model has them; padding places are compared
+    too. Both models compute in float32.
     """
     out = []
     for place, part in hf.models(model).items():
@@ -63,7 +63,7 @@ def compare(model: Model, folder: Path) -> list[Difference]:
 
 
 def probe(run: Run, pad: int, padding: str) -> Batch:
-    """The rows that are compared: a batch of `Model.apply`. Padding, on the side `padding`, and nothing else, has the id `pad`."""
+    """The rows to compare, a batch for `Model.apply`. Padding is on the side `padding`; only padding has the id `pad`."""
     random, length = np.random.Generator(np.random.Philox(3)), min(LONGEST, run.model.positions or LONGEST)
     lengths = np.array([length, length, 2 * length // 3 or 1, 1])[:, None]
     places = np.arange(length) - (length - lengths if padding == "left" else 0)
@@ -76,7 +76,7 @@ def probe(run: Run, pad: int, padding: str) -> Batch:
 
 
 def table(differences: Sequence[Difference]) -> str:
-    """Lines to print."""
+    """The differences as a table to print."""
     wide = max(len(one.name) for one in differences)
     lines = [f"{'':{wide}}{'difference':>12}{'scale':>10}"]
     for one in differences:
@@ -101,20 +101,20 @@ def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
     if "add_pooling_layer" in inspect.signature(opens).parameters and "pooled" not in export.outputs:
         choices["add_pooling_layer"] = False
     if "id2label" in export.config:
-        # A folder of multiple choice may name two labels for its one number.
+        # A multiple-choice folder may name two labels although the model has one output.
         choices |= {name: export.config[name] for name in ("id2label", "label2id")}
     try:
-        # Its list of missing names is ours to judge, in one line.
+        # Missing names are reported below, in one line, instead of by transformers.
         transformers.utils.logging.set_verbosity_error()
-        model, told = opens.from_pretrained(folder, **choices)
+        model, loading = opens.from_pretrained(folder, **choices)
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{refused}, so nothing was compared: {reason}") from error
     finally:
         transformers.utils.logging.set_verbosity(level)
-    if told["missing_keys"]:
-        # It fills in random numbers where it does not know the names.
-        raise UserError(f"{refused} whole, so nothing was compared: it does not find {min(told['missing_keys'])}")
+    if loading["missing_keys"]:
+        # transformers initialises missing parameters at random.
+        raise UserError(f"{refused} completely, so nothing was compared: it does not find {min(loading['missing_keys'])}")
     model.eval()
     arguments = {"input_ids": rows["tokens"], "attention_mask": rows["segments"], "token_type_ids": rows["types"]}
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Another number of tokens for a trained model."""
+"""Changes the vocabulary size of a trained model."""
 
 from collections.abc import Collection
 
@@ -13,13 +13,13 @@ from jaxenc.tree import Tree
 
 
 def resized(params: Tree, old: int, new: int, others: Collection[str]) -> Tree:
-    """`params` with `new` true rows instead of `old` in every leaf that has a row a token: token tables, and `others`, the paths of
-    `Objective.vocabulary`, such as the bias of the tied head.
+    """`params` with `new` rows instead of `old`, without padding, in every leaf with one row for each token: token tables, and the paths in
+    `others` (`Objective.vocabulary`), such as the bias of the tied head.
 
-    Rows that stay are kept bit by bit. A new one is the mean of the old true rows (Hewitt 2021, "Initializing new word embeddings for
-    pretrained language models": the new token starts no likelier than the average one, where small random rows would be the likeliest).
-    Rows that pad the table to `padded(new)` are zeros. Other leaves come back as they are.
-    Raises ValueError when a vocabulary leaf does not have `padded(old)` rows.
+    Old rows are kept bit for bit. A new row is the mean of the old ones (Hewitt 2021, "Initializing new word embeddings for pretrained
+    language models": a new token is then no more probable than the average one; with small random rows it could be the most probable). Rows
+    that pad the table to `padded(new)` are zeros. Other leaves are unchanged. Raises ValueError when a vocabulary leaf does not have
+    `padded(old)` rows.
     """
 
     def resize(path: str, leaf: Array) -> Array:

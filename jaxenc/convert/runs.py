@@ -1,4 +1,4 @@
-"""The run of a model that comes from elsewhere, and what a run says of its model."""
+"""From the structure of a converted model to a Run, and from a Run to the structure of its model."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ from jaxenc.tree import Tree
 
 
 def objective_for(structure: Structure) -> ObjectiveConfig:
-    """The objective that pretrains these heads, else one that holds them: `features` for a model that no heads sit on."""
+    """The objective that pretrains exactly these heads; otherwise `heads` with them, or `features` for a model without an encoder."""
     for one in OBJECTIVES.values():
         if one.trains and set(one.trains) == set(structure.heads):
             return one()
@@ -26,20 +26,20 @@ def objective_for(structure: Structure) -> ObjectiveConfig:
 
 
 def run_for(structure: Structure) -> Run:
-    """A run of `objective_for`, with its rows, as long as the model takes. Everything else has its default."""
+    """A run with the objective of `objective_for` and its rows, as long as the model supports; all other settings have their defaults."""
     objective = objective_for(structure)
     data = dataclasses.replace(objective.rows, length=structure.model.positions or objective.rows.length)
     return Run(objective, structure.model, data)
 
 
 def run_of(found: Import) -> Run:
-    """The run of what a family found in files. Raises UserError for fields of `optim` that do not exist."""
+    """The run of an `Import`. Raises UserError for fields of `optim` that do not exist."""
     optim = config.from_dict(OptimConfig, found.optim, "optim")
     return dataclasses.replace(run_for(found.structure), optim=optim)
 
 
 def note(found: Import, run: Run) -> str:
-    """The line for the user on the fields that the files do not state, with the values that `run` has for them, '' for none."""
+    """The message to the user about the fields that the files do not state, with their values in `run`; '' for none."""
     if not found.note:
         return ""
     fields = dict(config.flatten(config.to_dict(run)))
@@ -47,7 +47,7 @@ def note(found: Import, run: Run) -> str:
 
 
 def structure_of(run: Run, params: Tree) -> Structure:
-    """The network of a run and the built-in heads that `params` has."""
+    """The model of a run with the built-in heads that `params` has."""
     heads, objective = tuple(name for name in BUILT_IN if name in params), run.objective
     if isinstance(objective, HeadsConfig):
         return Structure(run.model, heads, objective.labels, objective.pooler_activation)

@@ -1,4 +1,4 @@
-"""A TensorFlow 1 checkpoint that the authors of a paper published, in; TensorFlow is not needed."""
+"""Reads TensorFlow 1 checkpoints that the authors of a paper published, without TensorFlow."""
 
 import re
 import sys
@@ -14,13 +14,13 @@ from jaxenc.formats import tensorflow
 from jaxenc.formats.tensor import Tensor
 from jaxenc.inference.load import Model
 
-# What optimizers and the training loop leave beside the weights: google-research's Adam, NVIDIA's LAMB, TensorFlow's own.
+# Variables of optimizers and of the training loop: google-research's Adam, NVIDIA's LAMB, TensorFlow's optimizers.
 NOT_WEIGHTS = re.compile(r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|beta[12]_power(_\d+)?|global_step)")
 ENDINGS = re.compile(r"\.(index|meta|data-\d+-of-\d+)")
 
 
 def open_tensors(prefix: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without an optimizer's; reads no values.
+    """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without those of an optimizer; reads no values.
 
     Raises UserError when `prefix` is a folder or one of the files, and for an index that is missing or damaged.
     """
@@ -34,12 +34,11 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
 
 
 def load(prefix: str | Path, tokenizer: str = "") -> Model:
-    """The model of a checkpoint, in float32: its weights, and what the authors' archives hold beside them: its vocabulary and mostly its
-    config.
+    """The model of a checkpoint, in float32, with the vocabulary and the config from the same folder.
 
-    tokenizer: as in `hf.load`. No file says whether texts are lower-cased before a vocab.txt splits them, so its pieces decide: capital
-    letters mean that texts are kept as they are. tokenizer_config.json or tokenizer.json beside it wins.
-    Raises UserError, one line that names the file, the tensor or the field, for what cannot be converted.
+    tokenizer: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with capital
+    letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError, which names
+    the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)
     tensors = open_tensors(prefix)
@@ -62,6 +61,6 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     uncased = wordpiece.from_vocab(path, PublishedRules(lowercase=True, strip_accents=True))
     pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
     cased = any(piece != piece.lower() for piece in pieces)
-    said = "capital letters, so texts are kept as they are" if cased else "no capital letters, so texts are lower-cased"
-    print(f"convert: {path} has {said}", file=sys.stderr)
+    reason = "capital letters, so texts are kept as they are" if cased else "no capital letters, so texts are lower-cased"
+    print(f"convert: {path} has {reason}", file=sys.stderr)
     return wordpiece.from_vocab(path, PublishedRules(lowercase=False, strip_accents=False)) if cased else uncased

@@ -10,14 +10,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
 from jaxenc.data.folders import is_data, must_be_named, must_be_new
-from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Shard, Split
+from jaxenc.data.manifest import SPLITS, File, Input, Manifest
 from jaxenc.data.readers import Document
+from jaxenc.data.shard_writer import Piece, ShardWriter
 from jaxenc.data.tokenizers import marks
 from jaxenc.data.tokenizers.marks import Marks
 from jaxenc.data.workers import pool
@@ -25,28 +25,8 @@ from jaxenc.errors import UserError
 from jaxenc.files import made, sha256, user_errors
 
 GROUP_CHARACTERS = 1 << 19
-SHARD_TOKENS = 1 << 26
 UNKNOWN_LIMIT = 0.05
 MARKS_SAMPLE = 1 << 14  # characters of each group in which marks are counted
-SUFFIXES = ("tokens", "words", "sentences", "documents")
-
-
-@dataclasses.dataclass(frozen=True)
-class Piece:
-    """What one group of documents gives to one split.
-
-    tokens: ids, flat; words: bool, whether each is the first piece of its word; sentences: tokens of each sentence; documents:
-    sentences of each document; the counts as in `Split`; marks: counted in a sample of the text, all zero where the tokenizer loses none.
-    """
-
-    tokens: np.ndarray
-    words: np.ndarray
-    sentences: np.ndarray
-    documents: np.ndarray
-    unknown: int
-    empty_sentences: int
-    empty_documents: int
-    marks: Marks = Marks()
 
 
 def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_out: float = 0.01, workers: int = 1) -> Manifest:
@@ -113,7 +93,7 @@ def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: st
     groups = _groups(readers.watched(readers.documents(inputs, counts), "data"))
     lost = Marks()
     with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(contextlib.closing(_Writer(folder, split, request.dtype))) for split in SPLITS]
+        writers = [stack.enter_context(contextlib.closing(ShardWriter(folder, split, request.dtype))) for split in SPLITS]
         for pieces in _in_order(work, groups, workers):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.add(piece)
@@ -209,59 +189,3 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
         int((lengths == 0).sum()),
         int((counts == 0).sum()),
     )
-
-
-class _Writer:
-    """Appends pieces to the numbered shards of one split; a shard ends with the piece that fills it. total: what was added.
-
-    A shard's files hold little-endian numbers: .tokens the ids; .words a bit a token, eight in a byte from its lowest bit on, 1 where
-    the token is the first piece of its word, zeros behind the last; .sentences (u32) the offset in the shard of each sentence's first
-    token; .documents (u32) the number in the shard of each document's first sentence.
-    """
-
-    def __init__(self, folder: Path, split: str, dtype: str):
-        self._folder, self._split, self._dtype = folder, split, dtype
-        self._stack = contextlib.ExitStack()
-        self._files: list[IO[bytes]] = []
-        self._open = Shard("", 0, 0, 0, 0)
-        self._bits = np.zeros(0, bool)  # those of .words that do not fill a byte yet
-        self.total = Split()
-
-    def add(self, piece: Piece) -> None:
-        counts = {name: getattr(piece, name) for name in ("unknown", "empty_sentences", "empty_documents")}
-        counts |= {name: len(getattr(piece, name)) for name in ("tokens", "sentences", "documents")}
-        self.total = dataclasses.replace(self.total, **{name: getattr(self.total, name) + n for name, n in counts.items()})
-        if not len(piece.tokens):
-            return
-        if not self._files:
-            name = f"{self._split}-{len(self.total.shards):05d}"
-            self._open = Shard(name, 0, 0, 0, 0)
-            paths = [self._folder / f"{name}.{suffix}" for suffix in SUFFIXES]
-            self._files = [self._stack.enter_context(path.open("wb")) for path in paths]
-        held = self._open
-        starts = held.tokens + np.cumsum(piece.sentences) - piece.sentences
-        firsts = held.sentences + np.cumsum(piece.documents) - piece.documents
-        bits = np.concatenate([self._bits, piece.words])
-        whole = len(bits) // 8 * 8
-        self._bits = bits[whole:]
-        arrays = (piece.tokens, np.packbits(bits[:whole], bitorder="little"), starts, firsts)
-        for file, array, dtype in zip(self._files, arrays, (self._dtype, "uint8", "uint32", "uint32"), strict=True):
-            file.write(array.astype(np.dtype(dtype).newbyteorder("<")).tobytes())
-        self._open = Shard(
-            held.name,
-            held.documents + len(firsts),
-            held.sentences + len(starts),
-            held.tokens + len(piece.tokens),
-            max(held.highest, int(piece.tokens.max())),
-        )
-        if self._open.tokens >= SHARD_TOKENS:
-            self.close()
-
-    def close(self) -> None:
-        """Ends the open shard, if there is one."""
-        with self._stack:
-            if self._files:
-                self._files[SUFFIXES.index("words")].write(np.packbits(self._bits, bitorder="little").tobytes())
-        if self._files:
-            self.total = dataclasses.replace(self.total, shards=(*self.total.shards, self._open))
-        self._files, self._bits = [], np.zeros(0, bool)

@@ -1,6 +1,6 @@
-"""Every family that a recipe can name and a command can convert: an entry here, a folder beside this file.
+"""The registry of model families, one folder each.
 
-The first is the oldest one of transformers, which a folder without any name of a model means.
+BERT comes first: a folder of transformers that names no model, as the oldest ones, is a BERT.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,8 @@ C = TypeVar("C")
 
 
 def with_built_in(*own: type[ModelConfig]) -> Models:
-    """The built-in kinds of model and `own`, for what takes `models`. Raises UserError for two of one kind."""
+    """The built-in kinds of model and `own`, for the argument `models` of `load`, `pretrain` and others. Raises UserError for a kind that
+    is taken."""
     models = dict(MODELS)
     for config in own:
         if config.kind in models:
@@ -36,9 +37,10 @@ def with_built_in(*own: type[ModelConfig]) -> Models:
 
 
 def able(model: ModelConfig, capability: type[C], needs: str) -> C:
-    """`model` itself, as one that has a capability: `networks.Pair`, `two_stream.TwoStream`, `both_directions.BothDirections`.
+    """`model`, checked to have a capability: `networks.NetworkPair`, `two_stream.TwoStream`, `both_directions.BothDirections`,
+    `contract.Encodes`.
 
-    needs: how a message begins. Raises UserError, which names the kinds of model that have it, for a model that has it not.
+    needs: the start of the message. Raises UserError, which lists the kinds of model with the capability, for a model without it.
     """
     if isinstance(model, capability):
         return model

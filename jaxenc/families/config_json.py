@@ -1,4 +1,4 @@
-"""What transformers' config.json says in the same way for every family: sizes, activations and the names of classes."""
+"""The fields of transformers' config.json that all families share: sizes, activations and the names of classes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from jaxenc.families.contract import EncoderConfig, ModelConfig
 from jaxenc.families.foreign import class_of
 
 M = TypeVar("M", bound=ModelConfig)
-# What the names of `hidden_act` mean in transformers 5.24, activations.py, and in google-research/bert, modeling.py.
+# Our activation for each value of `hidden_act` in transformers 5.24 (activations.py) and in google-research/bert (modeling.py).
 ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_python": "gelu_erf",
@@ -23,19 +23,19 @@ ACTIVATIONS = {
     "tanh": "tanh",
 }
 GOOGLE_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
-# Of the names for one of our activations, the one that is written.
+# The value of `hidden_act` that an export writes for each of our activations.
 HIDDEN_ACT = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh": "tanh"}
-# More than any model has; what is larger is damaged, and would be reserved before the tensors are compared.
+# More than any model has: a larger number comes from a damaged file, and memory would be allocated before the shapes are compared.
 MOST_CLASSES, LARGEST_NUMBER = 1_000_000, (1 << 31) - 1
 
 
 def sizes(
     data: Mapping[str, Any], fields: Mapping[str, str], activations: Mapping[str, str], where: Path, named: str = "hidden_act"
 ) -> dict[str, Any]:
-    """{our field: value} of what `data` has of `fields`, {ours: theirs}, and the activation.
+    """{our field: value} of those of `fields` ({ours: theirs}) that `data` has, and of the activation.
 
-    activations: {their name: ours}; named: the field that holds it. Raises UserError for another activation and for a number
-    that is no array's.
+    activations: {their value: ours}; named: their field of the activation. Raises UserError for an unknown activation and for a number
+    that is too large for an array.
     """
     activation = data.get(named, "gelu")
     if not isinstance(activation, str) or activation not in activations:
@@ -47,7 +47,7 @@ def sizes(
 
 
 def built(cls: type[M], values: Mapping[str, Any], where: Path) -> M:
-    """The config of a model from its fields. Raises UserError, which begins with `where`, for a number that it does not take."""
+    """The config of a model from its fields. Raises UserError, which begins with `where`, for an invalid value."""
     try:
         return configs.from_dict(cls, values, "model")
     except UserError as error:
@@ -55,16 +55,16 @@ def built(cls: type[M], values: Mapping[str, Any], where: Path) -> M:
 
 
 def refuse_causal(model: EncoderConfig, where: str | Path) -> None:
-    """Raises UserError for a causal model: the classes of transformers that we write attend both ways."""
+    """Raises UserError for a causal model: the classes of transformers that we export to attend in both directions."""
     if model.attention == "causal":
         raise UserError(f"{where}: model.attention is causal: transformers' classes for model.kind {model.kind} would attend both ways")
 
 
 def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> tuple[str, ...]:
-    """The names of the classes, by their numbers; LABEL_0, LABEL_1 ... where the config has only their number.
+    """The names of the classes in order; LABEL_0, LABEL_1 ... where the config has only their number.
 
-    A model of multiple choice gives each text one number, which is compared with those of the other choices, whatever id2label says.
-    classes: their number in the tensors, for a config without it.
+    A model of multiple choice has one output, the score of a choice, whatever id2label says. classes: their number in the tensors, for a
+    config that does not have it. Raises UserError for names or a number that do not make sense.
     """
     if class_of(data).endswith("ForMultipleChoice"):
         return ("LABEL_0",)
@@ -83,5 +83,5 @@ def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> tuple[str, 
 
 
 def labels_json(labels: Sequence[str]) -> dict[str, Any]:
-    """The names of the classes as transformers' config.json has them."""
+    """The fields of transformers' config.json for the names of the classes."""
     return {"id2label": {str(i): name for i, name in enumerate(labels)}, "label2id": {name: i for i, name in enumerate(labels)}}

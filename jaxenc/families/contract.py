@@ -1,8 +1,8 @@
-"""The contract between a model's config and what trains, opens and converts models without knowing their family."""
+"""The contract of a model: what code that trains, loads and converts models may ask of it without knowing its family."""
 
 import abc
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import jax
@@ -21,20 +21,21 @@ from jaxenc.layers.initializers import Initializer
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-# How the path of the token table ends in every family: it has a row a token, padded as `data.vocabulary.padded` says.
+# The end of the token table's path in every family: one row a token, padded as `data.vocabulary.padded` says.
 TOKEN_TABLE = "token/table"
 
 
 class ModelConfig(abc.ABC):
-    """A frozen dataclass: the numbers of a model. All else is for the model's own module and its objectives.
+    """A frozen dataclass with the hyper-parameters of a model: all that training, inference and conversion ask of any model.
 
     kind: the name of the model in a recipe.
+    attentions: the values that its field `attention` may have, () for a model without that field.
     vocab_size: number of tokens, without the rows that pad the table; the data's tokenizer decides it.
     width: width of the hidden states, [layers + 1, batch, length, width] with the embedding output.
     layers: number of layers.
     positions: longest text in tokens; 0 = no limit.
     types: number of token types; 0 = none.
-    attention_dropout: dropout rate on the attention weights; the fused attention of cuDNN needs 0. It is 0 where there are none.
+    attention_dropout: dropout rate on the attention weights, 0 in a model without attention; the fused attention of cuDNN needs 0.
     """
 
     kind: ClassVar[str]
@@ -46,15 +47,12 @@ class ModelConfig(abc.ABC):
     types: int
     attention_dropout: float
 
-    @property
-    def ids(self) -> int:
-        """How many ids a row may hold: those that are predicted, and for a model of words maybe more."""
-        return self.vocab_size
+    attentions: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def reads_characters(self) -> bool:
-        """Whether it reads words by the batch field `characters` and not by their ids."""
-        return False
+    def inputs(self) -> Mapping[str, int]:
+        """The batch fields that it reads of a text, each with the bound that its values stay below (rows of a table), 0 for none."""
+        return {"tokens": self.vocab_size, "types": self.types, "positions": self.positions, "segments": 0}
 
     @property
     def unused(self) -> dict[str, str]:
@@ -64,29 +62,29 @@ class ModelConfig(abc.ABC):
     @property
     @abc.abstractmethod
     def published_vocabulary(self) -> Vocabulary:
-        """The vocabulary that a recipe stands for when no data is named."""
+        """The published vocabulary layout of the family, used when a recipe names no data."""
 
     @abc.abstractmethod
     def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
-        """This model for a tokenizer: its size, and what else follows from its ids."""
+        """This model with the vocabulary size of a tokenizer, and with every other field that follows from its ids."""
 
     @abc.abstractmethod
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """Positions i32 [batch, length] of a text a row, as the family counts them; `tokens` i32 [batch, length] may be traced."""
+        """Positions i32 [batch, length] of rows that hold one text each, counted as the family does; `tokens` i32 [batch, length] may be
+        traced."""
 
 
 class EncoderConfig(ModelConfig):
-    """A model that gives every token of a row a vector, on which heads sit (`heads/`). Raises UserError when a number does not fit.
+    """A model that gives every token of a row a vector, which heads read (`heads/`). Raises UserError when a number does not fit.
 
     activation: `gelu_tanh`, `gelu_erf` or another of `layers.activation`, in the layers and in the heads.
     norm_epsilon: added to the variance in layer norms.
-    dropout: dropout rate on the embeddings, on what each sublayer adds and on what the heads `dropped_out` read. The last is as in
+    dropout: dropout rate on the embeddings, on the output of each sublayer and on the input of the heads `dropped_out`. The last is as in
         BertForSequenceClassification and BertForTokenClassification of transformers.
     init: distribution of the initial weights: `truncated_normal` or `normal`.
     init_scale: standard deviation of the initial weights, before any cut.
-    head_names: those of the built-in heads that its family has; heads from elsewhere sit on any.
-    attention: what a token sees of its text: `full`, all of it, or `causal`, nothing after itself.
-    attentions: the choices of `attention` that the family has.
+    head_names: the built-in heads that its family has; a user's own heads fit any family.
+    attention: which tokens of its text a token sees: `full`, all of them, or `causal`, itself and those before it.
     """
 
     attentions: ClassVar[tuple[str, ...]] = ("full", "causal")
@@ -116,43 +114,48 @@ class EncoderConfig(ModelConfig):
 
     @property
     def initializer(self) -> Initializer:
-        """What kernels and tables start from."""
+        """The initial distribution of kernels and tables."""
         return initializers.BY_NAME[self.init](self.init_scale)
 
     def visible(self, segments: Array) -> Visible:
-        """What rows of one text each see in training, segments i32 [batch, length], 0 = padding: by lengths, for padding at the end."""
+        """The attention mask of training rows with one text each; segments: i32 [batch, length], 0 = padding. It masks by length, so
+        padding is at the end of a row; a family may override it."""
         return self.attended(Visible.by_lengths(jnp.sum(segments > 0, axis=1)))
 
     def attended(self, padding: Visible) -> Visible:
-        """What tokens see where `padding` says what is none: training, evaluation and a model in use all ask here."""
+        """`padding`, the mask that hides padding, combined with the model's own (`attention`): training, evaluation and inference all take
+        their mask from here."""
         return padding.causally() if self.attention == "causal" else padding
 
     def check_heads(self, heads: Collection[str]) -> None:
-        """Raises UserError for a built-in head that the family does not have."""
+        """Raises UserError when one of `heads` is a built-in head that the family does not have."""
         for name in heads:
             if name in BUILT_IN and name not in self.head_names:
                 raise UserError(f"{name} is no head for model.kind {self.kind}: use {', '.join(self.head_names)}")
 
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
-        """The module that has these heads. Raises UserError as `check_heads` does, and where no one network has them together."""
+        """The network that these heads read. Raises UserError as `check_heads`, and where the heads belong to different networks."""
 
 
 @runtime_checkable
 class Encodes(Protocol):
-    """The config of a model with an encoder for heads to sit on."""
+    """The config of a model with an encoder that heads can read."""
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
-        """The encoder that has these heads. Raises UserError for a built-in head that it does not have."""
+        """The encoder that these heads read. Raises UserError for a built-in head that the model does not have."""
         ...
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class States:
-    """What an encoder computes of rows. last: [batch, length, width], the last layer in the compute dtype. table: float32 [padded,
-    table_width], the token table as these rows read it, which heads on the vocabulary are tied to. layers: None, or where all were asked
-    for [layers + 1, batch, length, width], what enters the first layer and every layer's output."""
+    """What an encoder returns for a batch of rows.
+
+    last: [batch, length, width], the output of the last layer in the compute dtype. table: float32 [padded vocabulary, table_width], the
+    token table as these rows read it (after its dropout, where it has one), for heads tied to it. layers: None unless all layers were
+    requested; then [layers + 1, batch, length, width], the input of the first layer and the output of each.
+    """
 
     last: Array
     table: Array
@@ -160,13 +163,15 @@ class States:
 
 
 def states(out: Array, table: Array, all_layers: bool) -> States:
-    """The states of `out`, which is the last layer, or with `all_layers` all of them, and of the token table."""
+    """`States` from the output of a stack: `out` is the last layer, or, with `all_layers`, the layers stacked on a first axis."""
     return States(out[-1], table, out) if all_layers else States(out, table)
 
 
 class Encoder(Protocol):
-    """A network, frozen, whose parameters lie beside those of its heads in one tree. width: of the hidden states; table_width: of the
-    token table."""
+    """A network: a Flax module or another frozen object with its methods. Its parameters and those of its heads are one tree.
+
+    width: of the hidden states; table_width: of the token table.
+    """
 
     config: EncoderConfig
     execution: Execution
@@ -178,15 +183,15 @@ class Encoder(Protocol):
     ) -> States:
         """The hidden states of rows.
 
-        variables: {"params": parameters}; tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: None
-        for evaluation, which draws no dropout. all_layers: keep `States.layers` too.
+        variables: {"params": parameters}; tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: the
+        keys of dropout, None for evaluation. all_layers: return `States.layers` too.
         """
         ...
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
-        """{"params": parameters} in float32, boxed with their axis names, from the shapes of what `apply` takes."""
+        """{"params": parameters} in float32, boxed with their axis names. All arguments but `key` may be shapes (jax.ShapeDtypeStruct)."""
         ...
 
     def forward_flops(self, length: int) -> float:
-        """FLOPs of its matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+        """FLOPs of the matrix products of a forward pass on one row of `length` tokens; a multiply-add counts as two."""
         ...

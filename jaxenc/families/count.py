@@ -1,4 +1,4 @@
-"""Counting parameters as papers do: rows that only pad the vocabulary do not count."""
+"""Parameter counts as in papers: without the rows that pad the vocabulary."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -10,8 +10,8 @@ from jaxenc.families.contract import TOKEN_TABLE
 
 
 def has_vocabulary(path: str, others: Collection[str]) -> bool:
-    """Whether the first axis of the leaf at `path` is the padded vocabulary: of a token table, and of `others`, the paths of
-    `Objective.vocabulary`."""
+    """Whether the first axis of the leaf at `path` is the padded vocabulary: true for a token table and for the paths in `others`
+    (`Objective.vocabulary`)."""
     return path in others or f"/{path}".endswith(f"/{TOKEN_TABLE}")
 
 

@@ -1,4 +1,4 @@
-"""A family of models as it is registered: its config and the layouts of other projects that it is read from and written to."""
+"""The registry entry of a model family: its config and the formats of other projects that it is converted from and to."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -10,8 +10,8 @@ from jaxenc.families.foreign import AllenNlp, Google, Transformers
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """One family. config: its class, whose `kind` is the family's name; transformers, google, allennlp: None where there is no such
-    layout of it."""
+    """One family. config: its config class, whose `kind` is the name of the family; transformers, google, allennlp: how to convert each
+    format, None where the family does not exist in it."""
 
     config: type[ModelConfig]
     transformers: Transformers | None = None
@@ -20,12 +20,12 @@ class Family:
 
 
 def registry(families: Iterable[Family]) -> Mapping[str, Family]:
-    """{kind: family}, in their order. Raises ValueError for two families of one kind or with one model_type of transformers."""
+    """{kind: family}, in the given order. Raises ValueError for two families with the same kind or the same model_type of transformers."""
     families = tuple(families)
     for names in (
         [family.config.kind for family in families],
         [name for family in families if family.transformers for name in family.transformers.model_types],
     ):
         if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"two families are called {min(twice)}: every one needs names of its own")
+            raise ValueError(f"two families are called {min(twice)}: each needs its own names")
     return MappingProxyType({family.config.kind: family for family in families})

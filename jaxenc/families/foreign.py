@@ -1,4 +1,4 @@
-"""What a family says of the files that other projects keep its models in: all that the converters ask of it."""
+"""The contract between a family and the converters: how its models are read from and written to the files of other projects."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -18,8 +18,11 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class Structure:
-    """A network and what sits on it, whatever trained it. heads: names of built-in heads, in the order of `heads.BUILT_IN`; labels: the
-    names of the classes, () where no head has classes; pooler_activation: of the head `pooler`, where there is one."""
+    """A model with its heads, independent of the objective that trained it.
+
+    heads: names of built-in heads, in the order of `heads.BUILT_IN`; labels: the names of the classes, () where no head classifies;
+    pooler_activation: of the head `pooler`, if there is one.
+    """
 
     model: ModelConfig
     heads: tuple[str, ...]
@@ -29,12 +32,12 @@ class Structure:
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """How files of theirs become a model of ours.
+    """A model read from the files of another project, before its tensors are renamed.
 
-    tensors: those of the files by the names that `entries`, the key map, has: a tensor that holds several leaves is there in parts.
-    skipped: patterns of their names that hold no parameter. optim: fields of `optim` that such models were trained with, where the
-    defaults of a run are others. unstated: fields of the run that the files do not state; note: how the line for the user about them
-    begins, '' for no line.
+    tensors: the tensors of the files, by the names that `entries` uses; a tensor that holds several of our leaves is split into parts.
+    entries: the key map. skipped: patterns of tensor names that are not parameters. optim: fields of `optim` that such models were trained
+    with, where they differ from the defaults. unstated: fields of the run that the files do not state; note: the start of the message to
+    the user about these, '' for no message.
     """
 
     structure: Structure
@@ -48,7 +51,7 @@ class Import:
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
-    """A model of ours on its way out. vocabulary: its tokenizer's, None without one."""
+    """A model to export. vocabulary: its tokenizer's, None without one."""
 
     structure: Structure
     vocabulary: Vocabulary | None
@@ -57,10 +60,10 @@ class Weights:
 
 @dataclasses.dataclass(frozen=True)
 class Export:
-    """A model of ours as transformers has it. config: its config.json; params: those that `entries` name.
+    """A model in the format of transformers. config: its config.json; entries: the key map; params: the parameters that `entries` names.
 
-    For the check: the first of the config's `architectures` opens it, `pad_token_id` pads its rows on the side `padding`, and outputs are
-    {our output: attributes of what that class returns}, hidden states apart.
+    For `convert --check`: the first of the config's `architectures` opens it, `pad_token_id` pads its rows on the side `padding`, and
+    `outputs` maps each of our outputs but the hidden states to the attributes of what that class returns.
     """
 
     config: dict[str, Any]
@@ -70,16 +73,16 @@ class Export:
     padding: str = "right"
 
 
-# The content of a config file, the tensors beside it by name, and the config's path, with which every message begins.
+# (content of the config file, {name: tensor} of the weights, path of the config, which every message begins with) -> Import.
 Reader = Callable[[Mapping[str, Any], Mapping[str, Tensor], Path], Import]
 
 
 @dataclasses.dataclass(frozen=True)
 class Folders:
-    """Models of ours that are several of transformers, each in a folder of its own.
+    """A model of ours that is several models in transformers, each in its own folder.
 
-    names: of these folders; split: {one of them: its model}, {} for what is one model there too; join: the way back, and a line for
-    the user, '' for none. Both raise UserError, `join` where the models do not belong together.
+    names: of the folders; split: {name: its model}, {} for a model that is one there too; join: the inverse, with a message for the user,
+    '' for none. Both raise UserError, `join` for models that do not belong together.
     """
 
     names: tuple[str, ...]
@@ -89,8 +92,8 @@ class Folders:
 
 @dataclasses.dataclass(frozen=True)
 class Transformers:
-    """Folders of transformers. model_types: what `model_type` in a config.json of theirs may be; read: a folder with one of them; write:
-    the way back; several: None where a model of ours always is one of theirs. `read` and `write` raise UserError for what cannot be
+    """Folders of transformers. model_types: the values of `model_type` in their config.json; read: from such a folder; write: to one;
+    several: None where a model is always a single one in transformers. `read` and `write` raise UserError for a model that cannot be
     converted."""
 
     model_types: tuple[str, ...]
@@ -101,8 +104,8 @@ class Transformers:
 
 @dataclasses.dataclass(frozen=True)
 class Google:
-    """TensorFlow checkpoints of the paper's authors. base: what names of their tensors begin with; config: name of the file beside the
-    weights, '' where the weights tell all; read: raises UserError for what cannot be converted."""
+    """TensorFlow checkpoints of the paper's authors. base: the common prefix of their tensor names; config: the name of the config file
+    next to the weights, '' where the weights are enough; read: raises UserError for a model that cannot be converted."""
 
     base: str
     config: str
@@ -111,20 +114,20 @@ class Google:
 
 @dataclasses.dataclass(frozen=True)
 class AllenNlp:
-    """An options.json and weights in HDF5. read: as a Reader, with the vocabulary of the words beside the files, None without one; write:
-    the options and {name: array} of the weights. Both raise UserError for what cannot be converted."""
+    """An options.json and weights in HDF5. read: as `Reader`, with the vocabulary of the word list as a fourth argument, None without one;
+    write: (the options, {name: array} of the weights). Both raise UserError for a model that cannot be converted."""
 
     read: Callable[[Mapping[str, Any], Mapping[str, Tensor], Path, Vocabulary | None], Import]
     write: Callable[[Weights], tuple[dict[str, Any], dict[str, np.ndarray]]]
 
 
 def class_of(config: Mapping[str, Any]) -> str:
-    """The class of transformers that a config.json names, such as BertForMaskedLM, or ''."""
+    """The class that a config.json of transformers names, such as BertForMaskedLM, '' where it names none."""
     names = config.get("architectures")
     return str(names[0]) if isinstance(names, list) and names else ""
 
 
 def check_layers(layers: int, tensors: Mapping[str, Tensor], where: Path) -> None:
-    """Raises UserError for more layers than tensors: to be called before a table is made with a row for each."""
+    """Raises UserError for more layers than tensors; call it before building a key map of that many layers."""
     if layers > len(tensors):
-        raise UserError(f"{where}: its config has {layers} layers and there are {len(tensors)} tensors: both must belong together")
+        raise UserError(f"{where}: its config has {layers} layers but there are {len(tensors)} tensors: use the config of these weights")

@@ -1,4 +1,5 @@
-"""A model with two streams: one reads tokens, the other predicts tokens that it does not see (Yang et al. 2019, section 2.3)."""
+"""The capability of a model with two streams: the content stream reads tokens, the query stream predicts tokens that it does not see
+(Yang et al. 2019, section 2.3)."""
 
 import dataclasses
 from typing import Protocol, runtime_checkable
@@ -15,8 +16,8 @@ from jaxenc.tree import Tree
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """What the layers read of the places before a row. states: [batch, layers, memory, width] in the compute dtype; filled: i32 [batch],
-    how many of them, at the end, are real: no query sees the others."""
+    """The hidden states of the tokens before a row. states: [batch, layers, memory, width] in the compute dtype, the input of each layer;
+    filled: i32 [batch], the number of valid places, which are the last ones: no query sees the others."""
 
     states: Array
     filled: Array
@@ -34,11 +35,11 @@ class Query:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """What the network reads of rows whose factorisation order is in what each place sees.
+    """The inputs of the network. The factorisation order of each row is in its attention masks.
 
-    tokens, types: i32 [batch, length]; only whether two types are equal counts, and memory has type 0. sees: bool [batch, length or 1,
-    memory + length], what the content of each place does, itself included. direction: i32 [batch], -1 where the text of a row runs
-    backward, None where none does.
+    tokens, types: i32 [batch, length]; only whether two types are equal matters, and memory has type 0. sees: bool [batch, length or 1,
+    memory + length], the keys that the content stream sees from each place, itself included. direction: i32 [batch], -1 for a row whose
+    text runs backward, None where all run forward.
     """
 
     tokens: Array
@@ -52,9 +53,12 @@ class Rows:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class TwoStreams:
-    """What both streams give: the last layers, [batch, length, width] and [batch, predictions, width] or None, or all layers of each,
-    [layers + 1, ...]. inputs: [batch, layers, length, width], what each layer read of the content, which is the memory of the rows after
-    these. table: float32 [padded, width], the token table."""
+    """The outputs of both streams.
+
+    content, query: the last layer, [batch, length, width] and [batch, predictions, width] or None, or all layers of each, [layers + 1,
+    ...]. inputs: [batch, layers, length, width], the input of each layer of the content stream, which is the memory of the next rows.
+    table: float32 [padded vocabulary, width], the token table.
+    """
 
     content: Array
     query: Array | None
@@ -63,23 +67,23 @@ class TwoStreams:
 
 
 class TwoStreamEncoder(Encoder, Protocol):
-    """An encoder, which is the content's stream without memory, and what it is with the other stream."""
+    """An encoder (the content stream without memory) that can also run both streams."""
 
     def streams(self, params: Tree, rows: Rows, noise: Keys | None) -> TwoStreams:
-        """Both streams of rows. noise: None for evaluation, which draws no dropout.
+        """Runs both streams. noise: the keys of dropout, None for evaluation.
 
-        Nothing stops the gradient of memory: a caller that hands it on differentiates with respect to parameters only.
+        Gradients flow into the memory; a caller differentiates with respect to the parameters only.
         """
         ...
 
     def streams_flops(self, length: int, memory: int, predictions: int) -> float:
-        """FLOPs of the matrix products of `streams` on one row, forward; a multiply and an add are two."""
+        """FLOPs of the matrix products of `streams` on one row, forward; a multiply-add counts as two."""
         ...
 
 
 @runtime_checkable
 class TwoStream(Protocol):
-    """The config of such a model."""
+    """The config of a model with two streams."""
 
     def two_streams(self, execution: Execution) -> TwoStreamEncoder:
         """The network."""

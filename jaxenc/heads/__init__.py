@@ -1,4 +1,4 @@
-"""Every head that a recipe can name: an entry here, a file beside this one."""
+"""The registry of built-in heads, one file each in this folder."""
 
 from collections.abc import Mapping
 
@@ -18,5 +18,6 @@ BUILT_IN = registry((POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAG
 
 
 def with_built_in(*own: Head) -> Mapping[str, Head]:
-    """The built-in heads and `own`, for what takes `heads`. Raises UserError as `registry`."""
+    """{name: head} of the built-in heads and `own`, for the argument `heads` of `load`, `pretrain` and others. Raises UserError as
+    `registry`."""
     return registry((*BUILT_IN.values(), *own))

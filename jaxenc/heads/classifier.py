@@ -1,4 +1,4 @@
-"""Classes of a text: one dense layer on its vector. The module and the loss also serve other heads that classify."""
+"""Classification of a text: one dense layer on its vector. Other heads that classify use the same module and loss."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from jaxenc.layers.initializers import Initializer
 
 
 class Classifier(nn.Module):
-    """One dense layer to `classes` logits: with 2 of them, 0 = next and 1 = random, the next-sentence head (Devlin et al. 2018)."""
+    """One dense layer to `classes` logits. With 2 classes, 0 = next and 1 = random, it is the next-sentence head (Devlin et al. 2018)."""
 
     classes: int
     init_kernel: Initializer
@@ -28,7 +28,7 @@ class Classifier(nn.Module):
 
 
 def loss_of(field: str) -> Loss:
-    """The cross-entropy of the classes in the label `field`, with the accuracy."""
+    """The cross-entropy of the label `field`, with the metric `accuracy`."""
 
     def loss(logits: Array, labels: Mapping[str, Array], counted: Array) -> tuple[Array, Mapping[str, Array]]:
         total, correct = losses.cross_entropy(logits, labels[field], counted)

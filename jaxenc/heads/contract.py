@@ -1,6 +1,6 @@
-"""What a head is: a module on an encoder, where it reads, what it learns from and what it predicts.
+"""The contract of a head: its module, its input (role), its labels and loss, and its prediction.
 
-A head of your own is a `Head` in your own code, passed beside the built-in ones:
+A head of your own is a `Head` in your own code, passed with the built-in ones:
 
     heads = jaxenc.heads.with_built_in(SCORE)
     objective = run.build(vocabulary, phase, platform, heads)
@@ -21,25 +21,25 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.initializers import Initializer
 
-# Where a head reads, and what its module is called with:
-#   pools       (hidden [batch, length, width], segments i32 [batch, length])  makes the vector of a text, [batch, width]
+# What a head reads, and the arguments of its module:
+#   pools       (hidden [batch, length, width], segments i32 [batch, length])  returns the vector of a text, [batch, width]
 #   text        (that vector)
 #   tokens      (hidden [batch, length, width])
-#   vocabulary  (hidden [..., width], token table [padded, table_width])       a logit a row of the table, [..., padded]
+#   vocabulary  (hidden [..., width], token table [padded, table_width])       returns a logit for each row of the table, [..., padded]
 ROLES = ("pools", "text", "tokens", "vocabulary")
-# Names of what stands next to the heads' outputs and predictions: no head can have them.
+# Keys that the dicts of outputs and predictions have besides the names of heads: no head can have these names.
 TAKEN = ("hidden", "pooled", "index")
-# Bounds of labels that the run decides.
+# Bounds of labels that depend on the run.
 BOUNDS = ("classes", "length", "choices")
 
 
 @dataclasses.dataclass(frozen=True)
 class Label:
-    """A batch field that a head learns from.
+    """A batch field with the target of a head.
 
-    dtype: `int32`, where a negative value is not counted, or `float32`, where NaN is not. axis: "" for one a row, "length" for one a token.
-    bound: what int32 values stay below: "classes" (the number of `objective.labels`), "length" (places of the row; a place after the end
-    of a row is not counted), "choices" (texts of a row, `objective.choices`), or a number, 0 for none.
+    dtype: `int32`, where negative values are ignored in the loss, or `float32`, where NaN is. axis: "" for one value a row, "length" for
+    one a token. bound: exclusive upper bound of int32 values: "classes" (the number of `objective.labels`), "length" (positions in the
+    row; a value after the end of the row is ignored), "choices" (texts in a row, `objective.choices`), or a number, 0 for no bound.
     """
 
     name: str
@@ -55,8 +55,11 @@ class Label:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What a head is made for. width: of the hidden states; table_width: of the token table; vocab_size: its true rows. activation,
-    norm_epsilon, initializer: those of the encoder's layers. labels: the names of the classes. pooler_activation: of a pooler."""
+    """The settings that a head's module is built from.
+
+    width: of the hidden states; table_width: of the token table; vocab_size: its number of rows without padding. activation, norm_epsilon,
+    initializer: those of the encoder's layers. labels: the names of the classes. pooler_activation: of a pooler.
+    """
 
     width: int
     table_width: int
@@ -69,29 +72,30 @@ class Setting:
     pooler_activation: str
 
 
-# (logits, {label's name: values, 0 where not counted}, counted i32 with the labels' shape) -> (float32 sum of losses, {metric: float32
-# sum}); the objective divides each by the number of counted labels, and calls a metric HEAD_METRIC.
+# (logits, {label's name: values, 0 where ignored}, counted: i32 with the labels' shape, 0 where ignored) -> (float32 sum of losses,
+# {metric: float32 sum}). The objective divides each sum by the number of counted labels and reports a metric as HEAD_METRIC.
 Loss = Callable[[Array, Mapping[str, Array], Array], tuple[Array, Mapping[str, Array]]]
 
 
 def unchanged(logits: Array) -> Array:
-    """The prediction of a head whose output is what is wanted, such as a score."""
+    """The logits themselves: the prediction of a head whose output is the answer, such as a score."""
     return logits
 
 
 def likeliest(logits: Array) -> Array:
-    """The prediction of one class: i32 [...], that with the largest logit of [..., classes]."""
+    """The class with the largest logit: i32 [...] from [..., classes]."""
     return jnp.argmax(logits, axis=-1).astype(jnp.int32)
 
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """One head. name: of its parameters, of its output and in `objective.heads`. role: one of ROLES. site: the number that its draws come
-    from, its own for good; `rng.FIRST_OWN_SITE` or more for a head outside of jaxenc.
+    """One head.
 
-    module: makes the Flax module. labels, loss: both or neither; a head without them is opened and asked, not trained by the objective
-    `heads`. prediction: of its output, what an evaluation keeps for each row. vocabulary: paths of the parameters, below `name`, that have
-    a (padded) row a token. Raises UserError where these do not fit together.
+    name: the key of its parameters and of its output, and its name in `objective.heads`. role: one of ROLES. site: the unique number that
+    its random draws are derived from, which must never change; `rng.FIRST_OWN_SITE` or more for a head outside of jaxenc. module: builds
+    the Flax module. labels, loss: both or neither; the objective `heads` does not train a head without them. prediction: from its logits to
+    what an evaluation keeps of each row. vocabulary: paths, below `name`, of the parameters with a (padded) row for each token. Raises
+    UserError where these do not fit together.
     """
 
     name: str
@@ -107,11 +111,11 @@ class Head:
         if self.role not in ROLES:
             raise UserError(f"head {self.name}: its role is {self.role!r}: use {', '.join(ROLES)}")
         if not self.name.isidentifier() or self.name in TAKEN:
-            raise UserError(f"head {self.name!r}: its name is no Python name, or one of {', '.join(TAKEN)}: choose another")
+            raise UserError(f"head {self.name!r}: the name is not a Python identifier, or is one of {', '.join(TAKEN)}: choose another")
         if not 0 < self.site <= rng.LAST_SITE:
             raise UserError(f"head {self.name}: its site is {self.site}: use a number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
         if bool(self.labels) != (self.loss is not None):
-            raise UserError(f"head {self.name}: it has labels or a loss and not both: give both or neither")
+            raise UserError(f"head {self.name}: it has labels or a loss but not both: give both or neither")
         for label in self.labels:
             if label.dtype not in ("int32", "float32") or label.axis not in ("", "length"):
                 kinds = "int32 or float32, with the axis '' or 'length'"
@@ -120,40 +124,40 @@ class Head:
                 kinds = f"{' or '.join(BOUNDS)} or a number, and 0 for float32"
                 raise UserError(f"head {self.name}: its label {label.name} has the bound {label.bound!r}: use {kinds}")
         if len({label.axis for label in self.labels}) > 1:
-            raise UserError(f"head {self.name}: some of its labels are one a row and some one a token: use one kind for all")
+            raise UserError(f"head {self.name}: some of its labels are per row and some per token: use one kind for all")
         if self.chooses and (self.role != "text" or self.labels[0].axis):
-            raise UserError(f"head {self.name}: its label is one of the choices of a row: use the role text, and one label a row")
+            raise UserError(f"head {self.name}: a label with the bound 'choices' needs the role text and one label a row")
 
     @property
     def chooses(self) -> bool:
-        """Whether it chooses between the texts of a row: its loss and its prediction take logits [batch, choices, ...]. Those of a choice
-        without a token are -1e30."""
+        """Whether it chooses between the texts of a row: its loss and its prediction take logits [batch, choices, ...], which are -1e30 for
+        an empty choice."""
         return any(label.bound == "choices" for label in self.labels)
 
 
 @dataclasses.dataclass(frozen=True)
 class Fitted:
-    """A head and its module for one encoder."""
+    """A head with its module, built for one encoder."""
 
     head: Head
     module: nn.Module
 
 
 def registry(heads: Iterable[Head]) -> Mapping[str, Head]:
-    """{name: head} in the order given. Raises UserError for two heads with one name or one site, for a name or a site of `rng.SITES`, and
-    for a label with the name of a batch field of another shape or dtype, or of another head's other label."""
+    """{name: head} in the given order. Raises UserError for a name or a site that two heads share or that `rng.SITES` has, and for a label
+    whose name is that of a batch field, or of another head's label, with a different shape or dtype."""
     by_name: dict[str, Head] = {}
     sites = {number: f"jaxenc's {name}" for name, number in rng.SITES.items()}
     fields = dict(FIELDS)
     for head in heads:
         if head.name in by_name or head.name in rng.SITES:
-            raise UserError(f"head {head.name}: the name is taken: choose another")
+            raise UserError(f"head {head.name}: this name is taken: choose another")
         if head.site in sites:
-            held = f"its site {head.site} is that of {sites[head.site]}"
-            raise UserError(f"head {head.name}: {held}: give it a number of its own, from {rng.FIRST_OWN_SITE} on")
+            clash = f"its site {head.site} is that of {sites[head.site]}"
+            raise UserError(f"head {head.name}: {clash}: give it a unique number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
         for label in head.labels:
             known = fields.setdefault(label.name, label.field)
             if (known.shape, known.dtype) != (label.field.shape, label.field.dtype):
-                raise UserError(f"head {head.name}: its label {label.name} has the name of another field of a batch: choose another name")
+                raise UserError(f"head {head.name}: its label {label.name} has the name of another batch field: choose another name")
         by_name[head.name], sites[head.site] = head, head.name
     return MappingProxyType(by_name)

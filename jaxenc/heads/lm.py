@@ -1,4 +1,4 @@
-"""A language-model head without layers of its own, tied to the token table."""
+"""A language-model head with a bias and no layers, tied to the token table."""
 
 from flax import linen as nn
 from jax import Array
@@ -10,8 +10,7 @@ from jaxenc.layers.softmax import vocabulary_logits
 
 
 class LmHead(nn.Module):
-    """The product with the token table and a bias, and nothing else (zihangdai/xlnet modeling.py, lm_loss). The table is the encoder's
-    own and is passed in, as for `MlmHead`."""
+    """hidden · tableᵀ + bias (zihangdai/xlnet modeling.py, lm_loss). The table is the encoder's and is passed in, as for `MlmHead`."""
 
     vocab_size: int
     execution: Execution

@@ -16,7 +16,7 @@ from jaxenc.layers.softmax import vocabulary_logits
 class MlmHead(nn.Module):
     """Dense, activation, LayerNorm, then the product with the token table (google-research/bert run_pretraining.py, get_masked_lm_output).
 
-    The table is the encoder's own and is passed in. Its rows from `vocab_size` on are padding: their logits are `softmax.NEVER`.
+    The table is the encoder's and is passed in. Its rows from `vocab_size` on are padding: their logits are `softmax.NEVER`.
     """
 
     vocab_size: int

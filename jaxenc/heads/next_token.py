@@ -1,4 +1,4 @@
-"""The head of a causal model: the logits of the token that comes next, from the token table alone."""
+"""The head of a causal model: the logits of the next token, from the token table alone."""
 
 from flax import linen as nn
 from jax import Array
@@ -10,8 +10,8 @@ from jaxenc.layers.softmax import vocabulary_logits
 
 
 class NextTokenHead(nn.Module):
-    """The product with the token table, and no parameters (openai/finetune-transformer-lm train.py, lm_logits; Radford et al. 2018). The
-    table is the encoder's own and is passed in."""
+    """hidden · tableᵀ, without parameters (openai/finetune-transformer-lm train.py, lm_logits; Radford et al. 2018). The table is the
+    encoder's and is passed in."""
 
     vocab_size: int
     execution: Execution
@@ -23,10 +23,10 @@ class NextTokenHead(nn.Module):
 
 
 def _module(setting: Setting) -> NextTokenHead:
-    """Raises UserError for a token table that is not as wide as the model."""
+    """The module. Raises UserError for a token table that is not as wide as the model."""
     if setting.width != setting.table_width:
         widths = f"the hidden states are {setting.width} wide and the token table {setting.table_width}"
-        raise UserError(f"head next_token: {widths}: it has no layer between them, so give both one width")
+        raise UserError(f"head next_token: {widths}: this head has no layer between them, so both need one width")
     return NextTokenHead(setting.vocab_size, setting.execution)
 
 

@@ -14,7 +14,7 @@ from jaxenc.layers.initializers import Initializer
 
 class RtdHead(nn.Module):
     """Whether each token was replaced: dense, activation, dense to one logit (google-research/electra run_pretraining.py,
-    _get_discriminator_output); the last layer starts from Glorot's uniform draws there."""
+    _get_discriminator_output, which initialises the last layer by Glorot's uniform rule)."""
 
     width: int
     activation: str

@@ -22,7 +22,7 @@ class Summary(nn.Module):
     def __call__(self, hidden: Array, segments: Array) -> Array:
         """[batch, length, width] to [batch, width] in the compute dtype. segments: i32 [batch, length], 0 = padding.
 
-        The last token is the last that is not padding: the last place of texts padded on the left, as published.
+        The last token is the last one that is not padding; for texts padded on the left, as published, that is the last place.
         """
         length = segments.shape[1]
         last = jnp.max(jnp.where(segments > 0, jnp.arange(length), 0), axis=1)

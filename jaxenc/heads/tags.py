@@ -1,4 +1,4 @@
-"""Classes of tokens: one dense layer on each (Devlin et al. 2018, section 5.3)."""
+"""Classification of tokens: one dense layer on each (Devlin et al. 2018, section 5.3)."""
 
 from jaxenc.heads.classifier import Classifier, loss_of
 from jaxenc.heads.contract import Head, Label, likeliest

@@ -1,4 +1,4 @@
-"""Contextual vectors of the words of a text, in a file."""
+"""Writes the contextual vectors of the words of a text to a file."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ Mixed = Callable[[np.ndarray], np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """What `embed` wrote: how many sentences and words, and how wide their vectors are."""
+    """The number of sentences and words that `embed` wrote, and the width of their vectors."""
 
     sentences: int
     words: int
@@ -35,9 +35,10 @@ def embed(
 ) -> Written:
     """Writes the vectors of the words of each line to the new file `out` (`inference.vectors`: .npz, or .hdf5 as AllenNLP has it).
 
-    layers: `all`, [layers + 1, words, width] for each sentence, the `top` one or their `average`, [words, width], or `mix:FILE` of a scalar
-    mix. batch, stateful: as `inference.words.vectors`; raw: as `inference.sentences.cut`. Every five seconds a line on stderr says how far
-    it is. Raises UserError before any work for a place that is taken and for layers that the model does not have.
+    layers: `all`, [layers + 1, words, width] for each sentence; the `top` layer or the `average` of all, [words, width]; or `mix:FILE` for
+    a scalar mix, [words, width]. batch, stateful: as in `inference.words.vectors`; raw: as in `inference.sentences.cut`. Prints its
+    progress to stderr every five seconds. Raises UserError, before any work, for an existing file and for layers that the model does not
+    have.
     """
     vectors.check(out)
     states, width = model.shape
@@ -50,17 +51,18 @@ def embed(
 
 
 def watched(found: Iterable[np.ndarray], what: str) -> Iterator[np.ndarray]:
-    """`found` as it is; every five seconds a line on stderr tells how many."""
-    started = told = time.monotonic()
+    """The items of `found`, with a line on stderr every five seconds that says how many there were."""
+    started = printed = time.monotonic()
     for number, item in enumerate(found, 1):
         yield item
-        if time.monotonic() - told > 5:
-            told = time.monotonic()
-            print(f"{what}: {number:,} sentences, {number / (told - started):,.1f} a second", file=sys.stderr)
+        if time.monotonic() - printed > 5:
+            printed = time.monotonic()
+            print(f"{what}: {number:,} sentences, {number / (printed - started):,.1f} a second", file=sys.stderr)
 
 
 def chosen(layers: str, states: int) -> Mixed:
-    """What makes of float32 [states, words, width] what is written. Raises UserError for an unknown choice and a mix of other layers."""
+    """The function from float32 [states, words, width] to the array that is written. Raises UserError for an unknown choice and for a mix
+    with another number of layers."""
     if layers.startswith(MIX):
         return _mix(Path(layers.removeprefix(MIX)), states)
     table: dict[str, Mixed] = {"all": lambda h: h, "top": lambda h: h[-1], "average": lambda h: h.mean(axis=0)}
@@ -70,14 +72,14 @@ def chosen(layers: str, states: int) -> Mixed:
 
 
 def _mix(path: Path, states: int) -> Mixed:
-    """The scalar mix in a JSON file: `weights` before their softmax, one a layer with layer 0, and `gamma`."""
+    """The scalar mix of a JSON file: `weights` before the softmax, one for each layer and for layer 0, and `gamma`."""
     data = read_json(path, 'write {"weights": [0.0, ...], "gamma": 1.0}')
     weights, gamma = data.get("weights"), data.get("gamma", 1.0)
     numbers = lambda values: all(type(value) in (int, float) and abs(value) <= LARGEST for value in values)
     if not isinstance(weights, list) or not numbers([*weights, gamma]) or data.keys() - {"weights", "gamma"}:
         raise UserError(f'{path}: holds {json.dumps(data)[:80]}; write {{"weights": [0.0, ...], "gamma": 1.0}}')
     if len(weights) != states:
-        raise UserError(f"{path}: weighs {len(weights)} layers, and the model has {states} with layer 0: one weight for each")
-    # What it makes of unit vectors is how much of each layer it takes.
+        raise UserError(f"{path}: has {len(weights)} weights, and the model has {states} layers with layer 0: give one for each")
+    # Applied to unit vectors, the mix returns the share of each layer.
     shares = np.asarray(scalar_mix.mixed(np.float32(weights), np.float32(gamma), np.eye(states), np.ones(()), False))
     return lambda hidden: np.tensordot(shares, hidden, axes=1)

@@ -1,4 +1,4 @@
-"""Texts, words and tokens that people give a trained model, as checked rows of a batch."""
+"""Texts, words or tokens of a caller as checked rows of a batch for a trained model."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,16 +11,18 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 
+CHARACTERS = "characters"  # the batch field by which a model of words may read them
+
 
 def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[str]) -> Batch:
-    """Rows of `texts` with the tokenizer's special tokens, padded at their end to the longest: `tokens`, `types` (the tokenizer's),
-    `segments` (0 = padding) and `positions`, i32 [batch, length]; and `characters` where the model reads words by these.
+    """Rows of `texts` with the tokenizer's special tokens, padded at the end to the longest: `tokens`, `types` (the tokenizer's),
+    `segments` (0 = padding) and `positions`, i32 [batch, length], and `characters`, uint16 [batch, length, 50], where the model reads them.
 
-    Raises UserError for what is no list of texts, without a tokenizer, and for a text that is longer than the model takes.
+    Raises UserError for anything but a list of texts, without a tokenizer, and for a text that is too long for the model.
     """
     texts = _all_str(texts, "a list of texts", "[text] for a single one")
     tokenizer = needed(model, tokenizer)
-    if model.reads_characters:
+    if CHARACTERS in model.inputs:
         return of_words(model, tokenizer, [tokenizer.split(text) for text in texts])[0]
     return _framed(model, tokenizer.vocabulary.pad, [tokenizer.encode_framed(text) for text in texts], "texts[{}]".format)
 
@@ -28,17 +30,17 @@ def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[st
 def of_words(
     model: ModelConfig, tokenizer: Tokenizer | None, sentences: Iterable[Iterable[str]], called: Callable[[int], str] = "words[{}]".format
 ) -> tuple[Batch, np.ndarray]:
-    """Rows of sentences that are split into words, as of `of_texts`, and i32 [batch, length], the number of the word that each place
-    belongs to, -1 for special tokens and padding.
+    """(rows as `of_texts` returns them, of sentences that are split into words already; i32 [batch, length], the number of the word at each
+    place, -1 for special tokens and padding).
 
-    A word that the tokenizer cuts further has several places, one that it takes away none. A model that reads characters gives every word
-    one place, '' too, and needs no tokenizer. called: what a message about the length calls a sentence, by its number from 0. Raises
-    UserError as `of_texts`.
+    A word that the tokenizer splits has several places, a word that it drops has none. A model that reads characters gives every word one
+    place, even '', and needs no tokenizer. called: from the number of a sentence (0-based) to its name in a message about its length.
+    Raises UserError as `of_texts`.
     """
     if isinstance(sentences, str) or not isinstance(sentences, Iterable):
         raise UserError("words= takes a list of sentences: [[word, word], [word]]")
     split = [_all_str(words, "a list of words for each sentence", "[word] for a single one") for words in sentences]
-    if not model.reads_characters or tokenizer is not None:
+    if CHARACTERS not in model.inputs or tokenizer is not None:
         tokenizer = needed(model, tokenizer)
         framed = [tokenizer.encode_split(words) for words in split]
         vocabulary = tokenizer.vocabulary
@@ -48,38 +50,42 @@ def of_words(
     rows = _framed(model, vocabulary.pad, [(ids, types) for ids, types, _ in framed], called)
     numbers = np.full(rows["tokens"].shape, -1, np.int32)
     numbers[rows["segments"] > 0] = [number for *_, found in framed for number in found]
-    if model.reads_characters:
-        rows["characters"] = np.zeros((*numbers.shape, characters.WIDTH), np.uint16)
-        rows["characters"][:, :1] = characters.begin()
-        rows["characters"][np.arange(len(split)), [len(words) + 1 for words in split]] = characters.end()
+    if CHARACTERS in model.inputs:
+        rows[CHARACTERS] = np.zeros((*numbers.shape, characters.WIDTH), np.uint16)
+        rows[CHARACTERS][:, :1] = characters.begin()
+        rows[CHARACTERS][np.arange(len(split)), [len(words) + 1 for words in split]] = characters.end()
         written = [tokenizer.written(word) if tokenizer else word for words in split for word in words]
-        rows["characters"][numbers >= 0] = characters.of_words(written)
+        rows[CHARACTERS][numbers >= 0] = characters.of_words(written)
     return rows, numbers
 
 
 def _frame(words: int, begin: int, word: int, end: int) -> tuple[list[int], list[int], list[int]]:
-    """As `Tokenizer.encode_split`, where ids are not read."""
+    """As `Tokenizer.encode_split`, for a model that reads characters: the ids only mark the places."""
     return [begin, *[word] * words, end], [0] * (words + 2), [-1, *range(words), -1]
 
 
 def needed(model: ModelConfig, tokenizer: Tokenizer | None) -> Tokenizer:
     """A model's own tokenizer. Raises UserError where it has none."""
     if tokenizer is None:
-        other = "words=" if model.reads_characters else "tokens="
-        raise UserError(f"this model has no tokenizer: give it one when it is converted, or use encode({other})")
+        raise UserError(f"this model has no tokenizer: convert it with one, or use encode({without_tokenizer(model)})")
     return tokenizer
+
+
+def without_tokenizer(model: ModelConfig) -> str:
+    """The argument of `Model.encode` that needs no tokenizer, as an example: words for a model that reads characters, else tokens."""
+    return "words=[[...]]" if CHARACTERS in model.inputs else "tokens=[[...]]"
 
 
 def of_tokens(
     model: ModelConfig, tokenizer: Tokenizer | None, tokens: Any, mask: Any = None, types: Any = None, what: str = "each row"
 ) -> Batch:
-    """The rows of `of_texts` from lists or arrays [batch, length]: without `mask` nothing is padding, without `types` all are 0.
+    """Rows as `of_texts` returns them, from lists or arrays [batch, length]: without `mask` nothing is padding, without `types` all are 0.
 
-    what: what a message about the length calls a row. A tokenizer is needed where words are read by their characters, alone.
-    Raises UserError for what is no rectangle of such numbers, and for too long rows.
+    what: the name of a row in a message about its length. Only a model that reads characters needs the tokenizer, for the words of the ids.
+    Raises UserError for anything but arrays of such numbers and for rows that are too long for the model.
     """
-    table = needed(model, tokenizer).characters() if model.reads_characters else None
-    tokens = _integers("tokens", tokens, model.ids if table is None else len(table))
+    table = needed(model, tokenizer).characters() if CHARACTERS in model.inputs else None
+    tokens = _integers("tokens", tokens, model.inputs["tokens"] if table is None else len(table))
     _check_length(model, tokens.shape[1], what)
     segments = np.ones_like(tokens) if mask is None else _integers("mask", mask, 2)
     types = np.zeros_like(tokens) if types is None else _integers("types", types, max(model.types, 1))
@@ -87,11 +93,11 @@ def of_tokens(
         if array.shape != tokens.shape:
             raise UserError(f"{name} has the shape {list(array.shape)} and tokens {list(tokens.shape)}: give one number a token")
     rows = _rows(model, tokens, segments, types)
-    return rows if table is None else {**rows, "characters": table[tokens]}
+    return rows if table is None else {**rows, CHARACTERS: table[tokens]}
 
 
 def filled(rows: Batch, count: int, length: int) -> Batch:
-    """`count` rows of `length` places: zeros, which are padding, behind the rows and at the end of each."""
+    """`rows` padded with zeros, which are padding, to `count` rows of `length` places."""
     to = lambda array: np.pad(array, [(0, count - array.shape[0]), (0, length - array.shape[1]), *[(0, 0)] * (array.ndim - 2)])
     return {field: to(array) for field, array in rows.items()}
 
@@ -112,12 +118,12 @@ def _rows(model: ModelConfig, tokens: np.ndarray, segments: np.ndarray, types: n
 
 
 def _all_str(values: Iterable[str], what: str, single: str) -> list[str]:
-    """Raises UserError for one str, for what is no list, and for a value in it that is no str."""
+    """`values` as a list. Raises UserError for a single str, for anything that is not iterable, and for an item that is not a str."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise UserError(f"encode takes {what}: {single}")
     values = list(values)
     if other := [type(value).__name__ for value in values if not isinstance(value, str)]:
-        raise UserError(f"encode takes {what}, and a {other[0]} is among them: give each as a str")
+        raise UserError(f"encode takes {what}, and one item is a {other[0]}: give each as a str")
     return values
 
 

@@ -32,17 +32,17 @@ from jaxenc.training.run import Run, of_checkpoint, to_json
 from jaxenc.training.state import parameters
 from jaxenc.tree import Tree
 
-# Rows that are computed at once: activations take the memory of these, however many are asked for.
+# Rows that are computed at a time, which bounds the memory of activations.
 ROWS = 32
-# How a loaded model computes.
+# A loaded model computes in float32 on one device.
 EXACT = Execution(policy("float32"), "xla", "none", False)
 SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
 
 
 @dataclasses.dataclass(frozen=True)
 class Guess:
-    """One candidate for a masked token. token: the piece as the vocabulary has it; text: as it is read, without a blank around it, and
-    the piece where nothing readable is left; probability: of the softmax over the true vocabulary."""
+    """One candidate for a masked token. token: the piece in the vocabulary; text: the piece decoded, without blanks around it, or the piece
+    itself where that is empty or not valid text; probability: of the softmax over the vocabulary without padding."""
 
     token: str
     text: str
@@ -71,7 +71,7 @@ class Model:
     heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
 
     def __repr__(self) -> str:
-        """One line, with the true number of parameters."""
+        """One line, with the number of parameters without padding."""
         model, (states, width) = self.config.model, self.shape
         count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
         heads = ", ".join(self.objective.heads) or "no heads"
@@ -80,19 +80,19 @@ class Model:
 
     @functools.cached_property
     def objective(self) -> Objective:
-        """What computes: the modules of the config, in float32."""
+        """The objective of the config, with modules that compute in float32."""
         return objective_of(self.config, self.tokenizer, self.heads)
 
     def apply(self, params: Tree, batch: Mapping[str, Any]) -> dict[str, Array]:
-        """What `Objective.outputs` gives for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
+        """The result of `Objective.outputs` for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
 
-        batch: `tokens` i32 [batch, length], and, where they are not all 0, seen by all and counted as the model counts, `types`,
-        `segments` (0 = a key that nobody sees) and `positions`; `characters` [batch, length, 50] for a model that reads words by these,
-        as `jaxenc.data.characters` makes them. Nothing is checked: JAX clamps an id that is out of range.
+        batch: `tokens` i32 [batch, length]; optional `types` (default 0), `segments` (0 = a masked key, default 1) and `positions`
+        (default: as the family counts them), all i32 [batch, length]; and `characters` uint16 [batch, length, 50] for a model that reads
+        them, from `jaxenc.data.characters`. Nothing is checked: JAX clamps an id that is out of range.
         """
         tokens = batch["tokens"]
         example = {
-            **({"characters": batch["characters"]} if self.config.model.reads_characters else {}),
+            **({inputs.CHARACTERS: batch[inputs.CHARACTERS]} if inputs.CHARACTERS in self.config.model.inputs else {}),
             "tokens": tokens,
             "types": batch.get("types", np.zeros(tokens.shape, np.int32)),
             "segments": batch.get("segments", np.ones(tokens.shape, np.int32)),
@@ -110,18 +110,17 @@ class Model:
         mask: Any = None,
         types: Any = None,
     ) -> Encoded:
-        """Hidden states of texts, of sentences that are split into words already, or of tokens: lists or arrays [batch, length], where
-        mask 0 marks padding and types 0 is usual.
+        """Hidden states of texts, of sentences that are split into words already (`words`), or of `tokens`.
 
-        Rows are computed 32 at a time; a row's numbers depend on the others and on the padding in their rounding alone. Texts and
-        sentences get the special tokens of the tokenizer and are padded at their end to the longest. For a vector a word, without special
-        tokens and with the same bits whatever stands around a sentence, see `jaxenc.inference.words.vectors`.
-        Raises UserError for texts without a tokenizer, for what is longer than the model takes (nothing is cut off), and for tokens,
-        mask or types that are no rectangle of such numbers.
+        tokens, mask, types: lists or arrays [batch, length]; mask 0 marks padding, types default to 0. Rows are computed 32 at a time;
+        other rows and padding change the result of a row only by rounding. Texts and sentences get the special tokens of the tokenizer and
+        are padded at the end to the longest. For one vector a word, without special tokens and bitwise independent of other sentences, see
+        `jaxenc.inference.words.vectors`. Raises UserError for texts without a tokenizer, for rows that are too long for the model (nothing
+        is truncated), and for tokens, mask or types that are not such arrays.
         """
         given = [value is not None for value in (texts, words, tokens)]
         if sum(given) != 1 or (tokens is None and not (mask is None and types is None)):
-            raise UserError("encode takes texts, or words=, or tokens= with mask= and types= where they are needed: give one of the three")
+            raise UserError("encode takes texts, or words=, or tokens= with mask= and types= where needed: give one of the three")
         model = self.config.model
         if tokens is not None:
             rows = inputs.of_tokens(model, self.tokenizer, tokens, mask, types)
@@ -132,9 +131,9 @@ class Model:
         return Encoded(self.hidden(rows), rows["segments"], rows["tokens"])
 
     def hidden(self, rows: Batch, at_once: int = ROWS) -> np.ndarray:
-        """float32 [layers + 1, batch, length, width] of rows that `jaxenc.inference.inputs` made, computed `at_once` at a time.
+        """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, computed `at_once` at a time.
 
-        What is compiled has the powers of two from the length and from the number of rows on.
+        Length and number of rows are padded to powers of two, so that few shapes are compiled.
         """
         count, length = rows["tokens"].shape
         states, width = self.shape
@@ -145,19 +144,19 @@ class Model:
         return hidden
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
-        """For each mask of `text`, such as [MASK], the `k` likeliest tokens, likeliest first.
+        """For each mask of `text`, such as [MASK], the `k` most probable tokens, most probable first.
 
-        Raises UserError without a tokenizer, a masked-token head or a mask, for what is not one text, for too long a one and for a
-        `k` that the vocabulary does not have.
+        Raises UserError without a tokenizer, a masked-token head or a mask, for anything but one text, for a text that is too long and for
+        a `k` above the size of the vocabulary.
         """
         if not isinstance(text, str):
-            raise UserError("fill_mask takes one text: ask for each of several in turn")
+            raise UserError("fill_mask takes one text: call it for each of several")
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
         size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
         if not 1 <= k <= size:
-            raise UserError(f"{k} candidates are asked for: ask for 1 to {size}")
+            raise UserError(f"k is {k}: it takes 1 to {size}")
         ids = tokenizer.encode_prompt(text)
         if mask not in ids:
             raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
@@ -173,7 +172,7 @@ class Model:
         return Guess(token, text if text and "\ufffd" not in text else token, probability)
 
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
-        """The output `name` of rows, some of them padding: the shapes that are compiled have powers of two, so there are few."""
+        """The output `name` for `rows`, padded to powers of two so that few shapes are compiled."""
         count, length = rows["tokens"].shape
         padded = power_of_two(length, SHORTEST)
         wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
@@ -181,9 +180,9 @@ class Model:
 
     @functools.cached_property
     def shape(self) -> tuple[int, int]:
-        """(layers + 1, width) of the hidden states that `Objective.outputs` gives, which of two networks are those of one."""
+        """(layers + 1, width) of `hidden` in `Objective.outputs`; for a pair, those of the network that is used."""
         row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
-        row["characters"] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
+        row[inputs.CHARACTERS] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
         states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
         return states, width
 
@@ -193,16 +192,16 @@ class Model:
 
 
 def power_of_two(number: int, least: int) -> int:
-    """The least power of two that is not below `number`, nor below `least`."""
+    """The smallest power of two that is at least `number` and at least `least`, itself a power of two."""
     return max(least, 1 << max(number - 1, 0).bit_length())
 
 
 def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Model:
-    """The model of a run directory (its newest checkpoint that verifies, or `step`) or of one checkpoint's folder, on one device.
+    """Loads the model of a run directory (its newest checkpoint that verifies, or `step`) or of one checkpoint's folder, on one device.
 
-    heads, models: those that its config may name, `jaxenc.heads.with_built_in(HEAD)` for a model with a head of your own and
-    `jaxenc.families.with_built_in(CONFIG)` for a model of your own. It works for checkpoints of any mesh. Raises UserError when there is
-    none, or it is damaged, or has a head or a kind of model that is not among these.
+    heads, models: those that its config may name: `jaxenc.heads.with_built_in(HEAD)` for a model with your own head and
+    `jaxenc.families.with_built_in(CONFIG)` for your own model. It works for checkpoints of any mesh. Raises UserError when there is no
+    checkpoint, when it is damaged, and when it names a head or a kind of model that is not among these.
     """
     folder = must_be_named(path, "the model")
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
@@ -216,10 +215,10 @@ def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, 
 
 
 def save(out: str | pathlib.Path, model: Model) -> None:
-    """Writes a new run directory that holds parameters only: checkpoints/0, config.json and, when there is one, tokenizer/.
+    """Writes a new run directory with the parameters alone: checkpoints/0, config.json and, where there is one, tokenizer/.
 
-    Vocabulary rows of the parameters are padded as `data.vocabulary.padded` says. The folder appears whole or not at all.
-    Raises UserError for a folder that holds something already and a disk that refuses; ValueError for params that are not the config's.
+    The vocabulary rows of the parameters must be padded as `data.vocabulary.padded` says. The folder appears complete or not at all. Raises
+    UserError for a folder that is not empty and for a write that fails; ValueError for params that are not the config's.
     """
     out = pathlib.Path(out)
     shapes, _ = parameters(model.objective)
@@ -238,7 +237,7 @@ def save(out: str | pathlib.Path, model: Model) -> None:
 
 
 def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
-    """The objective of a run as a loaded model computes it: float32, on one device, at any length that the model takes."""
+    """The objective of a run for inference: in float32, on one device, at any length that the model supports."""
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
     longest = config.model.positions or max(config.phases.length, default=config.data.length)
     return config.objective.build(config.model, vocabulary, EXACT, dataclasses.replace(config.data, length=longest), 0, heads)

@@ -1,6 +1,6 @@
-"""What is near a word: its occurrences one by one, by their contextual vectors, and the word itself, by the vector it has without context.
+"""Nearest neighbours of a word: of each occurrence, by its contextual vector, and of the word itself, by its context-free vector.
 
-How a word with several senses shows that a model tells them apart (Peters et al. 2018, section 5.3 and table 4).
+They show whether a model separates the senses of a word (Peters et al. 2018, section 5.3 and table 4).
 """
 
 import dataclasses
@@ -17,51 +17,52 @@ from jaxenc.inference.load import Model
 Sentence = Sequence[str]
 
 
-class Place(NamedTuple):
-    """A word in its sentence, both counted from 0."""
+class Occurrence(NamedTuple):
+    """One occurrence of a word: the numbers of its sentence and of the word in it, 0-based."""
 
     sentence: int
     word: int
 
 
 class Near(NamedTuple):
-    """cosine: of both vectors, -1 to 1."""
+    """A neighbour of an occurrence. cosine: of the two vectors, -1 to 1."""
 
     cosine: float
-    place: Place
+    place: Occurrence
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
-    """occurrences: how many there are. static: the nearest other words by layer 0, (cosine, word). senses: some of the occurrences, as
-    unlike each other as may be, each with the nearest places in other sentences, best first."""
+class Neighbours:
+    """occurrences: their number. static: the nearest other words by layer 0, (cosine, word). senses: some occurrences that differ as much
+    as possible, each with its nearest occurrences of any word in other sentences, nearest first."""
 
     occurrences: int
     static: list[tuple[float, str]]
-    senses: list[tuple[Place, list[Near]]]
+    senses: list[tuple[Occurrence, list[Near]]]
 
 
-def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, count: int, senses: int) -> Report:
-    """The neighbours of `word` in `sentences`. layer: of the contextual vectors, 0 to layers; count: of neighbours of each.
+def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, count: int, senses: int) -> Neighbours:
+    """The neighbours of `word` in `sentences`. layer: of the contextual vectors, 0 to layers; count: neighbours of each; senses: number of
+    occurrences to show.
 
-    All of the text is read twice at most and vectors are not kept: memory grows with the number of different words. A word's static
-    vector is the mean of layer 0 over its occurrences, which are one vector where layer 0 reads a word alone. Words are compared as they
-    are written.
-    Raises UserError for a word that is not there and a layer that the model does not have.
+    The text is read at most twice and no vectors are kept: memory grows only with the number of different words. The static vector of a
+    word is the mean of layer 0 over its occurrences (all equal where layer 0 reads the word alone). Words are compared as they are written.
+    Raises UserError for a word that does not occur and a layer that the model does not have.
     """
     if not 0 <= layer < model.shape[0]:
-        raise UserError(f"layer {layer} is asked for, and the model has 0 to {model.shape[0] - 1}")
+        raise UserError(f"layer is {layer}: the model has 0 to {model.shape[0] - 1}")
     holders = [number for number, sentence in enumerate(sentences) if word in sentence]
     if not holders:
-        raise UserError(f"{word!r} is not in the text: name a word that stands there as it is written")
+        raise UserError(f"{word!r} is not in the text: name a word exactly as it is written there")
     own = dict(_own(model, sentences, holders, word, layer))
     chosen = [list(own)[at] for at in unlike(_unit(np.stack(list(own.values()))), senses)]
     static, near = _read(model, sentences, layer, {place: own[place] for place in chosen}, count)
-    return Report(len(own), _nearest(static, word, count), [(place, near[place]) for place in chosen])
+    return Neighbours(len(own), _nearest(static, word, count), [(place, near[place]) for place in chosen])
 
 
 def unlike(unit: np.ndarray, count: int) -> list[int]:
-    """At most `count` rows of unit vectors [n, width]: the most central one, then always that whose nearest chosen one is farthest."""
+    """At most `count` indices of unit vectors [n, width]: the most central vector, then repeatedly the one farthest from all chosen
+    ones."""
     chosen = [int(np.argmax(unit @ unit.sum(axis=0)))]
     while len(chosen) < min(count, len(unit)):
         closest = (unit @ unit[chosen].T).max(axis=1)
@@ -70,19 +71,21 @@ def unlike(unit: np.ndarray, count: int) -> list[int]:
     return chosen
 
 
-def _own(model: Model, sentences: Sequence[Sentence], holders: Sequence[int], word: str, layer: int) -> Iterator[tuple[Place, np.ndarray]]:
-    """(place, vector [width]) of each occurrence of `word`."""
+def _own(
+    model: Model, sentences: Sequence[Sentence], holders: Sequence[int], word: str, layer: int
+) -> Iterator[tuple[Occurrence, np.ndarray]]:
+    """(occurrence, vector [width]) of each occurrence of `word`."""
     found = words.vectors(model, (sentences[number] for number in holders))
     for number, hidden in zip(holders, found, strict=True):
         for at, other in enumerate(sentences[number]):
             if other == word:
-                yield Place(number, at), hidden[layer, at]
+                yield Occurrence(number, at), hidden[layer, at]
 
 
 def _read(
-    model: Model, sentences: Sequence[Sentence], layer: int, asked: dict[Place, np.ndarray], count: int
-) -> tuple[dict[str, np.ndarray], dict[Place, list[Near]]]:
-    """({word: mean vector of layer 0}, {place: its nearest `count` in other sentences}) of all sentences."""
+    model: Model, sentences: Sequence[Sentence], layer: int, asked: dict[Occurrence, np.ndarray], count: int
+) -> tuple[dict[str, np.ndarray], dict[Occurrence, list[Near]]]:
+    """({word: sum of its vectors in layer 0}, {occurrence: its `count` nearest in other sentences}) over all sentences."""
     sums: dict[str, np.ndarray] = {}
     queries, near = _unit(np.stack(list(asked.values()))), {place: [] for place in asked}
     for number, hidden in enumerate(words.vectors(model, sentences)):
@@ -93,7 +96,7 @@ def _read(
             if place.sentence == number or not len(row):
                 continue
             for at in np.argsort(-row)[:count]:
-                one = Near(float(row[at]), Place(number, int(at)))
+                one = Near(float(row[at]), Occurrence(number, int(at)))
                 (heapq.heappush if len(held) < count else heapq.heappushpop)(held, one)
     return sums, {place: sorted(held, reverse=True) for place, held in near.items()}
 
@@ -111,8 +114,8 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
 
 
-def lines(found: Report, sentences: Iterable[Sentence], word: str, layer: int, layers: int, around: int = 8) -> Iterator[str]:
-    """The report as text. around: words that are shown on either side."""
+def lines(found: Neighbours, sentences: Iterable[Sentence], word: str, layer: int, layers: int, around: int = 8) -> Iterator[str]:
+    """The neighbours as lines of text. around: words to show on each side."""
     sentences = list(sentences)
     yield f"{word}: {found.occurrences:,} occurrences in {len(sentences):,} sentences"
     yield ""
@@ -127,7 +130,7 @@ def lines(found: Report, sentences: Iterable[Sentence], word: str, layer: int, l
 
 
 def shown(sentence: Sentence, at: int, around: int) -> str:
-    """The words around one, which stands in brackets."""
+    """A word in brackets with the words around it."""
     before, after = sentence[max(at - around, 0) : at], sentence[at + 1 : at + 1 + around]
     cut = ("… " if at > around else "", " …" if len(sentence) > at + 1 + around else "")
     return cut[0] + " ".join([*before, f"[{sentence[at]}]", *after]) + cut[1]

@@ -8,7 +8,8 @@ from jaxenc.inference.load import Model
 
 
 def read(name: str) -> Iterator[str]:
-    r"""The lines of a file in UTF-8 without what ends them, \n or \r\n, empty ones too. Raises UserError naming the line that is not."""
+    r"""The lines of a UTF-8 file, also empty ones, without their ends, \n or \r\n. Raises UserError with the number of a line that is not
+    UTF-8."""
     readers.check_file(name)
     with open(name, "rb") as file:
         for number, raw in enumerate(file, 1):
@@ -20,7 +21,7 @@ def read(name: str) -> Iterator[str]:
 
 
 def cut(model: Model, line: str, raw: bool) -> list[str]:
-    """The words of a line: what stands between blanks, or with `raw` what the model's tokenizer cuts. Raises UserError without one."""
+    """The words of a line: split at blanks, or with `raw` by the model's tokenizer. Raises UserError for `raw` without a tokenizer."""
     if not raw:
         return line.split()
     if model.tokenizer is None:

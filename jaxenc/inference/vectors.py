@@ -20,7 +20,7 @@ HDF5 = (".hdf5", ".h5")
 
 
 def check(path: Path) -> None:
-    """Raises UserError, before any work is done, for a place that is taken, a folder that is not there and an unknown ending."""
+    """Raises UserError for a path that cannot be written: an existing file, a missing folder, an unknown suffix."""
     if path.suffix not in (".npz", *HDF5):
         raise UserError(f"{path}: ends in neither .npz nor {' nor '.join(HDF5)}: the ending says the format")
     if path.suffix in HDF5:
@@ -30,10 +30,11 @@ def check(path: Path) -> None:
 
 @contextlib.contextmanager
 def writer(path: Path) -> Iterator[Add]:
-    """What adds one sentence after another to a file at `path`, which is there when the block ends well and not at all otherwise.
+    """A function that adds one sentence after another to a new file at `path`; the file appears when the block succeeds, otherwise not at
+    all.
 
-    Arrays are written as they come. At the end a JSON object from each sentence to the number of its array, as text, is added under
-    `sentence_to_index`; of equal sentences the last one counts, as in AllenNLP.
+    Arrays are written immediately. At the end `sentence_to_index` gets a JSON object, as text, from each sentence to the number of its
+    array; for equal sentences the last one counts, as in AllenNLP.
     """
     index, numbers = {}, itertools.count()
     opened = _hdf5 if path.suffix in HDF5 else npz

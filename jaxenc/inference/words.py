@@ -1,4 +1,4 @@
-"""Contextual vectors of words: one a word and layer, from a model of any family."""
+"""Contextual vectors of words, one for each word and layer, from a model of any family."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,26 +14,26 @@ from jaxenc.inference.load import EXACT, SHORTEST, Model, power_of_two
 from jaxenc.tree import Tree
 
 BATCH = 32
-# Batches of sentences that are sorted by their length at once; so many sentences' vectors are in memory.
+# Batches of sentences that are sorted by length together, and whose vectors are in memory at a time.
 WINDOW = 8
 
 Sentence = Sequence[str]
 
 
 def vectors(model: Model, sentences: Iterable[Sentence], batch: int = BATCH, stateful: bool = False) -> Iterator[np.ndarray]:
-    """float32 [layers + 1, words, width] of each sentence, in their order; layer 0 is what the first layer reads.
+    """float32 [layers + 1, words, width] for each sentence, in order; layer 0 is the input of the first layer.
 
-    A sentence is read with the tokenizer's special tokens around it, whose vectors are left out. The vector of a word is the mean of its
-    pieces', and zero where it has none (a word that the tokenizer's normaliser takes away). Memory does not grow with `sentences`.
-    What a sentence gives depends on itself alone, bit for bit: the shape that is computed goes by its own length and by `batch`, never by
-    the others'. stateful: as ELMo was released instead, sentence i goes on with the state that sentence i - batch left, of each
-    direction, markers included (bilm/model.py of allenai/bilm-tf; stateful in allennlp's modules/elmo_lstm.py).
-    Raises UserError for a sentence that is longer than the model takes, and for a state that the model does not have.
+    A sentence is read between the tokenizer's special tokens, whose vectors are dropped. The vector of a word is the mean over its pieces,
+    or zeros without pieces (a word that the tokenizer's normaliser removes). Memory does not grow with the number of sentences. The result
+    for a sentence is bitwise independent of the other sentences: the compiled shape depends only on its own length and on `batch`.
+    stateful: instead, as ELMo was released, sentence i continues from the state, of each direction, that sentence i - batch left, markers
+    included (bilm/model.py of allenai/bilm-tf; `stateful` in allennlp's modules/elmo_lstm.py). Raises UserError for a sentence that is too
+    long for the model, and for `stateful` with a model that has no state.
     """
     if batch < 1:
         raise UserError(f"the batch is {batch}: it takes 1 or more sentences")
     if stateful:
-        yield from _on(model, sentences, batch)
+        yield from _stateful(model, sentences, batch)
         return
     sentences = iter(sentences)
     while window := list(itertools.islice(sentences, WINDOW * batch)):
@@ -41,8 +41,8 @@ def vectors(model: Model, sentences: Iterable[Sentence], batch: int = BATCH, sta
 
 
 def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.ndarray]:
-    """Sentences of like length are computed together, always `batch` of them in rows of one length."""
-    # Its number here is not its number in what was given, so a sentence is called by its words.
+    """Computes sentences of similar length together, always `batch` rows of one length."""
+    # A number within this window would mislead, so messages quote the start of the sentence.
     called = lambda index: f"the sentence that begins with {' '.join(sentences[index])[:40]!r}"
     rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called)
     buckets: dict[int, list[int]] = {}
@@ -59,7 +59,7 @@ def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.
 
 
 def _of_words(hidden: np.ndarray, numbers: np.ndarray, words: int) -> np.ndarray:
-    """[layers, words, width], the mean of the places of hidden [layers, places, width] that have each word's number."""
+    """[layers, words, width]: for each word, the mean of hidden [layers, places, width] over its places."""
     numbers = numbers[: hidden.shape[1]]
     out, count = np.zeros((hidden.shape[0], words, hidden.shape[2]), np.float32), np.zeros(words, np.float32)
     for place, number in enumerate(numbers):
@@ -69,8 +69,8 @@ def _of_words(hidden: np.ndarray, numbers: np.ndarray, words: int) -> np.ndarray
     return out / np.maximum(count, 1)[:, None]
 
 
-def _on(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.ndarray]:
-    """Batch after batch, each row going on with the state that it has."""
+def _stateful(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.ndarray]:
+    """As `vectors` with `stateful`: batch after batch, each row continues from its state."""
     config = model.config.model
     if not isinstance(config, BothDirections):
         raise UserError(f"a model of kind {config.kind} has no state from sentence to sentence: leave out stateful")

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: one function, one argument that says which keys a query sees, several backends."""
+"""Scaled dot-product attention with several backends, and its mask."""
 
 import dataclasses
 import functools
@@ -13,17 +13,18 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.layers.product import wide_product
 from jaxenc.rng import Keys
 
-# The score of a hidden key: finite, so that a softmax over hidden keys alone is not NaN.
+# The score of a masked key: finite, so that a softmax over masked keys alone is not NaN.
 HIDDEN = -1e30
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Visible:
-    """Which keys each query sees: those that every field that is set allows; all keys where none is.
+    """The attention mask: a query sees the keys that all the fields which are set allow, and every key where none is set.
 
-    At most one of lengths and keys is set: both say what is padding. bias is not a yes or no: it is added to the scores, and hides a key
-    where it is HIDDEN or less. causal: no query sees a key after its own place. Raises ValueError for lengths together with keys.
+    lengths, keys: two ways to mark padding, at most one of them set. segments: of packed texts. bias: added to the scores; it masks a key
+    where it is HIDDEN or less. causal: no query sees a key after its own place. The constructors below give the shapes. Raises ValueError
+    for lengths together with keys.
     """
 
     lengths: Array | None = None
@@ -34,21 +35,22 @@ class Visible:
 
     def __post_init__(self) -> None:
         if self.lengths is not None and self.keys is not None:
-            raise ValueError("lengths and keys both say what is padding: set one of them")
+            raise ValueError("lengths and keys both mark padding: set one of them")
 
     @staticmethod
     def by_lengths(lengths: Array) -> "Visible":
-        """Every query, padded ones too, sees the first lengths[row] keys (google-research/bert masks keys only); i32 [batch]."""
+        """Every query of a row, also one that is padding, sees its first lengths[row] keys (google-research/bert masks keys only); i32
+        [batch]."""
         return Visible(lengths=lengths)
 
     @staticmethod
     def by_keys(keys: Array) -> "Visible":
-        """Every query sees the keys that are not 0, wherever they stand: padding on the left, holes; bool or i32 [batch, length]."""
+        """Every query sees the keys that are not 0, for padding at any place; bool or i32 [batch, length]."""
         return Visible(keys=keys)
 
     @staticmethod
     def by_segments(segments: Array) -> "Visible":
-        """A query sees the keys of its own segment: packed texts do not see one another, nor padding; i32 [batch, length]."""
+        """A query sees the keys of its own segment only, for rows of packed texts; padding is segment 0; i32 [batch, length]."""
         return Visible(segments=segments)
 
     @staticmethod
@@ -57,31 +59,31 @@ class Visible:
         return Visible(bias=bias)
 
     def causally(self) -> "Visible":
-        """The same, less the keys after each query's own place."""
+        """This mask without the keys after each query's own place."""
         return dataclasses.replace(self, causal=True)
 
     @property
     def can_hide_all(self) -> bool:
-        """Whether a query may see no key although its row is not all padding: never by lengths, keys or segments alone."""
+        """Whether a query in a row with tokens may see no key at all. With only one of lengths, keys or segments it cannot."""
         rules = sum(rule is not None for rule in (self.lengths, self.keys, self.segments))
         return self.causal or self.bias is not None or rules > 1
 
     def pairs(self, length: int) -> Array:
-        """bool [batch or 1, length or 1, length], whether each query sees each key; 1 where rows or queries do not differ.
+        """bool [batch or 1, length or 1, length], whether each query sees each key; an axis is 1 where its entries would all be equal.
 
-        Raises ValueError for a bias, which has no yes or no.
+        Raises ValueError for a bias, which is not boolean.
         """
         if self.bias is not None:
-            raise ValueError("a bias says how much a query sees of a key, not whether")
+            raise ValueError("a bias is not a boolean mask")
         return functools.reduce(jnp.logical_and, self._rules(length))
 
     def sees(self, length: int) -> Array:
-        """`pairs` with an axis of heads, bool [batch or 1, heads or 1, length or 1, length], less what a bias hides."""
+        """As `pairs`, with an axis of heads and with the keys that the bias masks: bool [batch or 1, heads or 1, length or 1, length]."""
         hidden = [] if self.bias is None else [self.bias > HIDDEN]
         return functools.reduce(jnp.logical_and, [*(rule[:, None] for rule in self._rules(length)), *hidden])
 
     def _rules(self, length: int) -> list[Array]:
-        """What each field but the bias allows, bool [batch or 1, length or 1, length]; at least one."""
+        """The mask of each field that is set but the bias, bool [batch or 1, length or 1, length]; at least one mask."""
         rules = []
         if self.lengths is not None:
             rules.append((jnp.arange(length) < self.lengths[:, None])[:, None])
@@ -95,10 +97,10 @@ class Visible:
 
 
 def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float) -> str:
-    """The backend, `xla` or `cudnn`, for the choice `auto`, `xla` or `cudnn` on a platform (`cpu`, `gpu`, `tpu`).
+    """The backend to use, `xla` or `cudnn`, for the setting `auto`, `xla` or `cudnn` on a platform (`cpu`, `gpu`, `tpu`).
 
-    `auto` is cudnn on a GPU in bfloat16 without attention dropout, which its public interface does not offer, and xla elsewhere.
-    Decided beforehand, because a failed call only shows when the step compiles. Raises UserError for cudnn where it cannot run.
+    `auto` is cudnn on a GPU in bfloat16 without attention dropout, which jax's interface to it does not have, and xla elsewhere. It is
+    resolved before the step is compiled, where cudnn would only fail late. Raises UserError for cudnn where it cannot run.
     """
     fused = platform in ("gpu", "cuda") and jnp.dtype(compute) == jnp.bfloat16 and dropout_rate == 0
     if backend == "cudnn" and not fused:
@@ -116,10 +118,10 @@ def attend(
 ) -> Array:
     """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017).
 
-    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32. A query that sees no key gets
-    exactly 0, with one exception: by lengths, keys or segments alone only the queries of a row of padding see none. They get some average
-    of its values, and nothing reads it.
-    Raises ValueError for an unknown backend, and for what cudnn does not do: attention dropout and any mask but lengths, causal or not.
+    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32. rate: of the dropout; noise:
+    its keys, None for evaluation; layer: the number that its mask depends on. A query that sees no key gets exactly 0. The exception is a
+    row of padding under lengths, keys or segments alone: its queries get an average of its values, which nothing reads.
+    Raises ValueError for an unknown backend, and for what cudnn does not support: attention dropout and any mask but lengths and causal.
     """
     if execution.attention == "xla":
         return _xla(q, k, v, visible, rate, noise, layer)
@@ -129,13 +131,13 @@ def attend(
 
 
 def where_seen(mixed: Array, sees: Array) -> Array:
-    """mixed [batch, queries, heads, d], the weighted sum of values, with exactly 0 for a query that sees no key, and gradients of 0 there.
+    """`mixed`, the weighted sums of values [batch, queries, heads, d], with exactly 0, and a gradient of 0, for a query that sees no key.
 
-    sees: bool [batch, 1 or heads, 1 or queries, keys]. The softmax of a query whose keys are all hidden is uniform: it would read every
-    key, including those that it must not see. google-research/bert, zihangdai/xlnet and transformers do that, so the first prediction of an
-    XLNet row without memory reads its own answer there. Ours differs on purpose.
+    sees: bool [batch, 1 or heads, 1 or queries, keys]. The softmax over keys that are all masked is uniform, so the query would read every
+    key, including those that it must not see. google-research/bert, zihangdai/xlnet and transformers compute that: there the first
+    prediction of an XLNet row without memory reads its own answer. This one differs on purpose.
     """
-    # On the sum, not on the weights: they are length times larger, and another operation on them changes how XLA rounds the rest.
+    # Masks the sums and not the weights, which are length times larger and whose rounding by XLA another operation would change.
     some = jnp.any(sees, axis=-1, keepdims=True)
     return jnp.where(jnp.swapaxes(some, 1, 2), mixed, 0)
 
@@ -155,10 +157,10 @@ def _cudnn(q: Array, k: Array, v: Array, visible: Visible, rate: float) -> Array
         raise ValueError(f"attention backend cudnn has no dropout: set attention_dropout to 0 (it is {rate}) or the backend to xla")
     if visible.lengths is None or visible.segments is not None or visible.bias is not None:
         raise ValueError("attention backend cudnn takes lengths only: set the backend to xla for keys, segments or a bias")
-    # A softmax over no key at all is undefined in the kernel: a row of padding sees its first key instead, and weighs nothing. By lengths
-    # every query sees the first key, a causal one too.
+    # The kernel's softmax over no keys is undefined, so a row of padding sees its first key; its result is never used. A causal query sees
+    # the first key too.
     lengths = jnp.maximum(visible.lengths, 1)
-    # The kernel's backward pass takes even lengths only: one more place at the end, which no query sees.
+    # The kernel's backward pass needs an even length: pad by one place, which no query sees.
     odd = q.shape[1] % 2
     q, k, v = (jnp.pad(x, ((0, 0), (0, odd), (0, 0), (0, 0))) for x in (q, k, v))
     out = jax.nn.dot_product_attention(q, k, v, key_value_seq_lengths=lengths, is_causal=visible.causal, implementation="cudnn")

@@ -30,7 +30,7 @@ class SelfAttention(nn.Module):
             q, k, v = self._project(x)
             rule = functools.partial(attend, execution=self.execution, rate=spec.attention_dropout)
             if self.execution.remat == "attention":
-                # The scores grow with length squared and are cheap to compute again.
+                # The scores grow with the square of the length and are cheap to recompute.
                 rule = jax.checkpoint(rule, prevent_cse=not self.execution.scan)
             mixed = rule(q, k, v, visible, noise=noise, layer=layer).reshape(x.shape)
             return dropout(self._dense(("heads", "embed"), "output")(mixed), spec.dropout, noise, "attention_output", layer)

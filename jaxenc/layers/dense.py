@@ -14,9 +14,8 @@ from jaxenc.layers.initializers import Initializer
 class Dense(nn.Module):
     """x · kernel + bias, with kernel [in, features].
 
-    names: the logical axes of the kernel. The bias carries the last of them, except where that is the model's width (`embed`):
-    vectors as wide as the model stay whole (`norm`), since splitting them saves nothing and costs a gather. use_bias: False leaves the
-    bias out.
+    names: the logical axes of the kernel. The bias has the last of them, or `norm` where that is the model's width (`embed`): vectors as
+    wide as the model are replicated, since sharding them saves nothing and costs a gather. use_bias: False for no bias.
     """
 
     features: int
@@ -45,10 +44,10 @@ class Dense(nn.Module):
 
 
 def together(x: Array, layers: Sequence[Dense]) -> Array:
-    """Several layers' outputs for x [batch, length, in]: [batch, length, layers, features], in the compute dtype.
+    """The outputs of several layers for x [batch, length, in]: [batch, length, layers, features], in the compute dtype.
 
-    Their kernels stay apart and are multiplied as one: faster than one product each (measured on an H200). They are stacked on an axis
-    between in and out, so a split of the kernels over `out` stays a split.
+    The kernels are separate parameters but multiplied as one product, which is faster (measured on an H200). They are stacked on an axis
+    between in and out, so kernels that are sharded over `out` stay sharded.
     """
     kernels, biases = zip(*(layer.weights(x.shape[-1]) for layer in layers), strict=True)
     product = jnp.einsum("blw,wco->blco", x, jnp.stack(kernels, axis=1))

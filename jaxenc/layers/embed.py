@@ -1,4 +1,4 @@
-"""Tables of vectors and their look-up."""
+"""An embedding table and its look-up."""
 
 import jax.numpy as jnp
 from flax import linen as nn
@@ -29,10 +29,10 @@ class Embed(nn.Module):
 
 
 def look_up(table: Array, ids: Array) -> Array:
-    """The rows `ids` i32 [...] of a table [rows, features], in its dtype: the caller casts them. Ids are checked on the host; one past the
-    end would read the last row.
+    """The rows `ids` i32 [...] of a table [rows, features], in the table's dtype; the caller casts them. Ids are checked on the host; here
+    one past the end would read the last row.
 
-    Casting the table before the gather makes the backward pass add up the table's gradient in bfloat16: less exact, and 2.15 times slower
-    for a whole step of a model of 110M parameters on an H200.
+    Casting the table before the gather would sum its gradient in bfloat16: less exact, and 2.15 times slower for a full step of a model of
+    110M parameters on an H200.
     """
     return jnp.take(table, ids, axis=0, mode="clip")

@@ -1,4 +1,4 @@
-"""What enters a stack of transformer layers: the sum of a token's three vectors."""
+"""The input of a stack of transformer layers: token, position and type vectors, summed."""
 
 import dataclasses
 
@@ -16,10 +16,11 @@ from jaxenc.rng import Keys
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddingsSpec:
-    """The numbers of the tables; a model's config fills them in (`families/bert/model.py` documents each). width: of every table.
+    """The hyper-parameters of the tables; a model's config fills them in (`families/bert/model.py` documents the fields). width: of every
+    table.
 
-    table_dropout: rate at which elements of the tables themselves are dropped, once a step, for all rows of the batch and for whatever else
-    reads them, such as a tied softmax (openai/finetune-transformer-lm train.py, model, whose one table holds tokens and positions).
+    table_dropout: rate of a dropout on the tables themselves, drawn once a step for all rows of the batch and for every other reader of the
+    table, such as a tied softmax (openai/finetune-transformer-lm train.py, model, which has one table for tokens and positions).
     """
 
     vocab_size: int
@@ -34,14 +35,14 @@ class EmbeddingsSpec:
 
 
 class Embeddings(nn.Module):
-    """Token, position and type vectors, summed, normalised, then dropped out, in this order (google-research/bert modeling.py)."""
+    """dropout(norm(token + position + type vectors)) (google-research/bert modeling.py)."""
 
     spec: EmbeddingsSpec
     execution: Execution
 
     @nn.compact
     def __call__(self, tokens: Array, types: Array, positions: Array, noise: Keys | None) -> tuple[Array, Array]:
-        """(hidden [batch, length, width] in the compute dtype, the token table float32 [padded rows, width] as the tokens saw it).
+        """(hidden [batch, length, width] in the compute dtype, the token table float32 [padded rows, width] after `table_dropout`).
 
         tokens, types, positions: i32 [batch, length]. The sum of the three vectors is float32.
         """

@@ -13,9 +13,9 @@ from jaxenc.rng import Keys
 
 
 class FeedForward(nn.Module):
-    """dropout(down(activation(up(x)))), or of a gated layer dropout(down(activation(gate(x)) · up(x))), in its `residual` frame.
+    """dropout(down(activation(up(x)))), or, gated, dropout(down(activation(gate(x)) · up(x))), in its `residual` frame.
 
-    inner_dropout: on what `down` reads, as in XLNet (zihangdai/xlnet modeling.py, positionwise_ffn); BERT has none.
+    inner_dropout: rate of the dropout on the input of `down`, as in XLNet (zihangdai/xlnet modeling.py, positionwise_ffn); BERT has none.
     """
 
     spec: BlockSpec
@@ -35,7 +35,7 @@ class FeedForward(nn.Module):
         return residual(spec.norm, LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm"), sublayer, x)
 
     def _inner(self, x: Array) -> Array:
-        """[batch, length, feed_forward], what `down` reads."""
+        """The input of `down`, [batch, length, feed_forward]."""
         spec = self.spec
         up = self._dense(spec.feed_forward, ("embed", "mlp"), "up")
         if not spec.gated:

@@ -1,4 +1,4 @@
-"""The frame of a transformer layer: its numbers, and where the norm of a sublayer stands."""
+"""The frame of a transformer layer: its hyper-parameters, and the residual connection with its norm before or after the sublayer."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,11 +13,11 @@ NORMS = ("post", "pre")
 
 @dataclasses.dataclass(frozen=True)
 class BlockSpec:
-    """The numbers of one transformer layer; a model's config fills them in (`families/bert/model.py` documents each).
+    """The hyper-parameters of one transformer layer; a model's config fills them in (`families/bert/model.py` documents the fields).
 
-    norm: `post` normalises the sum of a sublayer and what it reads (Vaswani et al. 2017, BERT); `pre` normalises what the sublayer reads,
-    and the stack normalises its last output (GPT-2, ModernBERT). biases: of dense layers and norms. gated: the feed-forward layer is
-    down(activation(gate(x)) · up(x)) (Shazeer 2020, GLU variants). Raises UserError for another `norm`.
+    norm: `post` normalises the sum of a sublayer's input and output (Vaswani et al. 2017, BERT); `pre` normalises the input of a sublayer,
+    and the stack normalises its last output (GPT-2, ModernBERT). biases: whether dense layers and norms have one. gated: the feed-forward
+    layer is down(activation(gate(x)) · up(x)) (Shazeer 2020, GLU variants). Raises UserError for another `norm`.
     """
 
     width: int
@@ -38,5 +38,5 @@ class BlockSpec:
 
 
 def residual(place: str, norm: Callable[[Array], Array], sublayer: Callable[[Array], Array], x: Array) -> Array:
-    """norm(x + sublayer(x)) for the place `post`, x + sublayer(norm(x)) for `pre`; all of one shape."""
+    """norm(x + sublayer(x)) where `place` is `post`, x + sublayer(norm(x)) where it is `pre`; all arrays have the shape of x."""
     return norm(x + sublayer(x)) if place == "post" else x + sublayer(norm(x))

@@ -1,4 +1,4 @@
-"""How parameters start."""
+"""Initial distributions of parameters."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,7 +16,7 @@ ones: Initializer = jax.nn.initializers.ones
 
 
 def glorot_uniform(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
-    """Uniform in ± sqrt(6 / (in + out)) (Glorot and Bengio 2010): what TensorFlow's dense layer starts from when it is told nothing."""
+    """Uniform in ± sqrt(6 / (in + out)) (Glorot and Bengio 2010), the default of TensorFlow's dense layer."""
     return jax.nn.initializers.glorot_uniform()(key, shape, dtype)
 
 

@@ -13,8 +13,8 @@ from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, side_by_s
 class Lstm(nn.Module):
     """One layer, read from the first step to the last.
 
-    The gates are concatenated, so that a device that held a part of a kernel's columns would hold one gate's: kernels are split over
-    their rows only.
+    The gates are concatenated on the columns, so sharding a kernel over its columns would put one gate on each device: kernels are sharded
+    over their rows only.
     """
 
     spec: LstmSpec
@@ -39,9 +39,9 @@ class Lstm(nn.Module):
         )
 
     def __call__(self, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
-        """[batch, length, in] to [batch, length, width] in the compute dtype, and the state behind the last step.
+        """([batch, length, width] in the compute dtype from [batch, length, in], the state after the last step).
 
-        real: bool [batch, length]; a step that is not real gives zeros and keeps the state; None for all real.
+        real: bool [batch, length], False for padding, None for no padding. A padding step outputs zeros and keeps the state.
         """
         weights, alone = self.weights(x.shape[-1]), lambda tree: jax.tree.map(lambda leaf: leaf[None], tree)
         y, state = side_by_side(self.spec, alone(weights), alone(x.astype(weights.input.dtype)), alone(real), alone(state))

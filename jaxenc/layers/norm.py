@@ -12,9 +12,8 @@ from jaxenc.layers import initializers
 class LayerNorm(nn.Module):
     """(x - mean) / sqrt(variance + epsilon) · scale + bias over the last axis (Ba et al. 2016).
 
-    Everything is float32, where BERT's epsilon of 1e-12 survives, and the variance is taken around the mean: the shortcut
-    E[x²] - E[x]² loses the digits that parity at 1e-5 needs as soon as the mean is larger than the spread. use_bias: False leaves the
-    bias out.
+    Computed in float32, in which BERT's epsilon of 1e-12 is not lost, with the variance around the mean: the shortcut E[x²] - E[x]² loses
+    the digits that parity at 1e-5 needs as soon as the mean is larger than the spread. use_bias: False for no bias.
     """
 
     epsilon: float

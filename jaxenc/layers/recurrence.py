@@ -37,8 +37,8 @@ class LstmSpec:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class LstmState:
-    """What flows from step to step, in the compute dtype: `cell` [batch, cells], clipped, and `hidden` [batch, width], the last output.
-    Axes may stand before or, as a stack of layers, behind the batch's."""
+    """The state between steps, in the compute dtype: `cell` [batch, cells], clipped, and `hidden` [batch, width], the last output. There
+    may be axes before the batch axis, and an axis of layers after it."""
 
     cell: Array
     hidden: Array
@@ -47,8 +47,8 @@ class LstmState:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class LstmWeights:
-    """input [in, 4 cells], recurrent [width, 4 cells] and projection [cells, width] in the compute dtype, bias [4 cells] in float32; the
-    four gates stand side by side: input, candidate (j), forget, output. Several LSTMs side by side have an axis before these."""
+    """input [in, 4 cells], recurrent [width, 4 cells] and projection [cells, width] in the compute dtype, bias [4 cells] in float32. The
+    four gates are concatenated: input, candidate (j), forget, output. Several LSTMs are stacked on an axis before these."""
 
     input: Array
     recurrent: Array
@@ -60,9 +60,9 @@ class LstmWeights:
 def side_by_side(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
     """Several LSTMs of one spec, each on its own rows: [lstms, batch, length, in] to [lstms, batch, length, width], and the last state.
 
-    x and what comes back are in the compute dtype; gates are float32. real: bool [lstms, batch, length]; a step that is not real gives
-    zeros and keeps the state; None for all real. Everything has the axis of LSTMs first: their products are batched products, which fill
-    a GPU that one direction alone leaves idle.
+    x and the results are in the compute dtype; gates are float32. real: bool [lstms, batch, length], False for padding, None for no
+    padding; a padding step outputs zeros and keeps the state. The axis of LSTMs comes first in every array: their products are batched
+    products, which use a GPU better than one direction alone.
     """
     return _forward(spec, weights, x, real, state)[0]
 
@@ -134,7 +134,7 @@ def _seen(here: Array | None, new: Array, old: Array | float) -> Array:
 
 
 def _written(dtype: jnp.dtype, *arrays: Tree) -> Tree:
-    """The arrays as they lie in memory between two products."""
+    """`arrays` in `dtype`, behind a barrier that keeps the compiler from skipping the rounding."""
     return jax.lax.optimization_barrier(jax.tree.map(lambda array: array.astype(dtype), arrays))
 
 
@@ -152,7 +152,7 @@ def _scan(step: _Step, first: LstmState, given: Tree, reverse: bool = False) -> 
     if at_once(length) < length:
 
         def step_at(before: LstmState, at: Array) -> tuple[LstmState, Tree]:
-            # Read where it lies: to move the axis of all steps first made the forward pass on a CPU 1.2 to 1.6 times slower.
+            # Index on axis 1: moving the axis of all steps first made the forward pass on a CPU 1.2 to 1.6 times slower.
             return step(before, jax.tree.map(lambda array: jax.lax.dynamic_index_in_dim(array, at, axis=1, keepdims=False), given))
 
         last, out = jax.lax.scan(step_at, first, jnp.arange(length), reverse=reverse, unroll=at_once(length))

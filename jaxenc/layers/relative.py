@@ -16,7 +16,7 @@ from jaxenc.rng import Keys
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Sight:
-    """What the queries of one stream see of the keys, the memory's first and then the row's own.
+    """The attention mask of one stream. The keys are those of the memory, then those of the row.
 
     sees, other: bool [batch, queries, keys], whether a query sees a key, and whether that is of another segment. at: i32 [batch,
     queries], the place of each query in its row; None where query i is place i.
@@ -30,7 +30,7 @@ class Sight:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What all layers read beside hidden states.
+    """The second input of every layer, besides hidden states.
 
     distances: `sinusoids`, [1 or 2, keys + length, width] in the compute dtype. backward: bool [batch], the rows whose text runs
     backward; None where all run forward, and `distances` has one table. query: None without a query stream.
@@ -125,8 +125,8 @@ weigh.defvjp(_weigh_forward, _weigh_backward)
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Terms:
-    """What the score adds to queries and keys, [heads, d] each: the biases of its three products, and labels, [2, heads, d], the keys of
-    `same segment` and `another segment`."""
+    """The parameters of the score: the biases that are added to the queries of its three products, [heads, d] each, and labels, [2, heads,
+    d], the keys of `same segment` and `another segment`."""
 
     content: Array
     position: Array
@@ -134,7 +134,7 @@ class Terms:
     labels: Array
 
 
-def attend(
+def relative_attend(
     q: Array, k: Array, v: Array, r: Array, terms: Terms, sight: Sight, rate: float, noise: Keys | None, layer: int | Array
 ) -> Array:
     """softmax of the three products over sqrt(d), times v, with dropout on the weights (zihangdai/xlnet modeling.py, rel_attn_core).
@@ -144,7 +144,7 @@ def attend(
     """
     content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
     position = _position(q + terms.position, r, sight, k.shape[1])
-    # What both labels share moves all scores of a query alike, which a softmax does not see: their difference is the whole term.
+    # A term that both labels share shifts all scores of a query equally, which does not change a softmax: only their difference matters.
     segment = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
     weights = weigh(content, position, segment, sight, q.shape[-1] ** -0.5)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)

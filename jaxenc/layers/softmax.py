@@ -1,4 +1,4 @@
-"""Logits over the vocabulary, whose tables have padding rows, and the softmax layer with a table of its own."""
+"""Logits over the vocabulary, whose tables have padding rows, and a softmax layer with its own table."""
 
 import jax.numpy as jnp
 from flax import linen as nn
@@ -11,7 +11,7 @@ from jaxenc.layers.initializers import Normal, leading_rows
 from jaxenc.layers.product import wide_product
 from jaxenc.precision import Policy
 
-# The logit of a row that only pads the table: finite, so that no loss or gradient meets infinity minus infinity.
+# The logit of a row that only pads the table: finite, so that no loss or gradient computes infinity minus infinity.
 NEVER = -1e30
 
 
@@ -25,7 +25,7 @@ def vocabulary_logits(hidden: Array, table: Array, bias: Array | None, vocab_siz
 
 
 class Softmax(nn.Module):
-    """A table of its own and a bias, and nothing else: ELMo's, which both directions share (allenai/bilm-tf training.py, _build_loss).
+    """A softmax layer with its own table and a bias: ELMo's, which both directions share (allenai/bilm-tf training.py, _build_loss).
 
     Rows of the table from `vocab_size` on are padding.
     """

@@ -1,4 +1,4 @@
-"""Transformer layers one after another."""
+"""A stack of transformer layers."""
 
 import jax
 import jax.numpy as jnp
@@ -13,18 +13,18 @@ from jaxenc.tree import Tree
 
 
 def layer_name(number: int) -> str:
-    """`layer_03`: the parameters of layer `number`, 0-based."""
+    """`layer_03`: the key of the parameters of layer `number`, 0-based."""
     return f"layer_{number:02d}"
 
 
 class Stack(nn.Module):
-    """`layers` blocks whose parameters are stored layer by layer.
+    """`layers` blocks, whose parameters are stored layer by layer.
 
-    They are unrolled, which runs faster, or, with `execution.scan`, stacked inside the step and scanned, which compiles faster. The
-    parameter tree and the dropout masks are the same either way. block: the kind of layer, a module of (spec, execution).
-    stored: how many layers are stored, 0 for all. Layer i computes with the parameters of stored layer i · stored // layers, as the
-    groups of ALBERT (Lan et al. 2019; num_hidden_groups), and with a dropout mask of its own. With pre-LN blocks the last output is
-    normalised once more, by `final_norm`. Raises ValueError for more stored layers than layers.
+    The layers are unrolled, which runs faster, or, with `execution.scan`, stacked inside the step and scanned, which compiles faster. The
+    parameter tree and the dropout masks are the same in both. block: the class of a layer, a module with the fields (spec, execution).
+    stored: the number of layers with parameters, 0 for all of them. Layer i uses the parameters of stored layer i · stored // layers, as
+    the groups of ALBERT (Lan et al. 2019; num_hidden_groups), with its own dropout mask. With pre-LN blocks `final_norm` normalises the
+    last output. Raises ValueError for more stored layers than layers.
     """
 
     spec: BlockSpec
@@ -35,13 +35,14 @@ class Stack(nn.Module):
 
     @nn.compact
     def __call__(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool = False, own: Tree | None = None) -> Tree:
-        """The last layer's output for what enters the first, [batch, length, width] or what else the blocks pass on.
+        """The output of the last layer for the input `state`, [batch, length, width] or another tree that the blocks take and return.
 
-        context: what every layer reads beside it (`Visible` for `Block`); own: what each reads of its own, stacked on a first axis.
-        all_layers: what enters and every layer's output instead, [layers + 1, batch, length, width], the last one after `final_norm`.
+        context: a second input, the same for every layer (`Visible` for `Block`); own: a third input, different for each layer, stacked on
+        a first axis; noise: the keys of dropout, None for evaluation. all_layers: return the input and the output of every layer instead,
+        [layers + 1, batch, length, width], the last one after `final_norm`.
         """
         if not 0 <= self.stored <= self.layers:
-            raise ValueError(f"{self.stored} stored layers for {self.layers} layers: store as many at most, or 0 for all")
+            raise ValueError(f"{self.stored} stored layers for {self.layers} layers: store at most as many, or 0 for all")
         run = self._scanned if self.execution.scan and not self.is_initializing() else self._unrolled
         out = run(state, context, noise, all_layers, own)
         if self.spec.norm == "post":
@@ -51,7 +52,7 @@ class Stack(nn.Module):
 
     @property
     def _names(self) -> list[str]:
-        """Of the stored layers."""
+        """The keys of the stored layers in the parameter tree."""
         return [layer_name(number) for number in range(self.stored or self.layers)]
 
     def _unrolled(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, own: Tree | None) -> Tree:
@@ -71,7 +72,7 @@ class Stack(nn.Module):
         def body(state: Tree, one: tuple) -> tuple[Tree, Tree]:
             params, layer, *given = one
             if not each_own:
-                # Picked inside the scan: stacked beforehand, a shared layer would lie in memory once for each layer that uses it.
+                # Indexed inside the scan: stacked before it, a shared layer would be in memory once for each layer that uses it.
                 params = jax.tree.map(lambda leaf: leaf[layer * len(names) // self.layers], stored)
             state = block.apply({"params": params}, state, context, noise, layer, *given)
             return state, state if all_layers else None
@@ -88,7 +89,7 @@ def _stacked(trees: list[Tree]) -> Tree:
 
 
 def stack_flops(spec: BlockSpec, layers: int, length: int) -> float:
-    """FLOPs of `layers` blocks' matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+    """FLOPs of the matrix products of `layers` blocks, forward, on one row of `length` tokens; a multiply-add counts as two."""
     width = spec.width
     products = 3 if spec.gated else 2
     per_token = 2.0 * (4 * width * width + products * width * spec.feed_forward) + 4.0 * length * width

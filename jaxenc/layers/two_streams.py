@@ -1,4 +1,4 @@
-"""What enters two streams that share their weights, and a layer of both (XLNet, Yang et al. 2019, section 2.3)."""
+"""The inputs of two streams that share their weights, and a layer of both (XLNet, Yang et al. 2019, section 2.3)."""
 
 import functools
 
@@ -16,22 +16,22 @@ from jaxenc.layers.feed_forward import FeedForward
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import glorot_uniform, leading_rows
 from jaxenc.layers.norm import LayerNorm
-from jaxenc.layers.relative import Context, Sight, Terms, attend
+from jaxenc.layers.relative import Context, Sight, Terms, relative_attend
 from jaxenc.rng import Keys
 
 # (content, query): hidden states [batch, length, width] and [batch, predictions, width], the second None where nothing is predicted.
-Pair = tuple[Array, Array | None]
+StreamPair = tuple[Array, Array | None]
 
 
 class StreamEmbeddings(nn.Module):
-    """What enters both streams: token vectors, and one vector for everything that is to be predicted."""
+    """The inputs of both streams: token vectors, and one learned vector for every place that is predicted."""
 
     vocab_size: int
     spec: BlockSpec
     execution: Execution
 
     @nn.compact
-    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> tuple[Pair, Array]:
+    def __call__(self, tokens: Array, at: Array | None, noise: Keys | None) -> tuple[StreamPair, Array]:
         """tokens i32 [batch, length], at i32 [batch, predictions] to [..., width] in the compute dtype, and the token table."""
         spec, policy = self.spec, self.execution.policy
         rows = leading_rows(spec.initializer, self.vocab_size)
@@ -50,7 +50,7 @@ def _glorot_row(key: Array, shape: tuple[int], dtype: jnp.dtype) -> Array:
 
 
 class RelativeAttention(nn.Module):
-    """norm(x + dropout(output(attend(x, ...)))) of both streams, whose keys and values are the content's and the memory's.
+    """norm(x + dropout(output(relative_attend(x, ...)))) of both streams, whose keys and values are the content's and the memory's.
 
     No kernel has a bias.
     """
@@ -59,17 +59,18 @@ class RelativeAttention(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, pair: Pair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None) -> Pair:
-        """Both streams, in the compute dtype. memory: what this layer read of the places before, [batch, memory, width], or None."""
+    def __call__(self, pair: StreamPair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None) -> StreamPair:
+        """Both streams, in the compute dtype. memory: the input of this layer at the places before the row, [batch, memory, width], or
+        None."""
         spec, (content, query) = self.spec, pair
         q, k, v, query_q = self._project(content, query, memory)
         r, terms = self._distances(context), self._terms()
         output, norm = self._kernel("output", ("heads", "embed")), LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm")
 
         def one(x: Array, q: Array, k: Array, v: Array, sight: Sight, noise: Keys | None) -> Array:
-            rule = functools.partial(attend, rate=spec.attention_dropout)
+            rule = functools.partial(relative_attend, rate=spec.attention_dropout)
             if self.execution.remat == "attention":
-                # The scores grow with length squared and are cheap to compute again.
+                # The scores grow with the square of the length and are cheap to recompute.
                 rule = jax.checkpoint(rule, prevent_cse=not self.execution.scan)
             mixed = rule(q, k, v, r, terms, sight, noise=noise, layer=layer).reshape(x.shape)
             return norm(x + dropout(mixed @ output, spec.dropout, noise, "attention_output", layer))
@@ -77,7 +78,7 @@ class RelativeAttention(nn.Module):
         content = one(content, q, k, v, context.content, noise)
         if query is None:
             return content, None
-        # Apart to the compiler: else it makes one product of both streams' scores, and copies them apart again.
+        # The barrier keeps the compiler from computing the scores of both streams as one product and then copying them apart.
         k, v = jax.lax.optimization_barrier((k, v))
         return content, one(query, query_q, k, v, context.query, of_query(noise))
 
@@ -102,8 +103,8 @@ class RelativeAttention(nn.Module):
     def _distances(self, context: Context) -> Array:
         """The keys of the distances, [batch, keys + length, heads, d], computed once for all rows.
 
-        They are laid out for every row even where all are the same: one product for all rows would have their scores in another order
-        than those of the content, and these are the largest arrays of a step.
+        They are broadcast to every row even where all rows have the same: one product for all rows would give these scores another memory
+        layout than the scores of the content, and these are the largest arrays of a step.
         """
         r = self._split(context.distances @ self._kernel("relative", ("embed", "heads")))
         if context.backward is None:
@@ -130,7 +131,9 @@ class TwoStreamBlock(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, pair: Pair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None = None) -> Pair:
+    def __call__(
+        self, pair: StreamPair, context: Context, noise: Keys | None, layer: int | Array, memory: Array | None = None
+    ) -> StreamPair:
         """(content [batch, length, width], query [batch, predictions, width] or None) to the same in the compute dtype."""
         spec = self.spec
         if spec.norm != "post":
@@ -142,5 +145,5 @@ class TwoStreamBlock(nn.Module):
 
 
 def of_query(noise: Keys | None) -> Keys | None:
-    """The query stream's own noise: it drops out what it likes, whatever the content stream does."""
+    """The keys of the query stream's dropout, independent of those of the content stream."""
     return noise and noise.apart("query")

@@ -1,4 +1,4 @@
-"""Every objective that a recipe can name: an entry here, a file beside this one."""
+"""The registry of objectives, one file each in this folder."""
 
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.causal import CausalConfig

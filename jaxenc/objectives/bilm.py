@@ -13,7 +13,6 @@ from jax import Array
 from jaxenc import families, losses, rng
 from jaxenc import metrics as metric_sums
 from jaxenc.config import at_least
-from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary, padded
 from jaxenc.errors import UserError
@@ -29,22 +28,21 @@ from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
 SOFTMAX = ("sampled", "full")
-# The field that holds what each direction predicts.
+# The batch field with the targets of each direction.
 TARGETS = MappingProxyType({"forward": "targets", "backward": "reverse_targets"})
 
 
 @dataclasses.dataclass(frozen=True)
 class BilmConfig(ObjectiveConfig[ModelConfig]):
-    """Language modelling in both directions (ELMo) on rows that are read both ways (`data.rows=sentences`).
+    """Language modelling in both directions (ELMo), on rows with both directions (`data.rows=sentences`).
 
     The numbers are those of allenai/bilm-tf (bin/train_elmo.py).
 
-    softmax: `sampled` trains on `negatives` random ids beside each target, `full` on the whole vocabulary. The samples are drawn once a
-        step and direction, for a vocabulary whose ids run by falling frequency (`objectives/sampled.py`). Held-out numbers are of the full
-        softmax.
-    negatives: ids that a sampled softmax compares each target with.
-    scale: factor of the loss, which is half the sum of both directions' means. Gradients are clipped after it: it says where that begins,
-        and with Adagrad how much its first accumulator weighs. The published one is the number of words in a row, 20 (bilm/training.py).
+    softmax: `sampled` trains on each target and `negatives` random ids, `full` on the whole vocabulary. The ids are drawn once a step and
+        direction, for a vocabulary sorted by falling frequency (`objectives/sampled.py`). Held-out numbers use the full softmax.
+    negatives: number of ids that a sampled softmax compares each target with.
+    scale: factor of the loss, which is half the sum of both directions' means. It scales the gradients before they are clipped, and for
+        Adagrad relative to its initial accumulator. The published factor is the number of words in a row, 20 (bilm/training.py).
     """
 
     kind: ClassVar[str] = "bilm"
@@ -73,7 +71,8 @@ class BilmConfig(ObjectiveConfig[ModelConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Bilm":
-        """The objective of one phase; as many negatives as there are ids are the full softmax. Raises UserError for another model."""
+        """The objective of one phase; with as many negatives as ids it uses the full softmax. Raises UserError for a model that does not
+        read both ways."""
         readers = families.able(model, BothDirections, "objective.kind bilm takes a model that reads both ways").readers(execution)
         samples = self.softmax == "sampled" and self.negatives < model.vocab_size
         law = LogUniform(model.vocab_size, self.negatives) if samples else None
@@ -83,10 +82,11 @@ class BilmConfig(ObjectiveConfig[ModelConfig]):
 
 @dataclasses.dataclass(frozen=True)
 class Bilm(Objective):
-    """The mean negative log-likelihood of the words of a row, read forward and read backward, each direction from its own state, which
-    goes on from row to row of a slot. Parameters: the model's own, and `softmax`, which both directions share.
+    """The mean negative log-likelihood of the words of a row, read forward and read backward. Each direction has a state, which is carried
+    from row to row of a slot. Parameters: the model's and `softmax`, which both directions share.
 
-    law: of the negatives in training, None for the full softmax. The carry is `TwoReaders.zero_state`; no gradient flows into it.
+    law: the distribution of the negatives in training, None for the full softmax. The carry is that of `TwoReaders.zero_state`; no gradient
+    flows into it.
     """
 
     readers: TwoReaders
@@ -101,15 +101,14 @@ class Bilm(Objective):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Those of the softmax."""
+        """The paths of the softmax."""
         return ("softmax/table", "softmax/bias")
 
     @property
     def reads(self) -> Mapping[str, int]:
         model = self.readers.config
-        name, bound = ("characters", characters.SIZE) if model.reads_characters else ("tokens", model.ids)
-        read = {f"{before}{name}": bound for before in ("", "reverse_")}
-        return {**read, "targets": model.vocab_size, "reverse_targets": model.vocab_size, "segments": 0, "fresh": 2, "index": 0}
+        reverse = {f"reverse_{name}": bound for name, bound in model.inputs.items() if name != "segments"}
+        return {**model.inputs, **reverse, **dict.fromkeys(TARGETS.values(), model.vocab_size), "fresh": 2, "index": 0}
 
     def init(self, key: Array) -> Tree:
         hidden = jax.ShapeDtypeStruct((1, 1, self.readers.config.width), self.readers.execution.policy.compute)
@@ -139,15 +138,15 @@ class Bilm(Objective):
         return terms, metrics, state
 
     def read(self, params: Tree, carry: Tree, example: Mapping[str, Array], noise: Keys | None) -> tuple[Both, Tree]:
-        """The last layers of both directions, and the states behind the rows: from zeros where `fresh` i32 [batch] is 1, and as before
-        where a row is padding."""
+        """(last layers of both directions, states after the rows). The state starts from zeros where `fresh`, i32 [batch], is 1, and stays
+        as it is for a padding row."""
         fresh, real = example["fresh"] > 0, example["segments"] > 0
         state = jax.tree.map(lambda leaf: jnp.where(fresh.reshape(-1, *[1] * (leaf.ndim - 1)), 0, leaf), carry)
         reads = [Read(example.get(f"{way}tokens"), example.get(f"{way}characters"), real) for way in ("", "reverse_")]
         return self.readers.apply({"params": params}, *reads, state, noise)
 
     def of_all(self, params: Tree, both: Both, example: Mapping[str, Array]) -> dict[str, tuple[Array, Array]]:
-        """{direction: (sum of losses, number of right predictions)} of the full softmax, a part of the places at once."""
+        """{direction: (sum of losses, number of correct predictions)} of the full softmax, computed for part of the places at a time."""
         weights = (example["segments"] > 0).astype(jnp.int32)
 
         def some(hidden: Array, targets: Array, weights: Array) -> tuple[Array, Array]:
@@ -159,11 +158,11 @@ class Bilm(Objective):
         return {name: one(name) for name in DIRECTIONS}
 
     def of_sample(self, params: Tree, both: Both, example: Mapping[str, Array], keys: Keys) -> dict[str, tuple[Array, Array]]:
-        """As `of_all`, of the targets and one draw for each direction."""
+        """As `of_all`, with a softmax over the targets and one sample of ids for each direction."""
         weights = example["segments"] > 0
         targets = jnp.stack([example[TARGETS[name]] for name in DIRECTIONS])
         ids = jnp.stack([self.law.draw(keys.shared("sample", name)) for name in DIRECTIONS])
-        # The gradient of a look-up is as large as the table, so both directions share one for their targets and one for their draws.
+        # The gradient of a look-up is as large as the table, so both directions share one look-up of targets and one of sampled ids.
         look_up = lambda ids: [jnp.take(leaf, ids, axis=0, mode="clip") for leaf in (params["softmax"]["table"], params["softmax"]["bias"])]
         rows = look_up(targets), look_up(ids)
 
@@ -174,12 +173,12 @@ class Bilm(Objective):
         return {name: one(at, getattr(both, name)) for at, name in enumerate(DIRECTIONS)}
 
     def logits(self, params: Tree, hidden: Array) -> Array:
-        """float32 [..., padded vocabulary] for what a direction gives, [..., width]."""
+        """float32 [..., padded vocabulary] from the output of a direction, [..., width]."""
         return self.softmax.apply({"params": params["softmax"]}, hidden)
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-        """`hidden` has both directions side by side; of the last layer, `forward` are the logits of the word behind each, `backward` of the
-        word before it, [batch, length, vocab_size]. example holds `characters` too, for a model that reads them."""
+        """`hidden` has both directions concatenated; `forward` has the logits of the next word, `backward` of the previous word, [batch,
+        length, vocab_size]. example: with `characters` for a model that reads them."""
         hidden, _ = self.readers.text(params, example["tokens"], example.get("characters"), example["segments"])
         halves = zip(DIRECTIONS, jnp.split(hidden[-1], 2, axis=-1), strict=True)
         logits = {name: self.logits(params, half)[..., : self.softmax.vocab_size] for name, half in halves}
@@ -190,7 +189,8 @@ class Bilm(Objective):
         return 3 * (self.readers.forward_flops(length) + 2 * 2.0 * length * self.softmax.width * classes)
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
-        """The means; beside losses of the full softmax the perplexity of each direction, and of their mean, as bilm/training.py has it."""
+        """The means and, for losses of the full softmax, the perplexity of each direction and of their mean loss, as in
+        bilm/training.py."""
         means = super().summary(sums)
         nats = {name: means[f"{name}_loss"] for name in DIRECTIONS if f"{name}_loss" in means}
         if nats:

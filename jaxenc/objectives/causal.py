@@ -42,12 +42,11 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Causal":
-        """The objective of one phase. Raises UserError for a model that sees what it would have to predict."""
-        if "causal" not in getattr(model, "attentions", ("causal",)):
-            able = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in getattr(cls, "attentions", ()))
-            raise UserError(
-                f"objective.kind {self.kind} needs model.attention=causal, which {model.kind} has not: set model.kind to {able}"
-            )
+        """The objective of one phase. Raises UserError for a model whose attention is not causal."""
+        if "causal" not in model.attentions:
+            kinds = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in cls().attentions)
+            what = f"objective.kind {self.kind} needs model.attention=causal, which a model of kind {model.kind} does not have"
+            raise UserError(f"{what}: set model.kind to {kinds}")
         encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), execution)
         if (attention := encoder.config.attention) != "causal":
             raise UserError(f"model.attention is {attention}: objective.kind {self.kind} needs model.attention=causal")
@@ -56,9 +55,9 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
 
 @dataclasses.dataclass(frozen=True)
 class Causal(Objective):
-    """The mean negative log-likelihood of each token given those before it in its segment; the first of a segment is given.
+    """The mean negative log-likelihood of each token given those before it in its segment; the first of a segment is not predicted.
 
-    Parameters: the encoder's own; the head has none.
+    Parameters: the encoder's; the head has none.
     """
 
     encoder: Encoder
@@ -66,14 +65,13 @@ class Causal(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"causal": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name."""
         return {self.head.head.name: self.head}
 
     @property
     def reads(self) -> Mapping[str, int]:
-        model = self.encoder.config
-        return {"tokens": model.vocab_size, "types": model.types, "positions": model.positions, "segments": 0, "index": 0}
+        return {**self.encoder.config.inputs, "index": 0}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)

@@ -1,4 +1,4 @@
-"""How well a discriminator tells replaced tokens from original ones (Clark et al. 2020)."""
+"""Metrics of a discriminator of replaced tokens (Clark et al. 2020)."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from jax import Array
 from jaxenc import metrics as metric_sums
 from jaxenc.objectives.base import Sums
 
-# The area under the ROC curve is read off two histograms of the logit, cut at ± EDGE: a bin is 1/16 wide.
+# The area under the ROC curve is computed from two histograms of the logit, clipped to ± EDGE: a bin is 1/16 wide.
 BINS, EDGE = 512, 16.0
 
 
@@ -20,14 +20,14 @@ def metrics(logits: Array, labels: Array, real: Array) -> Sums:
     """
     called = (logits > 0).astype(jnp.int32)
     total = lambda which: jnp.sum(which * real).astype(jnp.float32)
-    count, wrong, said, hits = total(1), total(labels), total(called), total(called * labels)
+    count, replaced, positives, hits = total(1), total(labels), total(called), total(called * labels)
     place = jnp.clip((logits + EDGE) * (BINS / (2 * EDGE)), 0, BINS - 1).astype(jnp.int32)
     scores = jnp.zeros((2, BINS), jnp.float32).at[labels, place].add(real.astype(jnp.float32))
     return {
-        "replaced": (wrong, count),
+        "replaced": (replaced, count),
         "rtd_accuracy": (total((called == labels).astype(jnp.int32)), count),
-        "rtd_precision": (hits, said),
-        "rtd_recall": (hits, wrong),
+        "rtd_precision": (hits, positives),
+        "rtd_recall": (hits, replaced),
         "rtd_scores": (jax.lax.stop_gradient(scores), count),
     }
 
@@ -42,27 +42,28 @@ def identities(tokens: Array, labels: Array, counted: Array, vocab_size: int) ->
 
 
 def areas(sums: metric_sums.Sums) -> dict[str, float]:
-    """`rtd_auc` of the sums' `rtd_scores` and `rtd_auc_identity` of their `rtd_ids`, where they are there and hold tokens of both kinds."""
+    """`rtd_auc` from the sum `rtd_scores` and `rtd_auc_identity` from `rtd_ids`, each only where the sum exists and has tokens of both
+    kinds."""
     read = {"rtd_auc": ("rtd_scores", area), "rtd_auc_identity": ("rtd_ids", identity_area)}
     counts = {name: np.asarray(sums[of][0]) for name, (of, _) in read.items() if of in sums}
     return {name: read[name][1](count) for name, count in counts.items() if np.all(count.sum(axis=1) > 0)}
 
 
 def identity_area(ids: np.ndarray) -> float:
-    """The area that the token's identity alone gives, from counts [2, ids], originals first: each id scores its share of replaced tokens.
+    """The area under the ROC curve of the best detector that knows only the id of a token, from counts [2, ids], originals first. Its score
+    of an id is the share of its tokens that were replaced.
 
-    No score of the id has a larger area on the tokens that were counted (Neyman and Pearson 1933). It is a bound from above, not an
-    estimate: the shares are read off the very tokens that they are then to tell apart, which flatters rare ids most: by 0.06 on
-    200,000 tokens of 8,000 ids and by 0.02 on a million, in a simulation by Zipf's law. Ids of equal shares may come in any order: half of
-    the pairs between them are right in each.
+    No other score of the id has a larger area on these tokens (Neyman and Pearson 1933). It is an upper bound and not an estimate, since
+    the shares are computed on the tokens that they then score, which favours rare ids: the excess is 0.06 for 200,000 tokens of 8,000 ids
+    and 0.02 for a million, simulated with Zipf's law. The order of ids with equal shares does not matter.
     """
     seen = np.asarray(ids, np.float64)[:, np.sum(ids, axis=0) > 0]
     return area(seen[:, np.argsort(seen[1] / seen.sum(0))])
 
 
 def area(scores: np.ndarray) -> float:
-    """Area under the ROC curve from counts [2, bins] by rising score, originals first: the chance that a replaced token scores above an
-    original one, a tie within a bin counting half; 0 where there are none of either."""
+    """Area under the ROC curve from counts [2, bins], originals first, bins by rising score: the probability that a replaced token scores
+    higher than an original one, where a tie within a bin counts half; 0 without tokens of both kinds."""
     original, replaced = np.asarray(scores, np.float64)
     pairs = original.sum() * replaced.sum()
     below = np.cumsum(original) - original / 2

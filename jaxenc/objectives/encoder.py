@@ -1,4 +1,4 @@
-"""An encoder with heads on it, as objectives use them: their parameters, the hidden states, and what each head says of them."""
+"""An encoder with its heads, for use by objectives: their parameters, hidden states and outputs."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -17,32 +17,32 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-Heads = Mapping[str, Fitted]
+FittedHeads = Mapping[str, Fitted]
 
 
-def having(role: str, heads: Heads) -> Heads:
-    """Those of `heads` that have this role."""
+def having(role: str, heads: FittedHeads) -> FittedHeads:
+    """Those of `heads` with this role."""
     return {name: one for name, one in heads.items() if one.head.role == role}
 
 
 def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution) -> Encoder:
-    """The network of `model` that has the heads `names`, for the objective of this kind. Raises UserError for a model that has no such
-    heads, and as `EncoderConfig.encoder`."""
-    return families.able(model, Encodes, f"objective.kind {kind} takes a model that heads sit on").encoder(names, execution)
+    """The network of `model` that the heads `names` read, for the objective `kind`. Raises UserError for a model without an encoder, and as
+    `EncoderConfig.encoder`."""
+    return families.able(model, Encodes, f"objective.kind {kind} takes an encoder").encoder(names, execution)
 
 
 def fit(encoder: Encoder, heads: Iterable[Head], labels: tuple[str, ...] = (), pooler_activation: str = TANH) -> dict[str, Fitted]:
-    """`heads` with their modules for an encoder, by name. labels: the names of the classes of those that classify."""
+    """{name: head with its module for `encoder`}. labels: the names of the classes, for heads that classify."""
     model = encoder.config
     layer = (model.activation, model.norm_epsilon, model.initializer)
     setting = Setting(encoder.width, encoder.table_width, model.vocab_size, *layer, encoder.execution, labels, pooler_activation)
     return {head.name: Fitted(head, head.module(setting)) for head in heads}
 
 
-def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> Tree:
-    """Parameters of the encoder and, under its name, of each head; boxed with axis names, drawn part by part.
+def init(encoder: Encoder, heads: FittedHeads, key: Array, site: str = "encoder") -> Tree:
+    """The initial parameters of the encoder and, under its name, of each head, boxed with their axis names.
 
-    site: of the encoder's draws, its own for each network of a pair.
+    site: the name in `rng.SITES` that the encoder's draws are derived from, a different one for each network of a pair.
     """
     row = jax.ShapeDtypeStruct((1, 2), jnp.int32)
     lengths = Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
@@ -51,7 +51,7 @@ def init(encoder: Encoder, heads: Heads, key: Array, site: str = "encoder") -> T
 
 
 def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
-    """Of one head; {} where it has none."""
+    """The initial parameters of one head, {} for a head without parameters."""
     compute = encoder.execution.policy.compute
     tokens = jax.ShapeDtypeStruct((1, 1, encoder.width), compute)
     table = jax.ShapeDtypeStruct((padded(encoder.config.vocab_size), encoder.table_width), jnp.float32)
@@ -65,16 +65,14 @@ def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
 
 
 def read(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> States:
-    """The states of rows as training reads them; noise: None without dropout.
-
-    The padding of a row is at its end, or anywhere where the model's attention does not go by lengths (`EncoderConfig.visible`).
-    """
+    """The states of training rows under the model's own mask (`EncoderConfig.visible`), which for most models expects padding at the end
+    of a row. noise: the keys of dropout, None for evaluation."""
     visible = encoder.config.visible(example["segments"])
     return encoder.apply({"params": params}, example["tokens"], example["types"], example["positions"], visible, noise)
 
 
-def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-    """What `Objective.outputs` gives: the hidden states of all layers and all that the heads say, float32."""
+def outputs(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+    """The result of `Objective.outputs`: the hidden states of all layers and the outputs of all heads, float32."""
     visible = encoder.config.attended(Visible.by_keys(example["segments"]))
     inputs = (example["tokens"], example["types"], example["positions"], visible)
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
@@ -84,11 +82,11 @@ def outputs(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, 
     return {name: value.astype(jnp.float32) for name, value in {"hidden": states.layers, **given}.items()}
 
 
-def logits(model: EncoderConfig, heads: Heads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
-    """{`pooled`: [batch, width], and under its name what each head says} of the last layer.
+def logits(model: EncoderConfig, heads: FittedHeads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
+    """{`pooled`: [batch, width], name of each other head: its logits}, from the last layer.
 
-    segments: i32 [batch, length], 0 = padding. noise: of the dropout on what heads read, where the model has one; None for none. Heads on
-    the vocabulary give [batch, length, padded vocabulary].
+    segments: i32 [batch, length], 0 = padding. noise: the keys of the dropout on the inputs of heads, where the model has one; None for
+    evaluation. Heads on the vocabulary return [batch, length, padded vocabulary].
     """
     given: dict[str, Array] = {}
     for one in having("pools", heads).values():
@@ -100,9 +98,9 @@ def logits(model: EncoderConfig, heads: Heads, params: Tree, states: States, seg
     return given | {name: apply(one, params, states.last, states.table) for name, one in having("vocabulary", heads).items()}
 
 
-def row_logits(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-    """{name: float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], without dropout: what the
-    predictions of an evaluation are made of."""
+def row_logits(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
+    """{name: float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], without dropout, for the
+    predictions of an evaluation."""
     asked = {name: one for role in ("text", "tokens") for name, one in having(role, heads).items()}
     states = read(encoder, params, example, None)
     given = logits(encoder.config, {**having("pools", heads), **asked}, params, states, example["segments"], None)
@@ -110,12 +108,12 @@ def row_logits(encoder: Encoder, heads: Heads, params: Tree, example: Mapping[st
 
 
 def apply(one: Fitted, params: Tree, *inputs: Array) -> Array:
-    """What a head says of what its role reads, with its own of the parameters `params`."""
+    """The output of a head for the inputs of its role; params: those of the whole objective."""
     return one.module.apply({"params": params.get(one.head.name, {})}, *inputs)
 
 
 def forward_flops(encoder: Encoder, one: Fitted, length: int) -> float:
-    """FLOPs of a head's matrix products on one row of `length` tokens, forward; a multiply and an add are two."""
+    """FLOPs of a head's matrix products on one row of `length` tokens, forward; a multiply-add counts as two."""
     shapes = jax.tree.leaves(jax.eval_shape(lambda: _parameters(encoder, one, rng.init_key(0))))
     products = sum(leaf.size for leaf in shapes if leaf.ndim > 1)
     if one.head.role == "vocabulary":

@@ -1,14 +1,14 @@
-"""A language model of both directions without its softmax: what is left of one once it is published."""
+"""A bidirectional language model without its softmax, as it is published."""
 
 import dataclasses
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import families, rng
-from jaxenc.data import characters
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.execution import Execution
@@ -22,7 +22,7 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class FeaturesConfig(ObjectiveConfig[ModelConfig]):
-    """Vectors of words and no loss. `bilm` trains such a model further, with a softmax that starts fresh."""
+    """Contextual vectors of words, without a loss. The objective `bilm` can train such a model further, with a fresh softmax."""
 
     kind: ClassVar[str] = "features"
     rows: ClassVar[DataConfig] = DataConfig(rows="sentences", length=20)
@@ -36,22 +36,22 @@ class FeaturesConfig(ObjectiveConfig[ModelConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Features":
-        """The objective; no number of it depends on the vocabulary, the data or the predictions. Raises UserError for another family."""
+        """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a model that does not read both
+        ways."""
         needs = "objective.kind features takes a model that reads both ways (heads takes others)"
-        return Features({}, families.able(model, BothDirections, needs).readers(execution))
+        return Features(families.able(model, BothDirections, needs).readers(execution))
 
 
 @dataclasses.dataclass(frozen=True)
 class Features(Objective):
-    """The network alone: opened and asked, not trained."""
+    """The network alone: it can be loaded and used, not trained."""
 
-    coef: Mapping[str, float]
     readers: TwoReaders
+    coef: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     @property
     def reads(self) -> Mapping[str, int]:
-        model = self.readers.config
-        return {"tokens": model.ids, "segments": 0} | ({"characters": characters.SIZE} if model.reads_characters else {})
+        return self.readers.config.inputs
 
     def init(self, key: Array) -> Tree:
         return dict(self.readers.start(rng.part(key, "encoder")))
@@ -68,7 +68,7 @@ class Features(Objective):
         return {}, {}, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-        """`hidden` alone: each text begins without a state, and its padding is at its end."""
+        """`hidden` only; each text starts from a state of zeros."""
         hidden, _ = self.readers.text(params, example["tokens"], example.get("characters"), example["segments"])
         return {"hidden": hidden.astype(jnp.float32)}
 

@@ -1,4 +1,4 @@
-"""A generator: it chooses places of a row and puts other tokens there (ELECTRA, Clark et al. 2020, section 2;
+"""A generator, which masks tokens of a row and replaces them by samples (ELECTRA, Clark et al. 2020, section 2;
 google-research/electra:run_pretraining.py, PretrainingModel). `rtd.py` and `replaced_mlm.py` train another network on its rows."""
 
 import dataclasses
@@ -14,7 +14,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
-from jaxenc.families.networks import Networks, Pair
+from jaxenc.families.networks import NetworkPair, Networks
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import mlm as mlms
@@ -27,20 +27,20 @@ from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-# Of temperatures and weights. Beyond 1e28 noise would reach the ids that only pad the vocabulary, beyond 1e38 float32 ends.
+# The largest temperature and weight of a loss. From 1e28 on the noise could pick ids that only pad the vocabulary; float32 ends at 3e38.
 LARGEST = 1e6
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplacingConfig(MlmConfig):
-    """Masking as MlmConfig says, by default with [MASK] in every chosen place, as the paper has it; [MASK] itself is never chosen.
+    """Masking as MlmConfig says, by default with [MASK] at every chosen place, as in the paper; a [MASK] in the text is never chosen.
 
-    google-research/electra draws with_replacement and leaves 15 % of the draws as they are: mask_share 0.85.
+    google-research/electra draws with replacement and leaves 15 % of the chosen tokens unchanged: mask_share 0.85.
 
-    with_replacement: draw the masked places independently, so that one may be drawn twice. Such a place counts twice in the generator's
-        loss and once in every other; its token is the sample of its first draw (`corrupt.sample.replaced`).
+    with_replacement: draw the masked places independently, so that a place may be drawn twice. Such a place counts twice in the generator's
+        loss and once in the other; its token is the sample of its first draw (`corrupt.sample.replaced`).
     temperature: of the generator's softmax when it samples.
-    mlm_coef: weight of the generator's loss in the sum.
+    mlm_coef: weight of the generator's loss.
     """
 
     mask_share: float = 1.0
@@ -62,30 +62,30 @@ class ReplacingConfig(MlmConfig):
             raise UserError("objective.with_replacement draws no random ids: set objective.random_share to 0")
 
     def networks(self, model: ModelConfig, execution: Execution) -> Networks:
-        """Both networks of the pair `model`. Raises UserError for a model that is no pair."""
-        return families.able(model, Pair, f"objective.kind {self.kind} takes a pair of networks").networks(execution)
+        """Both networks of the pair `model`. Raises UserError for a model that is not a pair."""
+        return families.able(model, NetworkPair, f"objective.kind {self.kind} takes a pair of networks").networks(execution)
 
-    def learned(self, network: Encoder, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Learned":
-        """The generator that `network` is at one row length. Raises UserError as `MlmConfig.masking`."""
+    def learned(self, network: Encoder, vocabulary: Vocabulary, length: int, max_predictions: int) -> "LearnedGenerator":
+        """`network` as a generator for rows of `length` tokens. Raises UserError as `MlmConfig.masking`."""
         head = encoders.fit(network, (MASKED_LM,))[MASKED_LM.name]
         mlm = Mlm(network, head, self.places(vocabulary, length, max_predictions))
-        return Learned(mlm, self.with_replacement, self.temperature)
+        return LearnedGenerator(mlm, self.with_replacement, self.temperature)
 
-    def uniform(self, model: EncoderConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "Uniform":
-        """A generator without a network, where the discriminator `model` is trained alone. Raises UserError as `learned`."""
-        return Uniform(model, self.places(vocabulary, length, max_predictions), self.with_replacement)
+    def uniform(self, model: EncoderConfig, vocabulary: Vocabulary, length: int, max_predictions: int) -> "UniformGenerator":
+        """A generator without a network, for a discriminator `model` that is trained alone. Raises UserError as `learned`."""
+        return UniformGenerator(model, self.places(vocabulary, length, max_predictions), self.with_replacement)
 
     def places(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
-        """How places are chosen: as `MlmConfig.masking`, and never one that holds [MASK] already."""
+        """The masking rule: as `MlmConfig.masking`, but a [MASK] in the text is never chosen."""
         masking = self.masking(vocabulary, length, max_predictions)
         return dataclasses.replace(masking, never_masked=(*masking.never_masked, vocabulary.mask))
 
 
 @dataclasses.dataclass(frozen=True)
-class Learned:
-    """A generator that is trained to predict the masked tokens and puts samples of its own softmax in their places.
+class LearnedGenerator:
+    """A generator that is trained to predict the masked tokens and replaces them by samples from its softmax.
 
-    No gradient passes through the samples. In training it has dropout, where it samples too. Parameters: its network's and `mlm`.
+    No gradient flows through the samples. In training it has dropout, also when it samples. Parameters: its network's and `mlm`.
     """
 
     mlm: Mlm
@@ -93,13 +93,13 @@ class Learned:
     temperature: float
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name in the parameter tree."""
         return self.mlm.heads
 
     @property
     def masking(self) -> Masking:
-        """How places are chosen."""
+        """The masking rule."""
         return self.mlm.masking
 
     @property
@@ -141,17 +141,17 @@ class Learned:
 
 
 @dataclasses.dataclass(frozen=True)
-class Uniform:
-    """A generator that has learned nothing: every id of the vocabulary alike, specials and unused ones too, as the zero logits of
-    google-research/electra with `uniform_generator` give them; never an id that only pads the table.
+class UniformGenerator:
+    """A generator that samples all ids with equal probability, also special and unused ones, as google-research/electra with
+    `uniform_generator` does (zero logits), but never an id that only pads the table.
 
-    It has no parameters, no loss and no metrics but those of the masking.
+    It has no parameters and no loss, and only the metrics of the masking.
     """
 
     config: EncoderConfig
     masking: Masking
     with_replacement: bool
-    heads: ClassVar[encoders.Heads] = MappingProxyType({})
+    heads: ClassVar[encoders.FittedHeads] = MappingProxyType({})
 
     @property
     def reads(self) -> Mapping[str, int]:
@@ -167,7 +167,7 @@ class Uniform:
         return {}
 
     def replace(self, params: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[Array, dict[str, Array], Sums]:
-        """As `Learned.replace`, without a loss."""
+        """As `LearnedGenerator.replace`, without a loss."""
         at = example["masked_at"]
         samples = sample.uniform(keys.per_row("sample", "generator"), at.shape[1], self.config.vocab_size)
         return sample.replaced(example["original"], at, example["masked"], samples), {}, masks.statistics(example)
@@ -180,7 +180,7 @@ class Uniform:
 
 
 def _masked(masking: Masking, with_replacement: bool, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
-    """The masked row, and `original`, i32 [length]: the tokens before."""
+    """The masked row, and `original`, i32 [length]: the tokens before masking."""
     apply = repeats.apply if with_replacement else masks.apply
     drawn = rule.draws(masking, key, one["tokens"].shape[0], step)
     return {**one, **apply(masking, drawn, one), "original": one["tokens"]}

@@ -1,4 +1,4 @@
-"""An encoder with the heads that fine-tuned models have: classes of texts, of tokens, spans of answers (Devlin et al. 2018, section 4)."""
+"""An encoder with the heads of fine-tuned models: classes of texts and of tokens, spans of answers (Devlin et al. 2018, section 4)."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ TEXT = ("tokens", "types", "positions", "segments")
 
 @dataclasses.dataclass(frozen=True)
 class HeadsConfig(ObjectiveConfig[EncoderConfig]):
-    """An encoder with heads, such as a fine-tuned model has.
+    """An encoder with any heads, such as those of a fine-tuned model.
 
-    An ELECTRA is the network that has these heads: the generator for `mlm`, which stands alone, the discriminator for all others. Raises
-    UserError for names that come twice; `build`, which knows the heads, for those that do not go together.
+    Of a pair of networks it uses the one that has these heads: the generator for `mlm`, which cannot be combined with others, and the
+    discriminator for all others. Raises UserError for repeated names; `build`, which knows the heads, for heads that do not fit together.
 
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`, or
         `summary`, which XLNet has in its place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
@@ -41,7 +41,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     labels: names of the classes, for `classifier` and `tags`.
     pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
         GELU, out_proj; google-research/electra has no such layer.
-    choices: texts of a row, between which a head chooses whose label has the bound `choices`; 0 for rows of one text.
+    choices: number of texts in a row, for a head that chooses between them (its label has the bound `choices`); 0 for rows of one text.
     """
 
     kind: ClassVar[str] = "heads"
@@ -57,7 +57,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError("objective.labels names a class twice: every class has a name of its own")
         at_least(0, "objective", self, "choices")
         if self.choices == 1:
-            raise UserError("objective.choices is 1, and there is nothing to choose: set it to 0 for rows of one text, or to 2 or more")
+            raise UserError("objective.choices is 1, which leaves nothing to choose: set it to 0 for rows of one text, or to 2 or more")
         activation.check(self.pooler_activation, "objective.pooler_activation")
 
     def build(
@@ -69,18 +69,18 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Heads":
-        """The objective; no number of it depends on the vocabulary, the data or the predictions. Raises UserError for a name that is not
-        among `heads` and for heads that do not go together."""
+        """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a name that is not in `heads` and for
+        heads that do not fit together."""
         chosen = self.chosen(heads)
         encoder = encoders.of(self.kind, model, [head.name for head in chosen], execution)
-        # A softmax over one class is 1 whatever the model says: that head has nothing to learn.
+        # A softmax over one class is always 1, so such a head has nothing to learn.
         idle = [head.name for head in chosen if len(self.labels) == 1 and _classifies(head)]
         coef = {head.name: 1.0 for head in chosen if head.loss and head.name not in idle}
         fitted = encoders.fit(encoder, chosen, self.labels, self.pooler_activation)
         return Heads(encoder, fitted, len(self.labels), coef, self.choices)
 
     def chosen(self, heads: Mapping[str, Head]) -> list[Head]:
-        """The named ones of `heads`, in their order there. Raises UserError as `build`."""
+        """The heads that the config names, in the order of `heads`. Raises UserError as `build`."""
         for name in self.heads:
             if name not in heads:
                 own = "or a head of your own, where it is passed: load(DIR, heads=...)"
@@ -97,8 +97,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             if head.chooses and not self.choices:
                 raise UserError(f"objective.choices is 0: set it to the number of texts of a row, between which {head.name} chooses")
             if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
-                held = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
-                raise UserError(f"{held}, which does not choose between texts: set objective.choices to 0, or leave the head out")
+                both = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
+                raise UserError(f"{both}, which does not choose between texts: set objective.choices to 0, or leave the head out")
         if not self.labels and (classify := [head.name for head in chosen if _classifies(head)]):
             raise UserError(f"objective.labels is empty: name the classes of {' and '.join(classify)}")
         return chosen
@@ -106,17 +106,18 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
 
 @dataclasses.dataclass(frozen=True)
 class Heads(Objective):
-    """The sum of the losses of its heads, each a mean over its own labels, on rows that nothing corrupts.
+    """The sum of the losses of its heads, each a mean over its own labels, on uncorrupted rows.
 
-    Labels are counted as `heads.contract.Label` says; padded places and rows never are, and of a head with several labels only those rows
-    or tokens where all are. classes: the number of `objective.labels`. Parameters: the encoder's own, and each head's under its name.
+    `heads.contract.Label` says which labels are ignored; so are padding places and rows, and for a head with several labels the rows or
+    tokens where any of them is ignored. classes: the number of `objective.labels`. Parameters: the encoder's, and each head's under its
+    name.
 
-    choices: 0 for rows of one text; otherwise a batch holds tokens, types, positions and segments [batch, choices, length]. The encoder
-    reads batch · choices texts; choice c of row r draws as row r · choices + c. A choice without a token is never chosen.
+    choices: 0 for rows of one text; otherwise tokens, types, positions and segments are [batch, choices, length]. The encoder reads batch ·
+    choices texts; choice c of row r draws as row r · choices + c. An empty choice is never chosen.
     """
 
     encoder: Encoder
-    heads: encoders.Heads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
+    heads: encoders.FittedHeads = dataclasses.field()  # must be given: without this it would have the contract's {} as its default
     classes: int
     coef: Mapping[str, float]
     choices: int = 0
@@ -128,12 +129,12 @@ class Heads(Objective):
 
     @property
     def computed(self) -> Mapping[str, Fitted]:
-        """The heads that the loss takes: those with a term, and what pools for them."""
+        """The heads that the loss needs: those with a term, and the pooler."""
         return {**encoders.having("pools", self.heads), **self.trained}
 
     @property
     def fields(self) -> Mapping[str, Field]:
-        """Those of any batch, and the labels of all its heads. Fields of a text have an axis of choices, where there are any."""
+        """The standard fields and the labels of all heads. With choices, the fields of a text have an axis of choices."""
         labels = {label.name: label.field for one in self.heads.values() for label in one.head.labels}
         of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
         return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
@@ -141,10 +142,9 @@ class Heads(Objective):
     @property
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
-        inputs = {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0}
         bounds = {"classes": self.classes, "length": config.positions, "choices": self.choices}
         labels = [label for one in self.trained.values() for label in one.head.labels]
-        return inputs | {label.name: bounds.get(label.bound, label.bound) for label in labels}
+        return {**config.inputs, **{label.name: bounds.get(label.bound, label.bound) for label in labels}}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)
@@ -172,22 +172,22 @@ class Heads(Objective):
         return terms, metrics, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-        """As the contract says, of texts: rows with choices are given one text after another."""
+        """As the contract says, for single texts: rows with choices are passed as one text a row."""
         return encoders.outputs(self.encoder, self.heads, params, example)
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
-        """That of every head on a text or on tokens, whether or not it is trained; labels are not read."""
+        """The predictions of all heads on a text or on tokens, trained or not; labels are not read."""
         given = encoders.row_logits(self.encoder, self.heads, params, self._texts(example))
         return {name: self.heads[name].head.prediction(self._by_row(logits, example)) for name, logits in given.items()}
 
     def _texts(self, example: Mapping[str, Array]) -> Mapping[str, Array]:
-        """The fields of the texts [texts, length], those of a row one after another."""
+        """The fields of all texts, [texts, length], row by row."""
         if not self.choices:
             return example
         return {name: example[name].reshape(-1, example[name].shape[-1]) for name in TEXT}
 
     def _text_keys(self, keys: Keys) -> Keys:
-        """The keys of the texts, a row of draws for each."""
+        """The keys of the texts, one row of keys for each."""
         if not self.choices:
             return keys
         rows = keys.rows[:, None] * jnp.uint32(self.choices) + jnp.arange(self.choices, dtype=jnp.uint32)

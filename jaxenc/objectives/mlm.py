@@ -49,7 +49,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     max_predictions: most predictions in a row; 0 = ceil(the largest rate · length), which holds any.
     rounding: of rate · n for a row of n tokens: `half_even` as BERT, `stochastic` as RoBERTa. `half_even` predicts at least one;
         `stochastic` is int(rate · n + U) with U uniform in [0, 1): rate · n on average, and none in some short rows.
-    unit: what is chosen together: `tokens`, whole `words`, `ngrams` of words or `spans` of words. `ngrams`: p(n) proportional to 1/n for n
+    unit: what is masked together: `tokens`, whole `words`, `ngrams` of words or `spans` of words. `ngrams`: p(n) proportional to 1/n for n
         of 1 to 3 (ALBERT, section 4.1); `spans`: lengths Geometric(p), 10 at most (SpanBERT, section 3.1). See `corrupt/whole_words.py`.
     longest: most words of an n-gram or a span, up to 100; 0 = the papers' 3 and 10.
     geometric: p of the geometric law of the lengths of spans.
@@ -99,8 +99,8 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         if self.longest and self.unit not in ("ngrams", "spans"):
             raise UserError(f"objective.longest is {self.longest} with objective.unit={self.unit}: only ngrams and spans have lengths")
         if not spans.LEAST_P <= self.geometric < 1:
-            told = f"the chance that a span ends after a word, from {spans.LEAST_P} on, such as 0.2"
-            raise UserError(f"objective.geometric is {self.geometric}: it takes {told}")
+            what = f"the chance that a span ends after a word, from {spans.LEAST_P} on, such as 0.2"
+            raise UserError(f"objective.geometric is {self.geometric}: it takes {what}")
         if self.unit != "tokens" and self.candidates == "all":
             raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
 
@@ -112,9 +112,9 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         return out if self.random_share else {**out, "objective.replacements": "objective.random_share is 0"}
 
     def masking(self, vocabulary: Vocabulary, length: int, max_predictions: int) -> Masking:
-        """The masking rule at one row length; `max_predictions` 0 takes the config's own.
+        """The masking rule for rows of `length` tokens; max_predictions: 0 for the config's own.
 
-        Raises UserError for a vocabulary that leaves nothing to draw, or that has no mask.
+        Raises UserError for a vocabulary without a mask, or without ids that `replacements` allows.
         """
         if vocabulary.mask < 0:
             raise UserError(f"objective.kind {self.kind}: the tokenizer has no mask: build the data with one of --type wordpiece or bpe")
@@ -140,7 +140,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         )
 
     def span_lengths(self) -> tuple[int, ...]:
-        """The law of the number of words of a span, as `corrupt/spans.py` writes it; () for units of one token or word."""
+        """The distribution of the number of words of a span, in the form of `corrupt/spans.py`; () for units of one token or word."""
         if self.unit == "ngrams":
             return spans.ngrams(self.longest or 3)
         return spans.geometric(self.geometric, self.longest or 10) if self.unit == "spans" else ()
@@ -154,7 +154,7 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Mlm":
-        """The objective of one phase; of a model of two networks it is the generator's."""
+        """The objective of one phase; for a pair of networks it trains the generator."""
         encoder = encoders.of(self.kind, model, (MASKED_LM.name,), execution)
         head = encoders.fit(encoder, (MASKED_LM,))[MASKED_LM.name]
         return Mlm(encoder, head, self.masking(vocabulary, data.length, max_predictions))
@@ -170,7 +170,7 @@ class Mlm(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name in the parameter tree."""
         return {"mlm": self.head}
 
@@ -208,22 +208,22 @@ class Mlm(Objective):
         return encoders.apply(self.head, params, chosen, states.table)
 
     def at_masks(self, params: Tree, states: States, example: Mapping[str, Array]) -> tuple[Array, Sums]:
-        """(sum of losses, metrics) at the predicted positions: only these reach the vocabulary projection."""
+        """(sum of losses, metrics) at the predicted positions; logits are computed only there."""
         return self.score(self.logits(params, states, example["masked_at"]), example)
 
     def score(self, logits: Array, example: Mapping[str, Array]) -> tuple[Array, Sums]:
-        """(sum of losses, metrics) of the logits at the predicted positions."""
+        """(sum of losses, metrics) from the logits at the predicted positions."""
         loss, correct = losses.cross_entropy(logits, example["masked_ids"], example["masked"])
         count = jnp.sum(example["masked"]).astype(jnp.float32)
         return loss, {"mlm_loss": (loss, count), "mlm_accuracy": (correct, count), **masking.statistics(example)}
 
 
 def reads(config: EncoderConfig, masking: Masking) -> Mapping[str, int]:
-    """`Objective.reads` of what masks rows for a model."""
+    """`Objective.reads` of an objective that masks rows for a model."""
     words = {} if masking.unit == "tokens" else {"word_starts": 2}
-    return {"tokens": config.vocab_size, "types": config.types, "positions": config.positions, "segments": 0, "index": 0, **words}
+    return {**config.inputs, "index": 0, **words}
 
 
 def head_flops(width: int, table_width: int, vocab_size: int, predictions: int) -> float:
-    """Multiply-adds, two FLOPs each, of the dense layer and the vocabulary projection of one row's predictions, forward."""
+    """FLOPs of the dense layer and the vocabulary projection of one row's predictions, forward; a multiply-add counts as two."""
     return 2.0 * predictions * table_width * (width + vocab_size)

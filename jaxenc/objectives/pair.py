@@ -45,17 +45,18 @@ class PairConfig(MlmConfig):
 
 @dataclasses.dataclass(frozen=True)
 class Pair(Objective):
-    """The sum of both losses, each a mean over its own predictions (run_pretraining.py). Label 1 means a random second part.
+    """The sum of both losses, each a mean over its own predictions (google-research/bert run_pretraining.py). Label 1 means a random second
+    part.
 
-    of_texts: `pooler` and `next_sentence`. Parameters: those of Mlm, and these.
+    of_texts: the heads `pooler` and `next_sentence`. Parameters: those of Mlm and of these heads.
     """
 
     mlm: Mlm
-    of_texts: encoders.Heads
+    of_texts: encoders.FittedHeads
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0, "next_sentence": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The heads by their names in the parameter tree."""
         return {**self.mlm.heads, **self.of_texts}
 
@@ -89,7 +90,7 @@ class Pair(Objective):
         return encoders.outputs(self.mlm.encoder, self.heads, params, example)
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
-        """`next_sentence`: the probabilities of next and of random, of the masked row that the evaluation scores too."""
+        """`next_sentence`: the probabilities of next and of random, float32 [rows, 2], for the masked row that the evaluation scores."""
         given = encoders.row_logits(self.mlm.encoder, self.of_texts, params, example)
         return {name: self.of_texts[name].head.prediction(logits) for name, logits in given.items()}
 
@@ -99,5 +100,5 @@ class Pair(Objective):
 
 
 def _real_rows(example: Mapping[str, Array]) -> Array:
-    """i32 [batch]: 0 for the rows of padding that fill up a last batch."""
+    """i32 [batch]: 0 for the padding rows that fill up the last batch, else 1."""
     return jnp.any(example["segments"] > 0, axis=1).astype(jnp.int32)

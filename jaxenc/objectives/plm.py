@@ -38,22 +38,22 @@ LARGEST_MEMORY = 2**31 - 1
 class PlmConfig(ObjectiveConfig[ModelConfig]):
     """Permutation language modelling (XLNet) on rows of streams (`data.rows=streams`). The numbers are those of zihangdai/xlnet README.md.
 
-    Four lengths belong together. A row of `data.length` tokens, 512 as published, has two parts, called halves. The first, `data.reuse`
-    tokens, is what the next row of its slot no longer holds and finds in its memory, as the next row starts after it; the second is the
-    rest. The first never sees the second: it will be in a memory that must not tell what comes. Each half is cut into blocks of
-    `permutation` tokens, whose order is shuffled; so `permutation` divides both halves. What a slot holds in memory has the size batch ·
-    layers · memory · width.
+    Four lengths are related. A row has `data.length` tokens (512 as published) in two parts, called halves. The first half is `data.reuse`
+    tokens: the next row of the slot starts after it and has it in its memory. The second half is the rest. The first half never sees the
+    second, since as memory it must not reveal tokens that are still to be predicted. Each half is split into blocks of `permutation`
+    tokens, whose order is shuffled, so `permutation` divides both halves. The memory of all slots has batch · layers · memory · width
+    numbers.
 
-    predictions: tokens predicted in a row, shared by its halves; the first half has the odd one.
-    alpha: a chosen n-gram of t tokens has t · alpha / beta tokens around it that are not chosen. So about beta in alpha + beta tokens are
-        predicted; single ones at random places fill up what is left of `predictions`.
+    predictions: tokens predicted in a row, split over its halves; an odd one goes to the first half.
+    alpha: a chosen n-gram of t tokens has t · alpha / beta context tokens around it. So about beta in alpha + beta tokens are predicted;
+        single tokens at random places fill up the rest of `predictions`.
     beta: see alpha: about beta in alpha + beta tokens are predicted.
     longest: the largest n of a chosen n-gram; p(n) is proportional to 1/n.
-    unit: what an n-gram is made of: n whole `words`, or n `tokens`. The latter is what the loop of data_utils.py does by a fault.
-    candidates: `text` predicts no SEP and no CLS; `all` may choose them, and loses these predictions, as published.
+    unit: what an n-gram consists of: n whole `words`, or n `tokens`. The latter is what data_utils.py computes because of a bug.
+    candidates: `text` never chooses SEP or CLS; `all` may choose them, which wastes these predictions, as published.
     permutation: tokens in a block whose order is shuffled; it divides both halves of a row.
     shuffle: each block has its `own` order, or the blocks of a half have a `shared` one, as published.
-    memory: tokens before the row that every layer still reads; 0 = none. More than `data.reuse` reaches back over several rows.
+    memory: tokens before the row that every layer also reads; 0 = none. More than `data.reuse` tokens span several rows.
     """
 
     kind: ClassVar[str] = "plm"
@@ -77,8 +77,7 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         if self.memory > LARGEST_MEMORY:
             raise UserError(f"objective.memory is {self.memory}: it is at most 2^31 - 1, and a few rows are usual, such as 384")
         if not self.beta <= self.alpha <= LARGEST_ALPHA:
-            told = f"objective.alpha is {self.alpha} and objective.beta {self.beta}"
-            raise UserError(f"{told}: alpha is from beta to {LARGEST_ALPHA:,}")
+            raise UserError(f"objective.alpha is {self.alpha} and objective.beta {self.beta}: alpha is from beta to {LARGEST_ALPHA:,}")
         if self.longest > spans.MOST_WORDS:
             raise UserError(f"objective.longest is {self.longest}: an n-gram has {spans.MOST_WORDS} words or tokens at most")
         for name, choices in CHOICES.items():
@@ -86,7 +85,7 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
 
     def rule(self, vocabulary: Vocabulary, data: DataConfig, max_predictions: int) -> Permutation:
-        """The rule for the rows of `data`; `max_predictions` 0 takes the config's own number.
+        """The permutation rule for the rows of `data`; max_predictions: 0 for the config's own.
 
         Raises UserError where row length, reused part, permutation and predictions do not fit together.
         """
@@ -112,8 +111,8 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         )
         for budget, room in zip(rule.budgets(), (first, second - SPECIALS), strict=True):
             if budget > room:
-                held = f"a half of a row has {room} tokens beside its specials"
-                raise UserError(f"{rule.predictions} predictions a row, and {held}: lower objective.predictions or lengthen data.length")
+                what = f"{rule.predictions} predictions a row, but a half of a row has {room} tokens besides its specials"
+                raise UserError(f"{what}: lower objective.predictions or lengthen data.length")
         return rule
 
     def build(
@@ -125,22 +124,22 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Plm":
-        """The objective of one phase. Raises UserError as `rule` does, for a model without a query stream and for a tokenizer without the
-        <eod> that closes each document of a stream."""
+        """The objective of one phase. Raises UserError as `rule`, for a model without a query stream, and for a tokenizer without <eod>,
+        which ends each document of a stream."""
         encoder = families.able(model, TwoStream, "objective.kind plm takes a model with two streams").two_streams(execution)
         if vocabulary.fingerprint and vocabulary.eod < 0:
-            mend = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
-            raise UserError(f"objective.kind plm: the tokenizer of data.path {data.path!r} has no <eod>, which ends a document: {mend}")
+            advice = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
+            raise UserError(f"objective.kind plm: the tokenizer of data.path {data.path!r} has no <eod>, which ends a document: {advice}")
         head = encoders.fit(encoder, (LM,))[LM.name]
         return Plm(encoder, head, self.rule(vocabulary, data, max_predictions), self.memory)
 
 
 @dataclasses.dataclass(frozen=True)
 class Plm(Objective):
-    """Predicts the chosen tokens of a row, each from what comes before it in a random order. Parameters: the model's own, and `lm`.
+    """Predicts the chosen tokens of a row, each from the tokens before it in a random order. Parameters: the model's and `lm`.
 
-    memory: tokens before a row that it reads, the states of which the carry holds: `states` [batch, layers, memory, width] in the compute
-    dtype, what each layer read, and `filled` i32 [batch], how many at the end are real. No gradient flows into them.
+    memory: number of tokens before a row that it reads. Their hidden states are the carry: `states` [batch, layers, memory, width] in the
+    compute dtype, the input of each layer, and `filled` i32 [batch], the number of valid places, at the end. No gradient flows into it.
     """
 
     encoder: TwoStreamEncoder
@@ -150,7 +149,7 @@ class Plm(Objective):
     coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"plm": 1.0})
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The head by its name in the parameter tree."""
         return {"lm": self.head}
 
@@ -196,11 +195,11 @@ class Plm(Objective):
         return 3 * (self.encoder.streams_flops(length, self.memory, predictions) + head)
 
     def remembered(self, carry: Tree, fresh: Array) -> Memory | None:
-        """What rows find before them: the carry, of which a row that starts a stream, `fresh` i32 [batch] 1, sees nothing."""
+        """The memory of rows: the carry, none of which is valid for a row that starts a stream (`fresh`, i32 [batch], is 1)."""
         return Memory(carry["states"], jnp.where(fresh > 0, 0, carry["filled"])) if self.memory else None
 
     def read(self, params: Tree, memory: Memory | None, example: Mapping[str, Array], noise: Keys | None) -> TwoStreams:
-        """Both streams of permuted rows; all that is before a row is seen from every place of it, as far as it is real."""
+        """Runs both streams on permuted rows; every place of a row sees all valid memory."""
         content, query = permute.visible(example["rank"], example["predicted_at"])
         before = lambda sees: jnp.pad(sees, ((0, 0), (0, 0), (self.memory, 0)), constant_values=True)
         asked = Query(example["predicted_at"], before(query))
@@ -208,7 +207,7 @@ class Plm(Objective):
         return self.encoder.streams(params, rows, noise)
 
     def kept(self, memory: Memory | None, streams: TwoStreams) -> Tree:
-        """The next carry: the old states and those of the reused part, the last `memory` of them (zihangdai/xlnet modeling.py,
+        """The next carry: the last `memory` of the old states and the states of the reused part (zihangdai/xlnet modeling.py,
         _cache_mem)."""
         if memory is None:
             return {}

@@ -20,13 +20,13 @@ from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import parts
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import sample
-from jaxenc.objectives.generator import Learned, ReplacingConfig
+from jaxenc.objectives.generator import LearnedGenerator, ReplacingConfig
 from jaxenc.objectives.mlm import head_flops
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
 PREDICTS = ("chosen", "all")
-# The layers of other heads, for this objective alone: the softmax, and the logit of D.
+# Two heads that only this objective has, with the modules of others: the softmax, and the logit of the copy probability D.
 SOFTMAX = dataclasses.replace(MASKED_LM, name="replaced_mlm", site=rng.SITES["replaced_mlm"])
 COPY = dataclasses.replace(REPLACED, name="copy", site=rng.SITES["copy"])
 
@@ -35,10 +35,10 @@ COPY = dataclasses.replace(REPLACED, name="copy", site=rng.SITES["copy"])
 class ReplacedMlmConfig(ReplacingConfig):
     """Masked language modelling on rows of a generator. Replaced tokens are as ReplacingConfig says.
 
-    The paper's code for its two variants was not published; what the paper leaves open is decided here.
+    The code of the two variants in the paper was not published; details that the paper leaves open are decided here.
 
     predicts: the original token of the `chosen` places (Replace MLM), or of `all` real tokens with a copy mechanism (All-Tokens MLM).
-    replaced_mlm_coef: weight of that loss in the sum. The paper names none; 1 is that of the other softmax.
+    replaced_mlm_coef: weight of that loss. The paper names none; 1 is the weight of the generator's softmax.
     """
 
     kind: ClassVar[str] = "replaced_mlm"
@@ -60,7 +60,7 @@ class ReplacedMlmConfig(ReplacingConfig):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "ReplacedMlm":
-        """The objective of one phase. Raises UserError for a model that is no pair."""
+        """The objective of one phase. Raises UserError for a model that is not a pair."""
         networks = self.networks(model, execution)
         encoder, generator = networks.discriminator, self.learned(networks.generator, vocabulary, data.length, max_predictions)
         own = encoders.fit(encoder, (SOFTMAX, COPY) if self.predicts == "all" else (SOFTMAX,))
@@ -69,26 +69,26 @@ class ReplacedMlmConfig(ReplacingConfig):
 
 @dataclasses.dataclass(frozen=True)
 class ReplacedMlm(Objective):
-    """The generator learns to predict the masked tokens; the other network, the original tokens from rows with the generator's samples.
+    """The generator learns to predict the masked tokens, the other network to predict the original tokens of rows with its samples.
 
-    With `copy` among its heads it does so for every real token, [CLS] and [SEP] too: the head, which has the layers of the
-    replaced-token head, gives the probability D that the original is the token at hand, and the model's of a token w is
-    D · [w = the token at hand] + (1 - D) · softmax(w). Without, for the chosen places; one that was drawn twice counts once.
-    Parameters: the generator's, the other network's, `replaced_mlm` and `copy`.
+    With the head `copy` it predicts every token but padding, also [CLS] and [SEP]: the head, which has the layers of the replaced-token
+    head, outputs the probability D that a token is the original one, and the model's probability of w is D · [w = the input token] + (1 -
+    D) · softmax(w). Without it, it predicts the chosen places, each once even if drawn twice. Parameters: the generator's, the other
+    network's, `replaced_mlm` and `copy`.
     """
 
-    generator: Learned
+    generator: LearnedGenerator
     encoder: Encoder
-    own_heads: encoders.Heads
+    own_heads: encoders.FittedHeads
     coef: Mapping[str, float]
 
     @property
     def predicts_all(self) -> bool:
-        """Whether every real token is predicted, and not the chosen places alone."""
+        """Whether every token but padding is predicted, not only the chosen places."""
         return "copy" in self.own_heads
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The heads of both networks by their names in the parameter tree."""
         return {**self.generator.heads, **self.own_heads}
 
@@ -128,16 +128,14 @@ class ReplacedMlm(Objective):
         return {**terms, "replaced_mlm": loss}, {**metrics, **own}, carry
 
     def of_chosen(self, params: Tree, states: States, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
-        """(sum of losses, number of right predictions) of the softmax at the chosen places."""
+        """(sum of losses, number of correct predictions) of the softmax at the chosen places."""
         at = example["masked_at"]
         logits = self.softmax_logits(params, jnp.take_along_axis(states.last, at[..., None], axis=1), states.table)
         return losses.cross_entropy(logits, example["masked_ids"], sample.first(at, example["masked"]))
 
     def of_all(self, params: Tree, states: States, tokens: Array, example: Mapping[str, Array]) -> tuple[Array, Array]:
-        """As `of_chosen`, of the mixture for all real tokens.
-
-        As many places of each row at once as the generator predicts, so the logits take no more memory than its own.
-        """
+        """As `of_chosen`, for the mixture at all tokens but padding. Places are processed in parts of as many as the generator predicts in
+        a row, so the logits take no more memory than the generator's."""
 
         def some(hidden: Array, tokens: Array, original: Array, counted: Array) -> tuple[Array, Array]:
             copy = encoders.apply(self.own_heads["copy"], params, hidden)
@@ -151,8 +149,8 @@ class ReplacedMlm(Objective):
         return encoders.apply(self.own_heads["replaced_mlm"], params, hidden, table)
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-        """`hidden` and, of the encoder, `replaced_mlm` [batch, length, vocab_size], logits of the softmax, and `copy` [batch, length], the
-        logit of D; `mlm` is the generator's."""
+        """`hidden` of the encoder, its logits `replaced_mlm` [batch, length, vocab_size] and `copy` [batch, length], the logit of D; and
+        `mlm` of the generator."""
         return {**encoders.outputs(self.encoder, self.own_heads, params, example), **self.generator.outputs(params, example)}
 
     def flops(self, length: int) -> float:

@@ -14,7 +14,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, ModelConfig
-from jaxenc.families.networks import Pair
+from jaxenc.families.networks import NetworkPair
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.replaced import REPLACED
@@ -22,7 +22,7 @@ from jaxenc.objectives import detection
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.corrupt import sample
-from jaxenc.objectives.generator import Learned, ReplacingConfig, Uniform
+from jaxenc.objectives.generator import LearnedGenerator, ReplacingConfig, UniformGenerator
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -33,11 +33,11 @@ CHOICES = {"generator": ("learned", "uniform"), "detects": ("all", "chosen")}
 class RtdConfig(ReplacingConfig):
     """Replaced-token detection by a discriminator, on rows of a generator (ELECTRA). Replaced tokens are as ReplacingConfig says.
 
-    generator: `learned`, trained beside the discriminator, or `uniform`, which draws every id of the vocabulary alike. `uniform` is
-        `uniform_generator` of google-research/electra:configure_pretraining.py; mask_share then changes nothing, and temperature and
-        mlm_coef stay at their defaults.
-    detects: tokens in the discriminator's loss: `all` real ones, or the `chosen` ones alone (ELECTRA 15%, section 3.4).
-    rtd_coef: weight of the discriminator's loss in the sum.
+    generator: `learned`, trained with the discriminator, or `uniform`, which draws all ids with equal probability. `uniform` is
+        `uniform_generator` of google-research/electra:configure_pretraining.py; mask_share then has no effect, and temperature and mlm_coef
+        must have their defaults.
+    detects: tokens in the discriminator's loss: `all` but padding, or only the `chosen` ones (ELECTRA 15%, section 3.4).
+    rtd_coef: weight of the discriminator's loss.
     """
 
     kind: ClassVar[str] = "rtd"
@@ -59,7 +59,7 @@ class RtdConfig(ReplacingConfig):
         if self.generator == "learned":
             return super().unused(model)
         of_masks = [f"objective.{name}" for name in ("mask_share", "random_share", "replacements", "action")]
-        of_network = model.of_generator if isinstance(model, Pair) else ()
+        of_network = model.of_generator if isinstance(model, NetworkPair) else ()
         return super().unused(model) | dict.fromkeys([*of_masks, *of_network], "objective.generator=uniform has no network")
 
     def build(
@@ -71,7 +71,7 @@ class RtdConfig(ReplacingConfig):
         max_predictions: int,
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Rtd":
-        """The objective of one phase. Raises UserError for a model that is no pair."""
+        """The objective of one phase. Raises UserError for a model that is not a pair."""
         networks = self.networks(model, execution)
         discriminator = networks.discriminator
         if self.generator == "uniform":
@@ -84,21 +84,21 @@ class RtdConfig(ReplacingConfig):
 
 @dataclasses.dataclass(frozen=True)
 class Rtd(Objective):
-    """The generator learns to predict the masked tokens; the discriminator, which of the tokens the generator's samples replaced.
+    """The generator learns to predict the masked tokens, the discriminator to detect the tokens that the generator's samples replaced.
 
-    A sample that hits the original token is not a replacement. With `detects` all, every real token counts in the discriminator's loss,
-    [CLS] and [SEP] too. Both losses reach the tables that the networks share. Both networks have dropout in training. Parameters: the
+    A sample that equals the original token is not a replacement. With `detects` all, every token but padding counts in the discriminator's
+    loss, also [CLS] and [SEP]. Gradients of both losses reach shared tables. Both networks have dropout in training. Parameters: the
     generator's, the discriminator's and `rtd`.
     """
 
-    generator: Learned | Uniform
+    generator: LearnedGenerator | UniformGenerator
     discriminator: Encoder
     head: Fitted
     detects: str
     coef: Mapping[str, float]
 
     @property
-    def heads(self) -> encoders.Heads:
+    def heads(self) -> encoders.FittedHeads:
         """The heads by their names in the parameter tree."""
         return {**self.generator.heads, "rtd": self.head}
 
@@ -115,7 +115,7 @@ class Rtd(Objective):
         return {**self.generator.init(key), **encoders.init(self.discriminator, {"rtd": self.head}, key, "discriminator")}
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
-        """The generator's row, and `original`, i32 [length]: the tokens before."""
+        """The generator's masked row, and `original`, i32 [length]: the tokens before masking."""
         return self.generator.corrupt(key, one, step)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
@@ -135,13 +135,13 @@ class Rtd(Objective):
         return {**terms, "rtd": loss}, {**metrics, **own}, carry
 
     def counted(self, example: Mapping[str, Array]) -> Array:
-        """i32 [batch, length], 1 for a token that counts in the discriminator's loss and metrics."""
+        """i32 [batch, length], 1 for the tokens in the discriminator's loss and metrics."""
         if self.detects == "chosen":
             return sample.places(example["masked_at"], example["masked"], example["segments"].shape[1])
         return (example["segments"] > 0).astype(jnp.int32)
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-        """`hidden` and `rtd` are the discriminator's, `mlm` is the generator's where it has learned."""
+        """`hidden` and `rtd` of the discriminator, and `mlm` of a learned generator."""
         of_discriminator = encoders.outputs(self.discriminator, {"rtd": self.head}, params, example)
         return {**of_discriminator, **self.generator.outputs(params, example)}
 
@@ -151,5 +151,5 @@ class Rtd(Objective):
         return self.generator.flops(length) + 3 * discriminator
 
     def summary(self, sums: metric_sums.Sums) -> dict[str, float]:
-        """The means, and the areas under the ROC curve from the counts among the sums."""
+        """The means, and the areas under the ROC curve from the histograms among the sums."""
         return {**super().summary(sums), **detection.areas(sums)}

@@ -66,11 +66,11 @@ class LogUniform:
         return jnp.log(-jnp.expm1(self.tries * jnp.log1p(-self.probability(ids))))
 
 
-Rows = tuple[Array, Array]
+TableRows = tuple[Array, Array]
 
 
 def cross_entropy(
-    law: LogUniform, hidden: Array, targets: Array, weights: Array, ids: Array, of_targets: Rows, of_ids: Rows
+    law: LogUniform, hidden: Array, targets: Array, weights: Array, ids: Array, of_targets: TableRows, of_ids: TableRows
 ) -> tuple[Array, Array]:
     """As `losses.cross_entropy`, of the softmax over the target and the drawn `ids`, every logit less the log of its expected count.
 

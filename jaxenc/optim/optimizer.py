@@ -1,4 +1,4 @@
-"""The optimizer: what a recipe chooses of it, and from gradients to the next parameters."""
+"""The optimizer: its settings, and the update from gradients to the next parameters."""
 
 import dataclasses
 from collections.abc import Callable
@@ -98,11 +98,11 @@ class OptimConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Optimizer:
-    """From the gradient of a batch to the next parameters.
+    """The update rule of one phase.
 
-    transform: an optax chain whose stages have names, from clipped gradients to a direction; its state, the moments, is a dict by stage.
-    rate: the learning rate by clock, an i32 step of the phase's schedule. factors: what multiplies the rate of each leaf, None for 1
-    everywhere. clip: limit of the gradient's global norm, 0 for none.
+    transform: an optax chain of named stages, from clipped gradients to a direction; its state, the moments, is a dict by stage. rate: the
+    learning rate as a function of the clock, the i32 step in the phase's schedule. factors: a multiplier of the rate for each leaf, None
+    for 1 everywhere. clip: limit of the gradient's global norm, 0 for none.
     """
 
     transform: optax.GradientTransformation
@@ -111,14 +111,14 @@ class Optimizer:
     clip: float
 
     def init(self, params: Tree) -> Any:
-        """The moments of trained parameters at the start; they may have any rank and dtype."""
+        """The initial moments of the trained parameters, a tree of arrays of any rank and dtype."""
         return self.transform.init(params)
 
     def update(self, grads: Tree, norm: Array, moments: Any, params: Tree, clock: Array) -> tuple[Tree, Any, Array]:
         """(parameters, moments, learning rate) after one update.
 
-        norm: float32, the global norm of `grads` (`optax.tree.norm`). clock: i32, the step of the schedule, which counts skipped steps too;
-        the count that Adam corrects its bias by is in the moments and does not.
+        norm: float32, the global norm of `grads` (`optax.tree.norm`). clock: i32, the step in the schedule, which also counts skipped
+        steps. The count of Adam's bias correction is in the moments and does not count them.
         """
         grads = clip_by_global_norm(grads, norm, self.clip)
         direction, moments = self.transform.update(grads, moments, params)
@@ -131,8 +131,8 @@ class Optimizer:
 def build(config: OptimConfig, params: Tree, lr: float, warmup: int, steps: int) -> Optimizer:
     """The optimizer of a phase whose schedule has `steps` steps.
 
-    params: all parameters of the model or their shapes, frozen ones included, so that every pattern is checked against the whole model;
-    `init` and `update` take the trained ones. lr, warmup: as `schedules.learning_rate`. Raises UserError as `masks` does.
+    params: all parameters of the model or their shapes, also frozen ones, so that every pattern is checked against the full model; `init`
+    and `update` take only the trained ones. lr, warmup: as `schedules.learning_rate`. Raises UserError as `masks`.
     """
     trained = masks.trained(config.freeze, params)
     decays = masks.select(trained, masks.decay_mask(config.decay_exclude, params))
@@ -165,8 +165,8 @@ def _stages(config: OptimConfig, decays: Tree) -> list[tuple[str, optax.Gradient
 
 
 def moment_names(optimizer: Optimizer, params: Tree, names: Tree) -> Any:
-    """The logical axis names of every leaf of the moments: its parameter's where it has its shape, no axes for a count, and axes that no
-    mesh splits for moments of another shape, such as Adafactor's rows and columns.
+    """The logical axis names of every leaf of the moments: those of its parameter for a moment of the same shape, () for a count, and None
+    for every axis of a moment of another shape, such as Adafactor's rows and columns, which are replicated.
 
     params: the trained parameters or their shapes; names: the same tree with a tuple of names in the place of each array.
     The result goes to `sharding.partition.shardings` beside `jax.eval_shape(optimizer.init, params)`.

@@ -47,11 +47,11 @@ class Watch:
     def _run(self) -> None:
         # A process gives a sign of life three times as often as it tells.
         index, tell = jax.process_index(), barriers.TELL
-        sight, said, beat = Sight(index), 0.0, 0
+        last_seen, said, beat = LastSeen(index), 0.0, 0
         while not self._closed.wait(tell / 3):
             (count, place, since), beat = self._place, beat + 1
             signs, now = _exchange(index, f"{count} {beat}"), time.monotonic()
-            awaited = sight.look(now, count, signs)
+            awaited = last_seen.look(now, count, signs)
             if awaited and now - since >= tell and now - said >= tell:
                 said = now
                 who = f"{place}: process {index} waits for process {', '.join(awaited)}"
@@ -74,7 +74,7 @@ def _exchange(index: int, sign: str) -> dict[str, str]:
         return {}
 
 
-class Sight:
+class LastSeen:
     """What process `index` has seen of the others: for each the last new sign, the text `place beat`, and when it came."""
 
     def __init__(self, index: int) -> None:

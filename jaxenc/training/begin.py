@@ -1,4 +1,4 @@
-"""The state that a run begins with: restored whole, with another run's parameters, or fresh."""
+"""The first state of a run: restored, initialised with another run's parameters, or fresh."""
 
 import dataclasses
 from collections.abc import Callable, Collection
@@ -18,9 +18,9 @@ from jaxenc.training.state import Layout, State, parameters
 from jaxenc.tree import Tree
 
 
-def heads_afresh(start: Start, objective: Objective) -> tuple[str, ...]:
-    """The heads of `objective` that have parameters, of which the run whose parameters `start` takes has none and `start.moved` fills
-    none."""
+def fresh_heads(start: Start, objective: Objective) -> tuple[str, ...]:
+    """The heads of `objective` whose parameters must be initialised: neither the run that `start` takes parameters from nor `start.moved`
+    has any of them."""
     if start.kind != "init":
         return ()
     own, _ = parameters(objective)
@@ -28,10 +28,10 @@ def heads_afresh(start: Start, objective: Objective) -> tuple[str, ...]:
     return restore.lacking(start.path, unfilled)
 
 
-def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], afresh: Collection[str] = ()) -> State:
+def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], fresh: Collection[str] = ()) -> State:
     """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
 
-    afresh: what `heads_afresh` found: these are drawn from the seed, as a fresh run draws them, and every other parameter is read.
+    fresh: the result of `fresh_heads`; these are initialised from the seed as in a fresh run, and every other parameter is restored.
     Raises UserError where the checkpoint does not fit.
     """
     place = layout(phases.saved_by(plan, start.step))
@@ -40,9 +40,9 @@ def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Ph
     state = place.create(rng.init_key(seed))
     if start.kind == "fresh":
         return state
-    wanted = {name: branch for name, branch in place.abstract.all_params.items() if name not in afresh}
+    wanted = {name: branch for name, branch in place.abstract.all_params.items() if name not in fresh}
     read = dict(tree.leaves(restore.restore_params(start.path, wanted, start.moved)))
-    pick = lambda branch: tree.map_with_path(lambda path, drawn: drawn if path.split("/")[0] in afresh else read[path], branch)
+    pick = lambda branch: tree.map_with_path(lambda path, drawn: drawn if path.split("/")[0] in fresh else read[path], branch)
     return dataclasses.replace(state, params=pick(state.params), frozen=pick(state.frozen))
 
 
@@ -52,5 +52,5 @@ def _finite(branch: Tree) -> Array:
 
 
 def is_finite(state: State) -> bool:
-    """Whether every number of a state is finite: a run never starts from one that is not, and never saves it."""
+    """Whether every number of a state is finite; a run never starts from and never saves a state that is not."""
     return bool(_finite((state.all_params, state.moments, state.carry)))

@@ -1,21 +1,21 @@
-"""The curves of a run in one picture."""
+"""Plots the curves of a run."""
 
 import pathlib
 from typing import Any
 
 TOKENS = "loss, nats a token"
-DIRECTIONS = ("forward_loss", "backward_loss")
+DIRECTION_LOSSES = ("forward_loss", "backward_loss")
 HELD_OUT = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "linestyle": "--"}
 
 
 def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """{title: names of metrics} of the panels that have something to show, and always of the loss of tokens, which has the count
-    baselines beside it: those whose names end in `lm_loss`, and those of the two directions of a language model. The other losses have a
-    panel of their own, because their scale is another.
+    """{title: names of metrics} of the panels with data, and always of the token losses, which the count baselines are drawn with: metrics
+    whose names end in `lm_loss`, and the losses of the two directions of a language model. Other losses have another scale and so a
+    separate panel.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     ending = lambda *ends: [name for name in names if name.endswith(ends)]
-    tokens = [name for name in names if name.endswith("lm_loss") or name in DIRECTIONS]
+    tokens = [name for name in names if name.endswith("lm_loss") or name in DIRECTION_LOSSES]
     found = {
         "other losses, nats": [name for name in ending("_loss") if name not in tokens],
         "accuracy": ending("_accuracy"),
@@ -25,7 +25,8 @@ def panels(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def draw(rows: list[dict[str, Any]], counts: dict[str, float], path: pathlib.Path) -> None:
-    """The panels by step: training as lines, held-out numbers as dots of the same colour, the count baselines as dotted lines."""
+    """Plots the panels over steps to the file `path`: training as lines, held-out numbers as dots of the same colour, count baselines as
+    dotted lines."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -69,7 +70,7 @@ def curves(axis: Any, rows: list[dict[str, Any]], names: list[str]) -> None:
 
 
 def baselines_beside(axis: Any, counts: dict[str, float]) -> None:
-    """Draws what counting gives across a matplotlib Axes, each line with its name at the right end; two alike share a label."""
+    """Draws the count baselines as horizontal lines on a matplotlib Axes, with names at the right end; equal values share a label."""
     names: dict[str, list[str]] = {}
     for name, nats in counts.items():
         axis.axhline(nats, linestyle=":", linewidth=1, color="dimgrey")

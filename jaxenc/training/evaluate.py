@@ -1,4 +1,4 @@
-"""Held-out numbers: the training objective on every example once, with masks that never change."""
+"""Held-out numbers: the training objective on every held-out row once, with the same masks every time."""
 
 import contextlib
 import functools
@@ -26,13 +26,13 @@ from jaxenc.tree import Tree
 
 
 def never() -> bool:
-    """Where nothing asks an evaluation to stop."""
+    """The default of `stopping`: False."""
     return False
 
 
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
-    """A function (all parameters, `stopping`) -> the held-out numbers: `evaluate` of all held-out batches. Its first use opens the data and
-    compiles; it raises as `read_ahead` does, and UserError where the device has not enough memory."""
+    """A function (all parameters, `stopping`) -> the held-out numbers, which calls `evaluate` on all held-out batches. Its first call opens
+    the data and compiles; it raises as `read_ahead`, and UserError where the device runs out of memory."""
     compiled, one_pass = compile_evaluation(objective, place), held_out_batches(job, phase, objective)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
@@ -43,10 +43,10 @@ def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
 
 
 def held_out_batches(job: Job, phase: Phase, objective: Objective) -> Callable[[], AbstractContextManager[Iterator[Batch]]]:
-    """A function that opens one pass over the held-out rows: this process's rows of each batch, read ahead by a thread.
+    """A function that returns a context manager for one pass over the held-out rows: this process's rows of each batch, prefetched by a
+    thread.
 
-    The data is opened on the first pass. Raises as `reader` does; where the device runs out of memory in the block, UserError says what to
-    lower.
+    The first pass opens the data. Raises as `reader`; where the device runs out of memory in the block, UserError says what to lower.
     """
     rows = padded_batch(job.run.eval.batch, job.mesh)
     opened = functools.cache(lambda: reader(job, "held_out", phase, rows, objective))
@@ -58,8 +58,8 @@ def held_out_batches(job: Job, phase: Phase, objective: Objective) -> Callable[[
             try:
                 yield batches
             except jax.errors.JaxRuntimeError as error:
-                if told := no_memory(error, "lower the batch of the evaluation (eval.batch)"):
-                    raise UserError(told) from error
+                if message := no_memory(error, "lower the batch of the evaluation (eval.batch)"):
+                    raise UserError(message) from error
                 raise
 
     return one_pass
@@ -88,12 +88,12 @@ def evaluate(
     mesh: Mesh,
     stopping: Callable[[], bool] = never,
 ) -> dict[str, float]:
-    """{name: number} over all batches, which have one shape: this process's rows of each. Padding rows weigh nothing. Beside each loss
-    stands how many predictions it rests on (`metrics.predictions`). {} where `stopping`, asked before every batch, says so.
+    """{name: number} over all batches, each this process's rows, all of one shape. Padding rows have weight 0. Each loss comes with the
+    number of its predictions (`metrics.predictions`). Returns {} where `stopping`, called before every batch, returns True.
 
-    step: what `compile_evaluation` returns; seed: the run's. The carry starts from zeros: an evaluation leaves no trace in the run. Sums
-    are float32 a batch and float64 over batches, so the number depends on the batch size and the mesh only by float32 rounding. The
-    sums of a batch are read while the next one is computed.
+    step: the function from `compile_evaluation`; seed: the run's. The carry starts from zeros and is dropped at the end. Sums are float32
+    within a batch and float64 over batches, so the result depends on batch size and mesh only by float32 rounding. The sums of a batch are
+    read while the next one is computed.
     """
     total: dict[str, Any] = {}
     pending: Sums = {}
@@ -110,6 +110,6 @@ def evaluate(
 
 
 def padded_batch(batch: int, mesh: Mesh) -> int:
-    """`batch` rounded up to what the mesh divides: padding rows fill it, so any batch evaluates on any mesh."""
+    """`batch` rounded up to a multiple of the mesh's row shards; padding rows fill it, so any batch size works on any mesh."""
     parts = mesh.shape["data"] * mesh.shape["fsdp"]
     return -(-batch // parts) * parts

@@ -1,4 +1,4 @@
-"""A run's checkpoint on its held-out rows, numbers and predictions: what `jaxenc evaluate` and `jaxenc.evaluate` call."""
+"""Evaluates a checkpoint of a run on held-out rows: the implementation of `jaxenc evaluate` and `jaxenc.evaluate`."""
 
 import dataclasses
 import pathlib
@@ -28,10 +28,10 @@ from jaxenc.tree import Tree
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A checkpoint on held-out rows.
+    """The result of an evaluation.
 
-    step: of the checkpoint. numbers: {name: number} over all rows. index: u32 [rows], the number of each row that has a prediction, rising;
-    predictions: {head: [rows, ...]} in that order, float32 or integers. Both are empty unless predictions are asked for.
+    step: of the checkpoint. numbers: {name: number} over all rows. index: u32 [rows], the number of each row with a prediction, in rising
+    order; predictions: {head: [rows, ...]} in that order, float32 or integers. Both are empty unless predictions were requested.
     """
 
     step: int
@@ -40,14 +40,14 @@ class Evaluation:
     predictions: Mapping[str, np.ndarray]
 
     def save(self, path: pathlib.Path) -> None:
-        """Writes `index` and the predictions of each head to a .npz file, which appears whole. Raises UserError where the disk refuses."""
+        """Writes `index` and the predictions of each head to a new .npz file, complete or not at all. Raises UserError when that fails."""
         with user_errors(path, "free some space or choose another --predictions"), written(path) as place, npz(place) as store:
             for name, array in {"index": self.index, **self.predictions}.items():
                 store(name, array)
 
 
 def check_place(path: pathlib.Path) -> None:
-    """Raises UserError where `Evaluation.save` could not write: another ending, a place that is taken, a folder that is not there."""
+    """Raises UserError where `Evaluation.save` could not write `path`: another suffix, an existing file, a missing folder."""
     if path.suffix != ".npz":
         raise UserError(f"{path}: does not end in .npz: choose another --predictions")
     must_be_new_file(path, "--predictions")
@@ -63,12 +63,12 @@ def evaluate(
     models: Models = MODELS,
     predictions: bool = False,
 ) -> Evaluation:
-    """A checkpoint on its held-out rows.
+    """Evaluates a checkpoint on its held-out rows.
 
-    step: which checkpoint, 0 for the newest that verifies. data: another data folder with the same tokenizer, '' for the run's own.
-    batch: rows at a time, 0 for the run's own; it changes no number. mesh: a preset, '' for the run's own, on all devices there are.
-    heads, models: as `training.pretrain.pretrain`. predictions: also those of every row, in a second pass over the rows; the numbers
-    stay the same, bit for bit. Raises UserError for a step or data that do not fit, and for predictions of an objective that has none.
+    step: of the checkpoint, 0 for the newest that verifies. data: another data folder with the same tokenizer, '' for the run's. batch:
+    rows at a time, 0 for the run's; it does not change the result. mesh: a preset, '' for the run's; all devices are used. heads, models:
+    as in `training.pretrain.pretrain`. predictions: also return the predictions of every row, in a second pass; the numbers stay the same,
+    bit for bit. Raises UserError for a step or data that do not fit, and for predictions of an objective that has none.
     """
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
@@ -80,7 +80,7 @@ def evaluate(
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)
     if not objective.coef:
-        raise UserError(f"objective.kind={job.run.objective.kind} predicts nothing, so it has no numbers: name a run that has trained")
+        raise UserError(f"objective.kind={job.run.objective.kind} has no loss and so no held-out numbers: name a run that has trained")
     prepare.check_rows(job, "held_out", phase)
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
@@ -98,7 +98,7 @@ def _predictions(job: Job, phase: Phase, objective: Objective, place: Layout, pa
 
 
 def _asked(run: Run, data: str, batch: int, mesh: str) -> Run:
-    """The run with what an evaluation may choose. Its mesh has the sizes that the devices of this machine allow."""
+    """The run with the data, batch and mesh of the evaluation. The sizes of the mesh follow from the devices of this machine."""
     tensor = 1 if jax.device_count() % 2 else 0
     return dataclasses.replace(
         run,

@@ -1,4 +1,4 @@
-"""A run together with what it reads, where it computes and where it writes."""
+"""A run with its data, devices and work directory."""
 
 import dataclasses
 import functools
@@ -19,11 +19,12 @@ from jaxenc.training.state import Layout, layout
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What training and evaluation take.
+    """The input of training and evaluation.
 
-    batches(split, phase, rows): those of `train` or `held_out` at a phase's length, `rows` rows in a global batch; it opens the data.
-    evaluates: whether any document is held out. files: {name: content} that every checkpoint holds next to the state. heads: those that the
-    objective may name; models: the kinds of model that a config.json may name.
+    vocabulary: of the data's tokenizer. batches(split, phase, rows): opens the batches of `train` or `held_out` at the length of a phase,
+    with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name: content}
+    of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
+    config.json may name.
     """
 
     run: Run
@@ -37,11 +38,12 @@ class Job:
     models: Models
 
     def objective(self, phase: Phase) -> Objective:
-        """The objective at a phase's length, computed as this mesh's platform wants it."""
+        """The objective of a phase, for the platform of the mesh."""
         return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform, self.heads)
 
     def layout(self, phase: Phase) -> Layout:
-        """The shapes and shardings of the state in a phase; traced when first asked for, which takes a second or more of a large model."""
+        """The shapes and shardings of the state in a phase. The first call for a phase traces the model, which takes a second or more for a
+        large one."""
         if phase not in self._layouts:
             self._layouts[phase] = layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
         return self._layouts[phase]

@@ -47,8 +47,8 @@ class Log:
     def evaluated(self, step: int, numbers: Mapping[str, float]) -> None:
         """Writes an evaluation; the time it took is not counted as training."""
         self._recorder.row(step, "held_out", numbers)
-        told = [name for name in numbers if not name.startswith(("padding", "mask_rate")) and not name.endswith("_predictions")]
-        shown = "  ".join(f"{name} {numbers[name]:.4f}" for name in told)
+        names = [name for name in numbers if not name.startswith(("padding", "mask_rate")) and not name.endswith("_predictions")]
+        shown = "  ".join(f"{name} {numbers[name]:.4f}" for name in names)
         self._recorder.say(f"step {step:,} held out: {shown}")
         self._clock = None
 

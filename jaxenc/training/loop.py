@@ -31,8 +31,8 @@ from jaxenc.training.step import compile_step, fields
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """step: the last one taken; preempted: whether the run was asked to stop before its end; held_out: the last evaluation, {} if none
-    or if it was stopped."""
+    """step: the last one taken; preempted: whether the run was stopped before its end; held_out: the numbers of the last evaluation, {} if
+    there was none or it was stopped."""
 
     step: int
     preempted: bool
@@ -40,12 +40,12 @@ class Outcome:
 
 
 def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop: Stop, watch: Watch) -> Outcome:
-    """Trains from `state` to the end of the last phase, or until `stop`, of which each of several processes has its own.
+    """Trains from `state` to the end of the last phase, or until `stop`; each of several processes has its own `stop`.
 
-    Step N means that N batches were consumed. The report of a step is read while the next one runs; a checkpoint is written before an
-    evaluation, and a run that was stopped before or in one does it first. Where data can no longer be read, or an evaluation fails, the
-    state is saved before UserError is raised. A request to stop one process stops all after the same step. Raises UserError also when a
-    save failed, Absent when another process does not reach one, Diverged after too many bad steps in a row and for a state not finite.
+    Step N means that N batches were consumed. The report of a step is read while the next one runs. A checkpoint is written before an
+    evaluation, and a run that was stopped before or during one makes it up first. A request to stop one process stops all after the same
+    step. Raises UserError where data cannot be read or an evaluation fails (after saving the state) and when a save failed, Absent when
+    another process does not take part in a save, Diverged after too many bad steps in a row and for a state that is not finite.
     """
     run, step, seed = job.run, int(state.step), np.int32(job.run.train.seed)
     plan = run.plan
@@ -73,7 +73,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         log.begin(phase, objective, job.mesh)
         with contextlib.closing(_batches(job, phase, objective, step, save)) as batches:
             for batch in batches:
-                # Only now: where no batch can be read, the checkpoint of this step has the layout of the phase before.
+                # Not before the first batch is read: if that fails, the checkpoint of this step still has the layout of the phase before.
                 if step == phase.start:
                     state = adopt(state, objective, phase.batch, place)
                 state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
@@ -102,23 +102,22 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
 
 
 def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
-    """The evaluation of `step` that an earlier start did not finish; {} where it is asked to stop. It is that of the phase that took the
-    step, whose layout the state has."""
+    """The evaluation of `step` that an earlier start did not finish, for the phase that took the step; {} where it is stopped."""
     phase = phases.saved_by(job.run.plan, step)
     return evaluation(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
 
 
 def _batches(job: Job, phase: Phase, objective: Objective, step: int, save: Callable[[], None]) -> Generator[Batch]:
-    """The batches of `read_ahead`; calls `save` before its UserError is raised."""
+    """The batches of `read_ahead`; where it raises UserError, `save` is called first."""
     with _saved_on_failure(save), contextlib.closing(read_ahead(job, phase, objective, step)) as batches:
         yield from batches
 
 
 @contextlib.contextmanager
 def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
-    """Calls `save` where the block raises UserError, and raises the error again.
+    """Calls `save` where the block raises UserError, then raises the error again.
 
-    Does not save as one of several processes: a save needs all of them, and the others may not have failed.
+    With several processes it does not save: that needs all of them, and the others may not have failed.
     """
     try:
         yield
@@ -130,30 +129,30 @@ def _saved_on_failure(save: Callable[[], None]) -> Iterator[None]:
 
 
 def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints: Manager) -> None:
-    """Writes the checkpoint of a step, after the rows that are to be logged of it. Raises as `train` does."""
+    """Writes the log rows of a step, then its checkpoint. Raises as `train`."""
     log.flush()
     watch.at(f"checkpoint {step:,}")
     if not os.path.exists(job.run.data.path):
-        log.say(f"warning: {job.run.data.path}: the data folder is gone: this run goes on with its open files; put it back to start again")
+        log.say(f"warning: {job.run.data.path}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
     checkpoints.save(step, state, job.files)
 
 
 def is_due(every: int, step: int) -> bool:
-    """Whether something done every so many steps (0 = never) is done after this one."""
+    """Whether something that happens every `every` steps (0 = never) happens after `step`."""
     return every > 0 and step % every == 0
 
 
 def evaluation_due(job: Job, step: int) -> bool:
-    """Whether a run that nothing stops evaluates after this step: every `eval.every` steps and at its end."""
+    """Whether a run evaluates after this step: every `eval.every` steps and at its end."""
     return job.evaluates and (step >= job.run.plan[-1].end or is_due(job.run.eval.every, step))
 
 
 def lacks_evaluation(job: Job, step: int) -> bool:
-    """Whether a run that starts at `step` has an evaluation to make up: one that stopped or died between checkpoint and evaluation.
+    """Whether a run that starts at `step` has to make up its evaluation, because it stopped or died between checkpoint and evaluation.
 
-    Every process asks, at the same point, and process 0, which writes metrics.jsonl, looks there.
+    Every process calls it at the same point; process 0, which writes metrics.jsonl, looks there.
     """
     return (
         step > 0

@@ -1,4 +1,4 @@
-"""Fields of a recipe set by name: what `--config.FIELD=VALUE` and `jaxenc.override` do, aliases and kinds included."""
+"""Sets fields of a recipe by name, with aliases and kinds, for `--config.FIELD=VALUE` and `jaxenc.override`."""
 
 import dataclasses
 import difflib
@@ -22,11 +22,11 @@ def override(recipe: Run | Mapping[str, Any], values: Mapping[str, Any], models:
     On a recipe with phases, `train.steps` scales all phases to that many steps in all, and their warm-ups in proportion, unless `values`
     sets them too; `train.batch`, `data.length`, `optim.lr`, `optim.warmup` and `objective.max_predictions` set every phase. With another
     `data.length`, each phase predicts as many tokens as the objective chooses for that length, unless `values` says how many.
-    Without phases each of them is a plain field, and a change of `train.steps` leaves `optim.warmup` as it is. models: the kinds that a
-    model may have (`jaxenc.families.with_built_in` adds your own).
+    Without phases these are plain fields, and a change of `train.steps` does not change `optim.warmup`. models: the kinds that a model may
+    have (`jaxenc.families.with_built_in` adds your own).
 
-    Raises UserError for an unknown field, a value that does not fit, a field set together with the phases' field that it would replace,
-    and fewer steps than phases.
+    Raises UserError for an unknown field, an invalid value, a field set together with the field of `phases` that it replaces, and fewer
+    steps than phases.
     """
     recipe = recipe if isinstance(recipe, Run) else from_dict(recipe, models=models)
     recipe = of_kinds(recipe, values, tables(models))
@@ -44,10 +44,11 @@ def override(recipe: Run | Mapping[str, Any], values: Mapping[str, Any], models:
 
 
 def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix: str = "") -> Part:
-    """`part`, a Run, in which each part whose `kind` is set by `values`, such as {"objective.kind": "rtd"}, has the new kind's defaults.
+    """`part`, a Run or one of its parts, with the defaults of the new kind wherever `values` sets a `kind`, as {"objective.kind": "rtd"}
+    does.
 
-    Nothing of the old kind is kept, not even a field that both have. A kind that does not exist is left to `override`, which refuses it.
-    kinds: as `config.from_dict`. prefix: of the dotted paths, where `part` is not the whole.
+    No value of the old kind is kept, not even of a field that both have. An unknown kind is ignored; `override` refuses it. kinds: the
+    tables of `config.from_dict`. prefix: of the dotted paths of `part`.
     """
     changed = {}
     for field in dataclasses.fields(part):
@@ -61,7 +62,7 @@ def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix
 
 
 def check_names(recipe: Run, paths: Iterable[str]) -> None:
-    """Raises UserError, which names the nearest fields, for the first of `paths` that is no field of `recipe`."""
+    """Raises UserError, with the nearest field names, for the first of `paths` that is not a field of `recipe`."""
     known = dict(config.flatten(config.to_dict(recipe)))
     for path in paths:
         if path not in known:
@@ -71,7 +72,7 @@ def check_names(recipe: Run, paths: Iterable[str]) -> None:
 
 
 def _replaced(of_phases: Mapping[str, Any], given: Collection[str]) -> list[str]:
-    """The fields of `phases` that give way to a single value in `given`. Raises UserError where `given` sets both of a pair."""
+    """The fields of `phases` that a single value in `given` replaces. Raises UserError where `given` sets both."""
     for name, single in {"steps": "train.steps", **OVERRULES}.items():
         if single in given and f"phases.{name}" in given and of_phases[name]:
             raise UserError(f"config.{single} sets every phase, and config.phases.{name} is set too: leave one of the two out")
@@ -80,7 +81,7 @@ def _replaced(of_phases: Mapping[str, Any], given: Collection[str]) -> list[str]
 
 
 def _scaled(run: Run, given: Collection[str]) -> Run:
-    """`run` with its phases scaled to `train.steps`, and with them those warm-ups that `given` does not set."""
+    """`run` with its phases scaled to `train.steps` in all, and with its warm-ups scaled too unless `given` sets them."""
     before, after, count = sum(run.phases.steps), run.train.steps, len(run.phases.steps)
     if after < count:
         raise UserError(f"config.train.steps is {after} and phases.steps has {count} phases: use {count} or more")

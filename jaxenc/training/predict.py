@@ -1,4 +1,4 @@
-"""Predictions on held-out rows: one a row, collected on the host in the order of the rows."""
+"""Predictions for held-out rows, one a row, collected on the host in the order of the rows."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ from jaxenc.training.state import Layout
 from jaxenc.training.step import corrupt
 from jaxenc.tree import Tree
 
-# Beside what an objective reads: the number of a row, and whether it is one or fills the last batch.
+# Fields besides those that an objective reads: the number of a row, and whether it is real or padding of the last batch.
 INDEX, REAL = "index", "real"
 SEGMENTS = "segments"
 
@@ -30,7 +30,7 @@ def compile_predictions(objective: Objective, layout: Layout) -> Predict:
     """A jitted (all parameters, batch, seed) -> {name: [rows of all processes, ...]}: the predictions, floats in float32, and the batch's
     INDEX and REAL. Keys are those of an evaluation. Every process holds all rows of the result.
 
-    A program of its own next to that of `compile_evaluation`, whose numbers keep their bits whether or not predictions are asked for.
+    It is a separate program from that of `compile_evaluation`, so predictions do not change the numbers by a bit.
     """
     mesh = layout.mesh
 
@@ -47,12 +47,12 @@ def compile_predictions(objective: Objective, layout: Layout) -> Predict:
 def predict(
     objective: Objective, step: Predict, seed: int, params: Tree, batches: Iterable[Batch], mesh: Mesh
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """(index u32 [rows], {name: [rows, ...]}) over all batches, NumPy: the number of each row within its epoch, rising, and what is
-    predicted of it.
+    """(index u32 [rows], {name: [rows, ...]}) over all batches, NumPy: the number of each row within its epoch, in rising order, and its
+    predictions.
 
-    step: what `compile_predictions` returns; seed: the run's; batches: this process's rows of each, all of one shape. Every process gets
-    all rows. A row without a token, such as one that fills the last batch, is left out. A batch moves to the host while the next one is
-    computed, so the devices hold the predictions of two.
+    step: the function from `compile_predictions`; seed: the run's; batches: this process's rows of each, all of one shape. Every process
+    gets all rows. Rows without a token, such as padding of the last batch, are left out. A batch moves to the host while the next one is
+    computed, so the devices hold the predictions of two batches.
     """
     dispatched = (step(params, partition.place(_rows(objective, batch), mesh), np.int32(seed)) for batch in batches)
     parts = []
@@ -65,7 +65,7 @@ def predict(
 
 
 def predicted(objective: Objective, layout: Layout, phase: Phase) -> tuple[str, ...]:
-    """Names of the objective's predictions; traced, not computed."""
+    """The names of the objective's predictions, from its shapes; computes nothing."""
     parts = padded_batch(1, layout.mesh)
     batch = _rows(objective, empty({*objective.reads, INDEX, SEGMENTS}, parts, phase.length, objective.fields))
     found = jax.eval_shape(compile_predictions(objective, layout), layout.abstract.all_params, batch, np.int32(0))
@@ -73,5 +73,5 @@ def predicted(objective: Objective, layout: Layout, phase: Phase) -> tuple[str, 
 
 
 def _rows(objective: Objective, batch: Batch) -> Batch:
-    """What `compile_predictions` takes of a batch."""
+    """The fields of a batch that the function from `compile_predictions` takes."""
     return {name: batch[name] for name in {*objective.reads, INDEX}} | {REAL: batch[SEGMENTS].reshape(len(batch[SEGMENTS]), -1).any(axis=1)}

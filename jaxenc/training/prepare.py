@@ -1,4 +1,4 @@
-"""A Run made ready on this machine: its data opened, its mesh laid out, its files named, and what would stop it later refused."""
+"""Prepares a Run on this machine: opens its data, builds its mesh, and checks what would otherwise fail later."""
 
 import dataclasses
 import functools
@@ -32,14 +32,14 @@ CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 
 
 def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Job:
-    """Opens the data that the run names and lays out the mesh. heads: those that its objective may name; models: the kinds of model that
-    the run and those that it goes on from may have. Raises UserError for whatever does not fit together."""
+    """Opens the data of the run and builds its mesh. heads: those that its objective may name; models: the kinds of model that this run and
+    the run it starts from may have. Raises UserError where data, run and devices do not fit together."""
     if not run.data.path:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
     path = pathlib.Path(run.data.path)
     manifest = manifests.read(path)
     run = run.with_vocabulary(manifest.tokenizer)
-    # Opened once: mapped files stay readable when the folder is renamed or deleted during the run.
+    # Open once: memory-mapped files stay readable when the folder is renamed or deleted during the run.
     opener = functools.cache(open_split)
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
@@ -52,7 +52,7 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
 
 
 def check(job: Job) -> None:
-    """Raises UserError for what would stop the run later: rows, batches or parameters that do not fit. Nothing is written yet."""
+    """Raises UserError for rows, batches or parameters that would make the run fail later; writes nothing."""
     for phase in job.run.plan:
         if not any(job.objective(phase).coef.values()):
             raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured: choose what to train on")
@@ -64,45 +64,47 @@ def check(job: Job) -> None:
 
 
 def check_rows(job: Job, split: str, phase: Phase) -> None:
-    """Raises UserError where the rows of a split lack a field that the objective reads, or run in a direction that it does not read."""
+    """Raises UserError where the rows of a split lack a field that the objective reads, or run backward for an objective that cannot read
+    backward rows."""
     reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
     missing = sorted(reads - fields)
     if missing == ["word_starts"]:
         raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
     if missing and all(name.endswith("characters") for name in missing):
-        mend = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
-        raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {mend}")
+        advice = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
+        raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {advice}")
     if missing:
-        held = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
-        raise UserError(f"{held}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
+        what = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
+        raise UserError(f"{what}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
     if "direction" in fields - reads:
         backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
         raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
 
 
 def check_carry(job: Job, phase: Phase) -> None:
-    """Raises UserError where what the slots carry from step to step is by itself more than the devices hold."""
+    """Raises UserError where the carry of the slots alone is larger than the memory of the devices."""
     carry = jax.eval_shape(lambda: job.objective(phase).carry(phase.batch))
     share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
     if share > room:
         fields = " and ".join([f"objective.{name}" for name in job.run.objective.carried] + ["train.batch"])
-        held = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
-        raise UserError(f"{fields}: {held}: lower one of them or use more devices")
+        sizes = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
+        raise UserError(f"{fields}: {sizes}: lower one of them or use more devices")
 
 
 def _room(mesh: Mesh) -> float:
-    """Bytes of memory of one device; of a CPU's, its share of the machine's."""
+    """Bytes of memory of one device; for a CPU device, its share of the machine's memory."""
     limit = (mesh.local_devices[0].memory_stats() or {}).get("bytes_limit", 0)
     return limit or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
 
 
 def check_data(job: Job) -> None:
-    """Compares every byte of the data with the manifest's checksums, once in the life of a run. Raises UserError for a changed file."""
+    """Compares every byte of the data with the manifest's checksums; called once, when a run starts. Raises UserError for a changed
+    file."""
     open_split(job.run.data.path, SPLITS[0], verify=True)
 
 
 def warnings(job: Job) -> list[str]:
-    """A line for each thing that a run is allowed and rarely meant."""
+    """Warnings about settings that are valid but rarely intended, one line each."""
     lines = [
         f"warning: optim.warmup is {phase.warmup} and the schedule has {phase.schedule_steps} steps: the rate never reaches {phase.lr:g}"
         for phase in job.run.plan
@@ -119,7 +121,7 @@ def write_facts(job: Job, workdir: pathlib.Path) -> None:
 
 
 def describe(job: Job, start: Start) -> str:
-    """One line that says what is about to run, where from and on what."""
+    """One line: the number of parameters, the devices and where the run starts from."""
     objective = job.objective(job.run.plan[0])
     count = parameter_count(parameters(objective)[0], job.vocabulary.size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind

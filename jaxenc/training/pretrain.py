@@ -1,4 +1,4 @@
-"""A pretraining run from its start, or from where it stopped, to its end: what `jaxenc pretrain` and `jaxenc.pretrain` call."""
+"""A complete pretraining run, started or resumed: the implementation of `jaxenc pretrain` and `jaxenc.pretrain`."""
 
 import contextlib
 import pathlib
@@ -19,7 +19,7 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
 from jaxenc.training import prepare, refusals
-from jaxenc.training.begin import begin, heads_afresh, is_finite
+from jaxenc.training.begin import begin, fresh_heads, is_finite
 from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
 from jaxenc.training.record import Recorder, Silent
@@ -36,14 +36,14 @@ def pretrain(
     heads: Mapping[str, Head] = BUILT_IN,
     models: Models = MODELS,
 ) -> Outcome:
-    """Trains `run` in `workdir`: it resumes what is there, or continues another run, or takes its parameters, or starts from scratch, in
-    this order.
+    """Trains `run` in `workdir`. It resumes the run in `workdir` if there is one; otherwise it starts from `continue_from`, from the
+    parameters of `init_from`, or from scratch, in this order.
 
-    continue_from, init_from: another run's directory or one of its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of paths
-    (`checkpoint.moved`), which a run that resumes no longer needs. heads, models: those that `run` may name
-    (`jaxenc.heads.with_built_in` and `jaxenc.families.with_built_in` add your own).
-    Nothing is written before everything that can be refused has been checked; a finished run is left as it is. Each of several processes
-    calls it; process 0 holds the directory and decides where they start. Raises UserError, and what `training.loop.train` raises.
+    continue_from, init_from: another run's directory or one of its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of parameter
+    paths (`checkpoint.moved`), ignored when the run resumes. heads, models: those that `run` may name (`jaxenc.heads.with_built_in` and
+    `jaxenc.families.with_built_in` add your own).
+    All checks come before the first write, and a finished run is not changed. With several processes each calls it; process 0 locks the
+    directory and decides where they start. Raises UserError, and the errors of `training.loop.train`.
     """
     workdir = pathlib.Path(workdir)
     must_hold_a_run(workdir, "--workdir")
@@ -77,9 +77,9 @@ def pretrain(
 
 def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
-        afresh = heads_afresh(start, job.objective(job.run.plan[0]))
-        state = begin(start, job.run.plan, job.run.train.seed, job.layout, afresh)
-        # Between CPUs the first collective ends them all where one comes 30 s late; this barrier has our limit and names that one.
+        fresh = fresh_heads(start, job.objective(job.run.plan[0]))
+        state = begin(start, job.run.plan, job.run.train.seed, job.layout, fresh)
+        # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
         barriers.barrier("first state")
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step (move this one away)")
@@ -89,9 +89,9 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
             checkpoints.check_room(state)
             log, step = job.run.log, int(state.step)
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()
-            anew = (f"{name} starts fresh: {start.path} has none" for name in afresh)
+            drawn = (f"{name} starts fresh: {start.path} has none" for name in fresh)
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
-            for line in (prepare.describe(job, start), *moved, *anew, *prepare.warnings(job)):
+            for line in (prepare.describe(job, start), *moved, *drawn, *prepare.warnings(job)):
                 recorder.say(line)
             try:
                 return train(job, state, recorder, checkpoints, stop, watch)

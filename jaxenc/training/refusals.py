@@ -1,4 +1,5 @@
-"""What may differ between a run and the checkpoint, the directory or the processes that it goes on with: all else is named and refused."""
+"""Compares a run with the checkpoint, the work directory and the other processes that it continues with, and refuses what may not
+differ."""
 
 import fnmatch
 import json
@@ -24,12 +25,12 @@ from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import from_dict
 
 MAY_CHANGE = ("mesh.*", "train.microbatches", "checkpoint.*", "eval.*", "log.*")
-# Seconds in which a file that one host wrote is seen by the others: file systems of networks remember for a while that it was not there.
-SIGHT = 60
+# Seconds until a file that one host wrote is visible to the others: network file systems cache for a while that it did not exist.
+VISIBLE_WITHIN = 60
 
 
 def changed_fields(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> list[str]:
-    """The dotted paths that differ and that no pattern of `may_change` covers; a '*' stands for any rest.
+    """The dotted paths that differ and that match no pattern of `may_change`, where '*' matches anything.
 
     A caller whose schedule does not use `train.steps` adds that name to MAY_CHANGE.
     """
@@ -52,8 +53,8 @@ def _shown(value: Any) -> str:
 
 
 def refuse_other_process(job: Job) -> None:
-    """Raises UserError, which names each field, where this process was started with another config or other data than process 0: from a
-    seed of its own each would go on with parameters of its own, and no later check sees it. `data.path` may differ."""
+    """Raises UserError, which names each field, where this process was started with another config or other data than process 0: with
+    another seed, for example, its parameters would differ, and no later check would notice. `data.path` may differ."""
     facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
     facts["config"]["data"].pop("path")
     first = barriers.from_primary("facts", lambda: facts)
@@ -67,8 +68,8 @@ def refuse_other_process(job: Job) -> None:
 
 
 def refuse_other_folder(workdir: pathlib.Path) -> None:
-    """Raises UserError where this process does not see within SIGHT seconds what process 0 writes in `workdir`: each would save its part of
-    a checkpoint where the others never look."""
+    """Raises UserError where this process does not see within VISIBLE_WITHIN seconds what process 0 writes in `workdir`: each process would
+    save its part of a checkpoint in a folder that the others never read."""
     if jax.process_count() == 1:
         return
     mark = workdir / ".processes"
@@ -79,12 +80,12 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
             mark.write_text(word)
         return word
 
-    word, end = barriers.from_primary("folder", write), time.monotonic() + SIGHT
+    word, end = barriers.from_primary("folder", write), time.monotonic() + VISIBLE_WITHIN
     try:
         while not (mark.is_file() and mark.read_text() == word):
             if time.monotonic() > end:
-                told = f"process {jax.process_index()} does not see there what process 0 writes"
-                raise UserError(f"{workdir}: {told}: give all processes one --workdir that they share")
+                what = f"process {jax.process_index()} does not see there what process 0 writes"
+                raise UserError(f"{workdir}: {what}: give all processes one --workdir that they share")
             time.sleep(0.1)
         barriers.barrier("folder")
     finally:
@@ -96,7 +97,7 @@ def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
     if (workdir / CONFIG).exists():
         saved = read_json(workdir / CONFIG, "start in a new work directory")
-        # config.json is written first, so a run that was killed before the second file has it alone.
+        # config.json is written first, so a run that was killed before the second file was written has only it.
         manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
         _refuse(saved, manifest, job)
 
@@ -107,17 +108,18 @@ def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
 
 
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
-    """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
+    """Raises UserError when a checkpoint was trained with another tokenizer than the data's; the shapes may be equal, so nothing else would
+    notice."""
     if _fingerprint(step_dir) != job.vocabulary.fingerprint:
         size = from_dict(restore.read_json(step_dir, CONFIG), models=job.models).model.vocab_size
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
-        mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
-        raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
+        advice = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
+        raise UserError(f"data {job.run.data.path}: it was made with {other}: {advice}")
 
 
 def refuse_other_carry(job: Job, start: Start) -> None:
-    """Raises UserError, which names the fields, when a run that goes on from the whole state at `start` carries something larger or
-    smaller from step to step than the run that wrote it."""
+    """Raises UserError, which names the fields, when the carry of a run that continues from the full state at `start` has another size than
+    that of the run that wrote the state."""
     saved, run = from_dict(restore.read_json(start.path, CONFIG), models=job.models), job.run
     sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
     carries = bool(jax.eval_shape(lambda: job.objective(run.plan[0]).carry(1))) or any(sizes(saved).values())
@@ -135,7 +137,7 @@ def refuse_other_rows(job: Job, start: Start) -> None:
 
 
 def _fingerprint(step_dir: pathlib.Path) -> str | None:
-    """The tokenizer's of a checkpoint: what its run's data said, or, where no data made it, that of its own tokenizer."""
+    """The fingerprint of a checkpoint's tokenizer: from its data manifest or, for a checkpoint without data, from its tokenizer folder."""
     if (step_dir / MANIFEST).exists():
         return _tokenizer_of(restore.read_json(step_dir, MANIFEST))
     if (step_dir / TOKENIZER).exists():
@@ -158,5 +160,5 @@ def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
     if saved_manifest is not None:
         refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*MAY_CHANGE, "data.path", *(["train.steps"] if not job.run.uses_steps else []))
-    # Read as a Run first: a field that is younger than the checkpoint has its default there.
+    # Parse as a Run first, so that a field which did not exist when the checkpoint was written gets its default.
     refuse(config.to_dict(from_dict(saved_config, models=job.models)), config.to_dict(job.run), free)

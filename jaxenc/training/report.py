@@ -1,4 +1,4 @@
-"""What a run has reached: its curves, and its last held-out numbers beside what counting gives."""
+"""The report of a run: its curves, and its last held-out numbers next to count baselines."""
 
 import dataclasses
 import pathlib
@@ -13,8 +13,8 @@ from jaxenc.training.run import from_dict
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """held_out: {name: number} of the last evaluation, its `step` included, {} before the first. counts: {count baseline: nats a token}.
-    picture: the file of the curves. notes: lines on what is missing and why."""
+    """held_out: {name: number} of the last evaluation, with its `step`, {} without an evaluation. counts: {count baseline: nats a token}.
+    picture: path of the curves. notes: what is missing and why, one line each."""
 
     held_out: dict[str, float]
     counts: dict[str, float]
@@ -23,8 +23,8 @@ class Report:
 
 
 def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
-    """The report of a run directory, after writing report.png there. with_baselines: also what counting gives (`data.baselines`), which
-    reads the whole data set. Raises UserError for a run that wrote no metrics."""
+    """Writes report.png to a run directory and returns its report. with_baselines: also compute the count baselines (`data.baselines`),
+    which reads the full data set. Raises UserError for a run without metrics."""
     workdir = pathlib.Path(workdir)
     path = workdir / METRICS
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Run: everything that a recipe decides, composed of the parts' own dataclasses."""
+"""Run: all settings of a pretraining run, composed of the config dataclasses of its parts."""
 
 import dataclasses
 import json
@@ -25,9 +25,9 @@ from jaxenc.training import phases
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 
-# A size that no array has to hold: the 793,471 words of allenai/bilm-tf, whose published weights have no softmax.
+# The largest size that a config may name without an array of it: allenai/bilm-tf's 793,471 words, whose published weights have no softmax.
 UNSEEN = 1 << 20
-# Layers that may all share their arrays; published models have up to 48 (microsoft/deberta-v2-xxlarge).
+# The largest number of layers that may share their arrays; published models have up to 48 (microsoft/deberta-v2-xxlarge).
 SHARED = 64
 
 
@@ -53,7 +53,8 @@ class Run:
 
     @property
     def plan(self) -> tuple[Phase, ...]:
-        """The phases, resolved: one where `phases` is empty. Raises UserError for rows and batches that no data can give."""
+        """The phases with all their numbers; one phase where `phases` is empty. Raises UserError for row lengths and batches that are
+        impossible."""
         train, optim = self.train, self.optim
         numbers = (train.steps, self.data.length, train.batch, 0, optim.lr, optim.warmup)
         single = Phase(0, *numbers, schedule_start=0, schedule_steps=train.steps)
@@ -70,13 +71,13 @@ class Run:
 
     @property
     def unused(self) -> dict[str, str]:
-        """{dotted path: reason} of the fields that have no effect, given the values of the others. Each part lists its own fields; an
-        objective or a model may list fields of other parts."""
+        """{dotted path: reason} of the fields that have no effect, given the others. Each part lists its own fields; an objective or a
+        model may also list fields of other parts."""
         parts = (self.objective.unused(self.model), *(part.unused for part in (self.model, self.data, self.phases, self.optim)))
         return {path: why for part in parts for path, why in part.items()}
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
-        """The run with the tokenizer's numbers in its model: the tokenizer that the data names decides, not the recipe."""
+        """The run with the numbers of the data's tokenizer in its model; they override the recipe's."""
         return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))
 
     def execution(self, platform: str) -> Execution:
@@ -86,13 +87,13 @@ class Run:
         return Execution(policy, backend, self.train.remat, self.train.scan)
 
     def build(self, vocabulary: Vocabulary, phase: Phase, platform: str, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
-        """The objective of one phase; heads: those that its config may name. Call it on a run that `with_vocabulary` made."""
+        """The objective of one phase; heads: those that its config may name. Call it on the result of `with_vocabulary`."""
         data = dataclasses.replace(self.data, length=phase.length)
         return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions, heads)
 
 
 def from_dict(data: Mapping[str, Any], where: str = "config", models: Models = families.MODELS) -> Run:
-    """The Run of a plain dict, such as a config.json of any format holds; models: those that it may name. Raises UserError as
+    """The Run of a plain dict, such as the content of a config.json of any format; models: those that it may name. Raises UserError as
     `config.from_dict` and `migrate.fields`."""
     return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where, tables(models))
 
@@ -103,18 +104,18 @@ def tables(models: Models) -> config.Tables:
 
 
 def of_checkpoint(step_dir: pathlib.Path, models: Models = families.MODELS) -> Run:
-    """The Run that a checkpoint was saved by; models: as `from_dict`.
+    """The Run that wrote a checkpoint; models: as in `from_dict`.
 
-    Raises UserError, before anything is made of its sizes, for a model with more layers than the checkpoint has arrays and than SHARED, or
-    with another size above the count of its numbers and above UNSEEN.
+    Raises UserError, before any array is allocated, for a model whose sizes cannot be those of the checkpoint: more layers than it has
+    arrays and than SHARED, or another size above its total number of elements and above UNSEEN.
     """
     run = from_dict(restore.read_json(step_dir, "config.json"), models=models)
     arrays, numbers = restore.size(step_dir)
     for name, value in config.flatten(config.to_dict(run.model)):
         most = max(arrays, SHARED) if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)
         if type(value) is int and value > most:
-            held = f"{numbers:,} numbers in {arrays:,} arrays"
-            raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {held}: use the one it was saved with")
+            content = f"{numbers:,} numbers in {arrays:,} arrays"
+            raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {content}: use the one it was saved with")
     return run
 
 

@@ -1,4 +1,4 @@
-"""The state of a run: what one step hands to the next, and what a checkpoint holds. The only place where axis names are unboxed."""
+"""The state of a run: the input and output of a step and the content of a checkpoint. The only file that unboxes axis names."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,8 +23,8 @@ from jaxenc.tree import Tree
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State:
-    """step: i32, batches consumed; skipped: i32, non-finite steps among them; params: trained, float32; frozen: without gradient or
-    moments; moments: the optimizer's; carry: leading axis batch, from one step to the next."""
+    """step: i32, batches consumed; skipped: i32, non-finite steps among them; params: trained parameters, float32; frozen: parameters
+    without gradient and moments; moments: the optimizer's; carry: `Objective.carry`, leading axis batch."""
 
     step: Array
     skipped: Array
@@ -41,9 +41,9 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """A state without its numbers.
+    """The shapes and shardings of a state.
 
-    shapes: a State of ShapeDtypeStruct; shardings: a State of NamedSharding; create: makes the state at step 0 from `rng.init_key`.
+    shapes: a State of ShapeDtypeStruct; shardings: a State of NamedSharding; create: from `rng.init_key` to the state at step 0.
     """
 
     shapes: State
@@ -58,17 +58,17 @@ class Layout:
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh that the state lies on."""
+        """The mesh of the state."""
         return self.shardings.step.mesh
 
     def whole(self, params: Tree) -> Tree:
-        """All parameters as a layer multiplies by them: see `partition.gather`."""
+        """All parameters, gathered for use in the layers (`partition.gather`)."""
         return partition.gather(params, self.shardings.all_params)
 
 
 def parameters(objective: Objective) -> tuple[Tree, Tree]:
-    """(shapes of the parameters, their logical axis names by leaf), as plain dict trees. A leaf without names, such as that of a Flax layer
-    in a head of one's own, stays whole."""
+    """(shapes of the parameters, logical axis names of each leaf), as plain dict trees. A leaf without names, such as that of a plain Flax
+    layer in a user's own head, gets None for every axis and is replicated."""
     boxed = jax.eval_shape(objective.init, rng.init_key(0))
     is_box = lambda leaf: isinstance(leaf, meta.AxisMetadata)
     names = lambda leaf: tuple(leaf.names) if is_box(leaf) else (None,) * leaf.ndim
@@ -78,13 +78,13 @@ def parameters(objective: Objective) -> tuple[Tree, Tree]:
 def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, preset: str) -> Layout:
     """Shapes and shardings of the state of `objective` on `mesh`, and the function that creates it there.
 
-    Parameters are drawn leaf by leaf on one device and then placed, so their bits do not depend on the mesh or on what a compiler
-    fuses; compiled as one program, the draws of bert/base took an XLA for GPUs more than two minutes.
-    Raises UserError where a parameter does not divide over its mesh axes.
+    Parameters are drawn leaf by leaf on one device and then placed, so their bits do not depend on the mesh or on XLA's fusions; as one
+    program, the draws of bert/base took more than two minutes to compile for a GPU. Raises UserError where a parameter does not divide over
+    its mesh axes.
     """
     shapes, names = parameters(objective)
     is_frozen = masks.frozen(config.freeze)
-    # The moments depend on no number of the schedule.
+    # The shapes of the moments do not depend on the schedule.
     optimizer = optimizers.build(config, shapes, lr=0.0, warmup=0, steps=1)
 
     frozen, params = tree.split(shapes, is_frozen)
@@ -114,12 +114,12 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
 
 
 def zero_carry(objective: Objective, batch: int, mesh: Mesh) -> Tree:
-    """What flows into a first step: the objective's carry, split by rows."""
+    """The carry of the first step, zeros sharded by rows."""
     return jax.jit(lambda: objective.carry(batch), out_shardings=partition.batch_sharding(mesh))()
 
 
 def adopt(state: State, objective: Objective, batch: int, place: Layout) -> State:
-    """`state` for a phase of another batch or length: everything stays but a carry of another shape, which starts again from zeros."""
+    """`state` for a phase with another batch or length: a carry of another shape is replaced by zeros, the rest is unchanged."""
     shapes = lambda tree: jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
     if shapes(state.carry) == shapes(place.shapes.carry):
         return state

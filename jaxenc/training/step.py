@@ -19,25 +19,26 @@ from jaxenc.training.phases import Phase
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import Layout, State
 
-Report = dict[str, Any]
+StepReport = dict[str, Any]
 
 
 def fields(objective: Objective, config: TrainConfig) -> Set[str]:
-    """The batch fields that a step takes: what the objective reads, and what static masks follow."""
+    """The batch fields that a step takes: those that the objective reads, and with static masks `epoch` and `index`."""
     return {*objective.reads, *(("epoch", "index") if config.dupe_factor else ())}
 
 
 def corruption_keys(config: TrainConfig, seed: Array, keys: rng.Keys, batch: Mapping[str, Array]) -> rng.Keys:
-    """The keys that a step's rows are corrupted with: the step's own, or with `dupe_factor` those of each row's epoch and number.
+    """The keys for corrupting the rows of a step: `keys`, or with `dupe_factor` keys from the epoch and the number of each row.
 
-    seed: i32 or u32 scalar, the run's; it may be traced."""
+    seed: i32 or u32 scalar, the run's; may be traced.
+    """
     if not config.dupe_factor:
         return keys
     return rng.static(seed, batch["epoch"], batch["index"], config.dupe_factor, keys.step)
 
 
 def corrupt(objective: Objective, keys: rng.Keys, batch: Mapping[str, Array], mesh: Mesh) -> dict[str, Array]:
-    """The objective's corruption of every row of a batch, each with its own key and on the device that holds the row."""
+    """`Objective.corrupt` of every row of a batch, with a key for each row, on the device that holds the row."""
     rows = {name: batch[name] for name in objective.reads}
     every_row = jax.vmap(objective.corrupt, in_axes=(0, 0, None))
     return partition.by_rows(lambda key, one: every_row(key, one, keys.step), mesh)(keys.per_row("corrupt", "mask"), rows)
@@ -52,15 +53,13 @@ def train_step(
     state: State,
     batch: Mapping[str, Array],
     seed: Array,
-) -> tuple[State, Report]:
-    """The state after one more batch, and a report of float32 and i32 scalars.
+) -> tuple[State, StepReport]:
+    """(the state after one more batch, a report of float32 and i32 scalars).
 
-    seed: i32 scalar, the run's `train.seed`: an argument and not a constant of the program, so that runs that differ in it alone share one
-    compilation.
-
-    The report holds `loss`, `metrics` {name: (sum, weight)}, `gradient_norm`, `lr`, `bad` (1 if this
-    step was skipped) and `skipped` (how many so far). A step whose loss or gradient is not
-    finite leaves parameters, moments and carry as they were, and counts as skipped.
+    seed: i32 scalar, `train.seed`: an argument and not a constant of the program, so that runs which differ only in the seed share one
+    compilation. The report holds `loss`, `metrics` {name: (sum, weight)}, `gradient_norm`, `lr`, `bad` (1 if this step was skipped) and
+    `skipped` (the number of skipped steps so far). A step whose loss or gradient is not finite is skipped: it leaves parameters, moments
+    and carry unchanged.
     """
     keys = rng.training(seed, state.step, phase.batch)
     example = corrupt(objective, corruption_keys(config, seed, keys, batch), batch, layout.mesh)
@@ -81,11 +80,11 @@ def train_step(
 
 def compile_step(
     objective: Objective, config: TrainConfig, optimizer: OptimConfig, phase: Phase, layout: Layout
-) -> Callable[[State, Mapping[str, Array], Array], tuple[State, Report]]:
+) -> Callable[[State, Mapping[str, Array], Array], tuple[State, StepReport]]:
     """`train_step` of (state, batch, seed) jitted for one phase: state and batch sharded in and out, the old state donated. Call it under
     `jax.set_mesh`."""
 
-    def step(state: State, batch: Mapping[str, Array], seed: Array) -> tuple[State, Report]:
+    def step(state: State, batch: Mapping[str, Array], seed: Array) -> tuple[State, StepReport]:
         return train_step(objective, config, optimizer, phase, layout, state, batch, seed)
 
     return jax.jit(

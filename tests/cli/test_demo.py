@@ -16,4 +16,4 @@ def test_a_demo_that_is_stopped_says_how_it_goes_on(tmp_path: Path, capsys: pyte
     with mock.patch.object(demo, "main", return_value=0), mock.patch.object(demo, "pretrain", return_value=Outcome(3, True, {})):
         assert main(["demo", "--workdir", str(tmp_path)]) == 75
     said = capsys.readouterr().err
-    assert said.endswith(f"\n{tmp_path / 'run'}: stopped at step 3, checkpoint written: run the same command to go on\n")
+    assert said.endswith(f"\n{tmp_path / 'run'}: stopped at step 3, checkpoint written: run the same command to continue\n")

@@ -114,7 +114,7 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(model: Path, text: Path,
     assert "--layers last: it takes all, top, average or mix:FILE" in fails(*given, out, "--layers", "last")
     assert "the batch is 0" in fails(*given, out, "--batch", "0")
     for content, words_ in (
-        ('{"weights": [1, 2]}', "weighs 2 layers, and the model has 3 with layer 0"),
+        ('{"weights": [1, 2]}', "has 2 weights, and the model has 3 layers with layer 0"),
         ('{"weights": [1, 2, "3"]}', "holds"),
         ('{"weights": [1, 2, NaN]}', "holds"),
         ('{"weights": [1, 2, 1e39]}', "holds"),

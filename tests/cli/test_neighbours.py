@@ -11,7 +11,7 @@ from jaxenc.convert import allennlp
 from jaxenc.errors import UserError
 from jaxenc.inference import load, neighbours, words
 from jaxenc.inference.load import Model
-from jaxenc.inference.neighbours import Place
+from jaxenc.inference.neighbours import Occurrence
 from tests.families.elmo import folders
 
 LINES = ["the bank of the river", "a bank lends money", "", "money in the bank", "the river runs", "banks lend", "a river bank", "to bank"]
@@ -33,7 +33,7 @@ def test_it_is_what_slow_loops_find(model: Model) -> None:
     """Cosines <= 1e-5, their order, and that no neighbour is of the same sentence."""
     found = neighbours.report(model, SENTENCES, WORD, LAYER, COUNT, 2)
     hidden = list(words.vectors(model, SENTENCES))
-    every = [(Place(s, w), word) for s, sentence in enumerate(SENTENCES) for w, word in enumerate(sentence)]
+    every = [(Occurrence(s, w), word) for s, sentence in enumerate(SENTENCES) for w, word in enumerate(sentence)]
     vector = lambda place, layer: hidden[place.sentence][layer, place.word]
     assert found.occurrences == 5 and len(found.senses) == 2 and len({place for place, _ in found.senses}) == 2
     for place, near in found.senses:
@@ -80,7 +80,7 @@ def test_long_sentences_are_cut() -> None:
 
 
 def test_what_is_refused(model: Model, tmp_path: Path, fails: Callable[..., str]) -> None:
-    for word, layer, said in (("credit", 2, "'credit' is not in the text"), (WORD, 3, "layer 3 is asked for, and the model has 0 to 2")):
+    for word, layer, said in (("credit", 2, "'credit' is not in the text"), (WORD, 3, "layer is 3: the model has 0 to 2")):
         with pytest.raises(UserError, match=said):
             neighbours.report(model, SENTENCES, word, layer, 1, 1)
     (tmp_path / "text.txt").write_text("a bank\n")

@@ -217,7 +217,7 @@ def test_a_damaged_work_directory_is_one_line(
 
 def test_a_number_of_candidates_that_there_is_not_is_one_line(lonely: tuple[Path, Path], fails: Callable[..., str]) -> None:
     for top in (0, 41):
-        assert "candidates are asked for" in fails("fill-mask", "--model", lonely[1], "--text", "ba [MASK]", "--top", top)
+        assert f"k is {top}: it takes 1 to " in fails("fill-mask", "--model", lonely[1], "--text", "ba [MASK]", "--top", top)
 
 
 def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:
@@ -239,5 +239,11 @@ def test_a_process_that_sees_another_folder_is_told_so(tmp_path: Path) -> None:
     (tmp_path / ".processes").write_text("another word")
     second = (mock.patch.object(jax, "process_count", lambda: 2), mock.patch.object(jax, "process_index", lambda: 1))
     word = mock.patch.object(barriers, "from_primary", lambda name, make: "the word")
-    with second[0], second[1], word, mock.patch.object(refusals, "SIGHT", 0), pytest.raises(UserError, match="process 1 does not see"):
+    with (
+        second[0],
+        second[1],
+        word,
+        mock.patch.object(refusals, "VISIBLE_WITHIN", 0),
+        pytest.raises(UserError, match="process 1 does not see"),
+    ):
         refusals.refuse_other_folder(tmp_path)

@@ -7,8 +7,8 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import ModelConfig
 from jaxenc.families.electra.model import ElectraConfig
-from jaxenc.families.elmo.allennlp import OPTIM
 from jaxenc.families.elmo.model import ElmoConfig
+from jaxenc.families.elmo.sizes import OPTIM
 from jaxenc.families.foreign import Import, Structure
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.families.xlnet.transformers import UNSTATED

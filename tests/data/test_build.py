@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc.data import build as building
-from jaxenc.data import manifest, sentences
+from jaxenc.data import manifest, sentences, shard_writer
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, wordpiece
@@ -41,7 +41,7 @@ def test_every_document_is_kept_with_its_sentences(corpus, tokenizer, data):
 
 def test_the_same_bytes_for_any_number_of_workers(corpus, tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr(building, "GROUP_CHARACTERS", 3000)
-    monkeypatch.setattr(building, "SHARD_TOKENS", 4000)
+    monkeypatch.setattr(shard_writer, "SHARD_TOKENS", 4000)
     made = [build([str(corpus)], tokenizer, tmp_path / str(workers), 0.1, workers) for workers in (1, 2, 3)]
     assert len(made[0].splits["train"].shards) > 3
     assert contents(tmp_path / "1") == contents(tmp_path / "2") == contents(tmp_path / "3")
@@ -52,7 +52,7 @@ def test_several_shards_read_as_one(corpus, tokenizer, tmp_path, monkeypatch):
     whole = tmp_path / "whole"
     build([str(corpus)], tokenizer, whole, 0.1)
     monkeypatch.setattr(building, "GROUP_CHARACTERS", 3000)
-    monkeypatch.setattr(building, "SHARD_TOKENS", 4000)
+    monkeypatch.setattr(shard_writer, "SHARD_TOKENS", 4000)
     build([str(corpus)], tokenizer, tmp_path / "cut", 0.1)
     one, many = open_split(whole, "train"), open_split(tmp_path / "cut", "train")
     assert len(one.tokens.parts) == 1 and len(many.tokens.parts) > 3
@@ -136,7 +136,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(corpus, tokenizer, tmp_path,
     def full(self, piece):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(building._Writer, "add", full)
+    monkeypatch.setattr(shard_writer.ShardWriter, "add", full)
     with pytest.raises(UserError, match="No space left on device; free some space"):
         build([str(corpus)], tokenizer, tmp_path / "out")
     assert os.listdir(tmp_path) == []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxenc.data import build as building
-from jaxenc.data import characters
+from jaxenc.data import characters, shard_writer
 from jaxenc.data.batch import FIELDS, check_fields
 from jaxenc.data.build import build
 from jaxenc.data.pipeline import open_batches
@@ -39,7 +39,7 @@ def folders(corpus, tokenizer, tmp_path_factory):
         out[kind] = place / f"{kind}-tokenizer"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "GROUP_CHARACTERS", 3000)
-        patch.setattr(building, "SHARD_TOKENS", 2000)
+        patch.setattr(shard_writer, "SHARD_TOKENS", 2000)
         for kind, tool in out.items():
             build([str(text)], tool, place / kind, held_out=0.2)
     return {kind: place / kind for kind in out}

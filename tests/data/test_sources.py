@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxenc.data import build as building
-from jaxenc.data import random
+from jaxenc.data import random, shard_writer
 from jaxenc.data.batch import FIELDS, check_fields
 from jaxenc.data.build import build
 from jaxenc.data.pipeline import Order
@@ -25,7 +25,7 @@ def shards(corpus, tokenizer, tmp_path_factory):
     text.write_text(corpus.read_text() + "".join(f"\n{'ban der kilo ' * n}! Muda.\n{'lost ' * n}.\n" for n in (20, 50, 90)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "GROUP_CHARACTERS", 3000)
-        patch.setattr(building, "SHARD_TOKENS", 4000)
+        patch.setattr(shard_writer, "SHARD_TOKENS", 4000)
         build([str(text)], tokenizer, out, held_out=0.2)
     return out
 

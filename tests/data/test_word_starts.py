@@ -6,7 +6,7 @@ from tokenizers import normalizers, pre_tokenizers
 
 from jaxenc.config import fingerprint
 from jaxenc.data import build as building
-from jaxenc.data import manifest, sentences
+from jaxenc.data import manifest, sentences, shard_writer
 from jaxenc.data.build import build
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.data.store import open_split
@@ -73,7 +73,7 @@ def built(request, tmp_path_factory):
     (folder / "text.txt").write_text("\n\n".join(documents), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "GROUP_CHARACTERS", 1000)
-        patch.setattr(building, "SHARD_TOKENS", 3000)
+        patch.setattr(shard_writer, "SHARD_TOKENS", 3000)
         made = [build([str(folder / "text.txt")], folder / "tokenizer", folder / f"out{n}", 0.0, workers=n) for n in (1, 2)]
     assert made[0] == made[1]  # with every file's checksum
     tool, expected = load(folder / "tokenizer"), []

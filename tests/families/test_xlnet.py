@@ -320,5 +320,5 @@ def test_heads_of_other_families_are_refused() -> None:
     for other in (tiny.MODEL, tiny.PAIR):
         with pytest.raises(UserError, match=f"lm is no head for model.kind {other.kind}: use pooler, mlm"):
             tiny.objective(HeadsConfig(("lm",)), other)
-    with pytest.raises(ValueError, match="how much a query sees"):
+    with pytest.raises(ValueError, match="a bias is not a boolean mask"):
         Visible.by_bias(np.zeros((1, 1, 2, 2))).pairs(2)

@@ -37,7 +37,7 @@ FAULTS = {
 def assert_stopped(workdir: Path, code: int, said: str, words: str, saved: int) -> None:
     """One line, exit code 2, at most one interval after the save began; the step before it is whole."""
     failed = saved + EVERY
-    assert code == 2 and f"jaxenc: checkpoint failed at step {failed}: {words}: free space or mend the permissions of" in said, said
+    assert code == 2 and f"jaxenc: checkpoint failed at step {failed}: {words}: free space or fix the permissions of" in said, said
     assert "Traceback" not in said
     assert newest(workdir) == saved and verify(workdir / "checkpoints" / str(saved)) == []
     assert max(row["step"] for row in logged(workdir)) <= failed + EVERY
@@ -110,7 +110,7 @@ def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano
         patch.setattr(command, "Manager", manager)
         command.pretrain(nanos("mlm").run, tmp_path / "run")
     assert taken[-1] == EVERY + 1 and newest(tmp_path / "run") == 0
-    row("T6 save that failed behind a step", 1, "one line at the next step")
+    row("T6 save that failed after a step", 1, "one line at the next step")
 
 
 def test_a_disk_that_is_slow_is_named_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_asked_to_stop_twice(several: Several, tmp_path: Path, row: Table, procs
             longest = max(longest, time.monotonic() - asked)
         stopped = max(steps(workdir / "checkpoints"))
         assert asked_at < stopped < STEPS and verify(workdir / "checkpoints" / str(stopped)) == []
-        assert gang.lines[-1] == f"[0] {workdir}: stopped at step {stopped:,}, checkpoint written: run the same command to go on"
+        assert gang.lines[-1] == f"[0] {workdir}: stopped at step {stopped:,}, checkpoint written: run the same command to continue"
         assert f"resume {workdir}/checkpoints/{stopped}" in several.finish(procs, devices, workdir)
         assert_same_run(several.undisturbed(procs, devices), workdir, 0, STEPS)
     told = f"one step, exit code 75 within {longest:.1f} s, bit for bit"

@@ -58,12 +58,12 @@ def test_a_head_draws_from_its_own_number() -> None:
 @pytest.mark.parametrize(
     "changed, said",
     [
-        ({"name": "tags"}, "head tags: the name is taken"),
-        ({"name": "generator"}, "head generator: the name is taken"),
-        ({"site": 33}, "head score: its site 33 is that of mlm: give it a number of its own, from 1000 on"),
+        ({"name": "tags"}, "head tags: this name is taken"),
+        ({"name": "generator"}, "head generator: this name is taken"),
+        ({"site": 33}, "head score: its site 33 is that of mlm: give it a unique number from 1000 to 65535"),
         ({"site": 19}, "its site 19 is that of jaxenc's feed_forward_output"),
-        ({"labels": (Label("types"),), "loss": loss}, "its label types has the name of another field of a batch"),
-        ({"labels": (Label("label", "float32"),), "loss": loss}, "its label label has the name of another field of a batch"),
+        ({"labels": (Label("types"),), "loss": loss}, "its label types has the name of another batch field"),
+        ({"labels": (Label("label", "float32"),), "loss": loss}, "its label label has the name of another batch field"),
     ],
 )
 def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
@@ -75,19 +75,19 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
     "changed, said",
     [
         ({"role": "token"}, "its role is 'token': use pools, text, tokens, vocabulary"),
-        ({"name": "my head"}, "'my head': its name is no Python name"),
-        ({"name": "hidden"}, "'hidden': its name is no Python name, or one of hidden, pooled"),
+        ({"name": "my head"}, "'my head': the name is not a Python identifier"),
+        ({"name": "hidden"}, "'hidden': the name is not a Python identifier, or is one of hidden, pooled"),
         ({"site": 0}, "its site is 0: use a number from 1000 to 65535"),
         ({"site": 65536}, "its site is 65536"),
-        ({"labels": (FLOAT,)}, "labels or a loss and not both"),
-        ({"loss": loss}, "labels or a loss and not both"),
+        ({"labels": (FLOAT,)}, "labels or a loss but not both"),
+        ({"loss": loss}, "labels or a loss but not both"),
         ({"labels": (Label("score", "float64"),), "loss": loss}, "its label score is float64 with the axis ''"),
         ({"labels": (Label("score", axis="rows"),), "loss": loss}, "is int32 with the axis 'rows'"),
         ({"labels": (Label("score", bound="labels"),), "loss": loss}, "has the bound 'labels': use classes or length or choices or"),
         ({"labels": (Label("score", "float32", bound=3),), "loss": loss}, "has the bound 3"),
-        ({"labels": (Label("one", axis="length", bound="choices"),), "loss": loss}, "is one of the choices of a row: use the role text"),
-        ({"role": "tokens", "labels": (Label("one", bound="choices"),), "loss": loss}, "is one of the choices of a row: use the role text"),
-        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some one a token: use one kind for all"),
+        ({"labels": (Label("one", axis="length", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
+        ({"role": "tokens", "labels": (Label("one", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
+        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some per token: use one kind for all"),
     ],
 )
 def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str) -> None:

@@ -303,7 +303,7 @@ def test_the_longest_row_is_the_slow_model(bare: Model) -> None:
         ({"texts": ["a"], "mask": [[1]]}, "give one of the three"),
         ({"texts": "a"}, "encode takes a list of texts"),
         ({"texts": 3}, "encode takes a list of texts"),
-        ({"texts": [None]}, "encode takes a list of texts, and a NoneType is among them"),
+        ({"texts": [None]}, "encode takes a list of texts, and one item is a NoneType"),
         ({"texts": ["a"]}, "this model has no tokenizer"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_hidden_key_has_no_gradient(name):
 
 
 def test_padding_is_said_once():
-    with pytest.raises(ValueError, match="lengths and keys both say what is padding"):
+    with pytest.raises(ValueError, match="lengths and keys both mark padding"):
         Visible(lengths=LENGTHS, keys=HOLES)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc import rng
-from jaxenc.layers.relative import Sight, Terms, attend, shift, sinusoids, windows
+from jaxenc.layers.relative import Sight, Terms, relative_attend, shift, sinusoids, windows
 
 
 @pytest.mark.parametrize("length, memory", [(5, 0), (4, 3), (1, 2), (1, 0)])
@@ -61,7 +61,7 @@ def test_r24_a_query_that_sees_no_key_gets_exactly_zero(stream: str, dtype: jnp.
     sight = Sight(jnp.asarray(sees), jnp.asarray(random.random(sees.shape) < 0.5), at)
     terms = Terms(draw(2, 4), draw(2, 4), draw(2, 4), draw(2, 2, 4))
     given = draw(2, queries, 2, 4), draw(2, keys, 2, 4), draw(2, keys, 2, 4), draw(2, keys + length, 2, 4), terms
-    out, back = jax.vjp(lambda *given: attend(*given, sight, 0.3, rng.training(0, jnp.int32(0), 2), 0), *given)
+    out, back = jax.vjp(lambda *given: relative_attend(*given, sight, 0.3, rng.training(0, jnp.int32(0), 2), 0), *given)
     blind = np.zeros(out.shape, bool)
     blind[0, 1] = True
     assert not np.asarray(out, np.float32)[blind].any() and np.isfinite(np.asarray(out, np.float32)).all()

@@ -169,9 +169,7 @@ def test_flops_are_those_of_the_published_row() -> None:
 
 @pytest.mark.parametrize("config", [MlmConfig(), HeadsConfig(heads=("pooler", "classifier"), labels=("a", "b"))], ids=["mlm", "heads"])
 def test_an_objective_of_encoders_is_refused_in_one_line(config: Any) -> None:
-    with pytest.raises(
-        UserError, match=f"^objective.kind {config.kind} takes a model that heads sit on: set model.kind to bert .* not elmo$"
-    ):
+    with pytest.raises(UserError, match=f"^objective.kind {config.kind} takes an encoder: set model.kind to bert .* not elmo$"):
         config.build(sentences.MODEL, tiny.VOCABULARY, tiny.execution(), sentences.DATA, 0)
 
 

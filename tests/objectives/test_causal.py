@@ -168,7 +168,10 @@ def test_flops_are_those_of_all_products() -> None:
             lambda: tiny.objective(CausalConfig(), tiny.MODEL),
             "^model.attention is full: .* causal needs model.attention=causal$",
         ),
-        (lambda: tiny.objective(CausalConfig(), XlnetConfig()), "which xlnet has not: set model.kind to bert or electra$"),
+        (
+            lambda: tiny.objective(CausalConfig(), XlnetConfig()),
+            "which a model of kind xlnet does not have: set model.kind to bert or electra or pair$",
+        ),
         (lambda: XlnetConfig(attention="causal"), "model.attention is 'causal': model.kind xlnet takes full$"),
         (lambda: dataclasses.replace(tiny.MODEL, attention="past"), "model.attention is 'past': model.kind bert takes full or causal$"),
         (lambda: tiny.objective(CausalConfig(), dataclasses.replace(tiny.PAIR, attention="causal")), "32 wide and the token table 24: "),

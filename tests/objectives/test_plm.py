@@ -222,8 +222,8 @@ def test_flops_are_those_of_the_published_row() -> None:
     [
         ({"permutation": 32}, {}, "objective.permutation is 32, which does not divide .* data.reuse 16 and the other 16 of data.length 32"),
         ({"permutation": 16}, {"length": 40}, "objective.permutation is 16, which does not divide"),
-        ({"predictions": 28}, {}, "28 predictions a row, and a half of a row has 13 tokens .* lower objective.predictions"),
-        ({"predictions": 85}, {}, "85 predictions a row, and a half of a row has 16 tokens"),
+        ({"predictions": 28}, {}, "28 predictions a row, but a half of a row has 13 tokens .* lower objective.predictions"),
+        ({"predictions": 85}, {}, "85 predictions a row, but a half of a row has 16 tokens"),
         ({}, {"reuse": 0}, "data.reuse is 0 and data.length 32"),
         ({}, {"reuse": 32}, "data.reuse is 32 and data.length 32"),
         ({"predictions": 1}, {}, "objective.predictions is 1: it is at least 2"),

@@ -47,7 +47,7 @@ OBJECTIVES = {
     ),
     "features": lambda: (
         FeaturesConfig().build(sentences.MODEL, tiny.VOCABULARY, tiny.execution(), DataConfig(), 0),
-        {"tokens": sentences.MODEL.ids, "segments": 0, "characters": characters.SIZE},
+        {"characters": characters.SIZE, "segments": 0},
     ),
 }
 

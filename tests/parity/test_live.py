@@ -215,7 +215,7 @@ def test_what_transformers_does_not_open_whole_is_not_compared(tmp_path: Path, c
     command = ["convert", "--from", f"hf:{tmp_path / 'hf'}", "--to", str(tmp_path / "one"), "--check"]
     assert main(command) == 2
     said = capsys.readouterr().err
-    assert "does not open it whole, so nothing was compared: it does not find" in said and said.count("jaxenc:") == 1
+    assert "does not open it completely, so nothing was compared: it does not find" in said and said.count("jaxenc:") == 1
     theirs.save_pretrained(tmp_path / "other")
     config = tmp_path / "other" / "config.json"
     config.write_text(config.read_text().replace("{", '{"pad_token_id": "x",', 1).replace('"pad_token_id": 0,', ""))

@@ -55,7 +55,7 @@ def test_r37_a_run_whose_data_folder_is_renamed_goes_on_to_its_end(
     with stepping(after=lambda step: step == 1 and own.rename(tmp_path / "away"), evaluate=rows_of):
         assert pretrain(in_phases(own), tmp_path / "run").step == 4
     said = capsys.readouterr().err
-    assert said.count(f"warning: {own}: the data folder is gone: this run goes on") == 2
+    assert said.count(f"warning: {own}: the data folder is gone: this run continues") == 2
     assert (tmp_path / "run" / "examples.log").read_text() == (tmp_path / "whole" / "examples.log").read_text()
     assert test_loop.rows(tmp_path / "run") == test_loop.rows(tmp_path / "whole")
     assert saved(tmp_path / "run") == saved(tmp_path / "whole") == [3, 4]

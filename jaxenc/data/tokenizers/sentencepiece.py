@@ -58,7 +58,7 @@ FRAMINGS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Rules:
+class UnigramRules:
     """How a new vocabulary reads a text: `normalization` alone decides which letters, marks and joiners are lost."""
 
     normalization: Normalization
@@ -85,7 +85,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
     texts: read once, by `rule`, by which `encode` reads too. A line on stderr says which characters are too rare to have a piece. Raises
     UserError as `spm_train.trained` does.
     """
-    rules, counts = Rules(rule), Counter()
+    rules, counts = UnigramRules(rule), Counter()
 
     def read() -> Iterator[str]:
         for text in texts:
@@ -113,7 +113,7 @@ def from_model(path: str | Path) -> Tokenizer:
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     framing = _framing(path, [piece for piece, _ in facts.pieces])
     if (rule := normalization.of_settings(settings, config)) is not None:
-        return _build(path, dataclasses.replace(facts, charsmap=b""), Rules(rule))
+        return _build(path, dataclasses.replace(facts, charsmap=b""), UnigramRules(rule))
     lowercase, keep_accents = config.get("do_lower_case", framing.name == "ALBERT"), config.get("keep_accents", False)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
         raise UserError(f"{settings}: do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}; write true or false")
@@ -143,9 +143,11 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         return _build(path, facts, rules)
 
 
-def _rules(section: Mapping[str, Any]) -> Rules | SentencePieceRules | None:
+def _rules(section: Mapping[str, Any]) -> UnigramRules | SentencePieceRules | None:
     """The rule in the section `normalizer` of a tokenizer.json."""
-    found = next((rules for rules in map(Rules, normalization.choices()) if normalization.section(rules.normalizer) == section), None)
+    found = next(
+        (rules for rules in map(UnigramRules, normalization.choices()) if normalization.section(rules.normalizer) == section), None
+    )
     return found or sentencepiece_rules.of_section(section)
 
 
@@ -161,7 +163,7 @@ def _splitter() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
 
 
-def _build(path: str | Path, facts: Facts, rules: Rules | SentencePieceRules) -> Tokenizer:
+def _build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRules) -> Tokenizer:
     """The tokenizer of checked facts. path: what messages call their source."""
     pieces = [piece for piece, _ in facts.pieces]
     framing, ids = _framing(path, pieces), {piece: index for index, piece in enumerate(pieces)}
@@ -188,13 +190,13 @@ def _build(path: str | Path, facts: Facts, rules: Rules | SentencePieceRules) ->
     return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled)
 
 
-def _library(rules: Rules | SentencePieceRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
+def _library(rules: UnigramRules | SentencePieceRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
     out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
     out.normalizer, out.pre_tokenizer, out.decoder = rules.normalizer, _splitter(), decoders.Metaspace(MARK, "always")
     return out
 
 
-def _config(facts: Facts, rules: Rules | SentencePieceRules, framing: Framing) -> dict[str, object]:
+def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Framing) -> dict[str, object]:
     """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
     tokenizer.json: they are not named. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
     asked for."""
@@ -215,7 +217,7 @@ def _spelled(piece: str) -> str:
     return MARK + piece.lstrip(f" {MARK}")
 
 
-def _extended(facts: Facts, rules: Rules | SentencePieceRules, more: Sequence[str]) -> Tokenizer:
+def _extended(facts: Facts, rules: UnigramRules | SentencePieceRules, more: Sequence[str]) -> Tokenizer:
     """The vocabulary with `more` after it: the start of a word, or a word, that is one of them is always that piece, the longest.
 
     Its logarithm of the probability is its length: all others have none above 0. Raises UserError for what no word starts with.

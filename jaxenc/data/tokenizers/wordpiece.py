@@ -15,7 +15,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import checks, wordpiece_rules, wordpiece_train
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
-from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, Rules
+from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, WordPieceRules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_lines
@@ -26,11 +26,11 @@ UNUSED = re.compile(r"\[unused\d+\]")
 
 def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normalization()) -> Tokenizer:
     """A WordPiece vocabulary of at most `vocab_size` pieces that reads texts by `rule`; see `wordpiece_train.trained`."""
-    rules = Rules(rule)
+    rules = WordPieceRules(rule)
     return _build(wordpiece_train.trained(texts, vocab_size, rules, SPECIALS), rules)
 
 
-def from_vocab(path: str | Path, rules: PublishedRules | Rules) -> Tokenizer:
+def from_vocab(path: str | Path, rules: PublishedRules | WordPieceRules) -> Tokenizer:
     """The tokenizer of a BERT vocab.txt: one piece a line, the id is the line's number from 0. rules: how it reads texts.
 
     Raises UserError naming the line of a byte order mark, a blank, padded or repeated piece, and the specials that are missing.
@@ -76,7 +76,7 @@ def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, 
     return _build(pieces, rules)
 
 
-def _build(pieces: Sequence[str], rules: PublishedRules | Rules) -> Tokenizer:
+def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tokenizer:
     ids = {piece: index for index, piece in enumerate(pieces)}
 
     def model() -> library.Tokenizer:
@@ -104,7 +104,7 @@ def _build(pieces: Sequence[str], rules: PublishedRules | Rules) -> Tokenizer:
     return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(pieces, rules, more))
 
 
-def _extended(pieces: Sequence[str], rules: PublishedRules | Rules, more: Sequence[str]) -> Tokenizer:
+def _extended(pieces: Sequence[str], rules: PublishedRules | WordPieceRules, more: Sequence[str]) -> Tokenizer:
     """The vocabulary `pieces` with `more` after it; `##more` continues a word. UserError for what the longest match never meets."""
     normalizer, splitter = rules.normalizer, rules.splitter
     for piece in more:

@@ -64,7 +64,7 @@ class PublishedRules:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rules:
+class WordPieceRules:
     """The rule of a new vocabulary: `normalization` alone decides which letters, marks and joiners are lost.
 
     Words end at white space; punctuation, Chinese characters and zero width spaces are words of their own. A word longer than LONGEST_WORD
@@ -97,14 +97,14 @@ class Rules:
         return {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": inputs, **self.normalization.settings}
 
 
-def of_settings(path: Path) -> PublishedRules | Rules:
+def of_settings(path: Path) -> PublishedRules | WordPieceRules:
     """The rule that a tokenizer_config.json beside a vocab.txt names; BERT's defaults, all of them on, when there is none.
 
     Raises UserError for one that is damaged, Unsupported for words that are split in another way than BERT's.
     """
     data = read_json(path, AGAIN) if path.is_file() else {}
     if (found := normalization.of_settings(path, data)) is not None:
-        return Rules(found)
+        return WordPieceRules(found)
     lowercase, strip_accents = data.get("do_lower_case", True), data.get("strip_accents")
     split_chinese = data.get("tokenize_chinese_chars", True)
     if not isinstance(lowercase, bool) or not isinstance(strip_accents, bool | None) or not isinstance(split_chinese, bool):
@@ -116,9 +116,9 @@ def of_settings(path: Path) -> PublishedRules | Rules:
     return PublishedRules(lowercase, _accents(strip_accents, lowercase), split_chinese)
 
 
-def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[str, Any]) -> PublishedRules | Rules:
+def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[str, Any]) -> PublishedRules | WordPieceRules:
     """The rule in these two sections of a tokenizer.json. Raises Unsupported for another rule."""
-    for rules in map(Rules, normalization.choices()):
+    for rules in map(WordPieceRules, normalization.choices()):
         if normalization.section(rules.normalizer) == normalizer and json.loads(rules.splitter.__getstate__()) == splitter:
             return rules
     kinds = (normalizer.get("type"), splitter.get("type"))

@@ -9,14 +9,14 @@ import tokenizers as library
 from tokenizers import models, normalizers, trainers
 
 from jaxenc.data.tokenizers import checks, coverage
-from jaxenc.data.tokenizers.wordpiece_rules import Rules
+from jaxenc.data.tokenizers.wordpiece_rules import WordPieceRules
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 
 ALPHABET = 1000  # characters that get a piece however rare; the limit_alphabet of the library's BertWordPieceTokenizer
 
 
-def trained(texts: Iterable[str], vocab_size: int, rules: Rules, specials: Sequence[str]) -> list[str]:
+def trained(texts: Iterable[str], vocab_size: int, rules: WordPieceRules, specials: Sequence[str]) -> list[str]:
     """At most `vocab_size` pieces by id, `specials` first; the same for the same texts.
 
     texts: read once and kept in a temporary file, so memory does not grow with the corpus. A pair of pieces that is seen once is not

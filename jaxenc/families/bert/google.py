@@ -1,4 +1,4 @@
-"""BERT in TensorFlow checkpoints of google-research/bert, in."""
+"""Reads BERT from TensorFlow checkpoints of google-research/bert."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019): one module, told apart by fields."""
+"""BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019): one module for both, which differ in config fields."""
 
 import dataclasses
 from collections.abc import Collection
@@ -34,7 +34,7 @@ class BertConfig(EncoderConfig):
     norm_epsilon: added to the variance in layer norms: 1e-12 is TensorFlow's (tf.contrib.layers.layer_norm), 1e-5 RoBERTa's.
     init: distribution of the initial weights: `truncated_normal` (google-research/bert) or `normal` (RoBERTa). The latter is fairseq's and
         transformers'.
-    attention: what a token sees of its text: `full`, all of it, as BERT; `causal` hides from each token what comes after it.
+    attention: which tokens of its text a token sees: `full`, all of them, as BERT, or `causal`, itself and those before it.
     """
 
     kind: ClassVar[str] = "bert"
@@ -64,21 +64,20 @@ class BertConfig(EncoderConfig):
 
     @property
     def published_vocabulary(self) -> Vocabulary:
-        """The vocabulary that a recipe stands for when no data is named: BERT's layout, or RoBERTa's where positions start after a pad."""
+        """As the contract says: BERT's layout, or RoBERTa's where `first_position` is set."""
         published = published_roberta if self.first_position else published_bert
         return published(self.vocab_size)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "BertConfig":
-        """This model for a tokenizer: its size, and positions after its pad id where RoBERTa's start there."""
+        """As the contract says; RoBERTa's positions start after the tokenizer's pad id."""
         first = vocabulary.pad + 1 if self.first_position else 0
         return dataclasses.replace(self, vocab_size=vocabulary.size, first_position=first)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """Positions i32 [batch, length] of a text a row, as the family counts them.
+        """Positions i32 [batch, length] of rows that hold one text each; `tokens` may be traced.
 
         BERT (first_position 0): 0, 1, 2 ... at every place. RoBERTa: counted over the tokens that are not pad, whose id is
-        first_position - 1, and -1 (the table's row first_position - 1) at pads, as transformers' create_position_ids_from_input_ids
-        does. Traced tokens work too.
+        first_position - 1, and -1 at pads (row first_position - 1 of the table), as create_position_ids_from_input_ids of transformers.
         """
         if not self.first_position:
             return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
@@ -86,19 +85,19 @@ class BertConfig(EncoderConfig):
         return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Bert":
-        """The one network. Raises UserError for a head that is another family's."""
+        """As the contract says; there is one network for all heads."""
         self.check_heads(heads)
         return Bert(self, execution)
 
     @property
     def embeddings(self) -> EmbeddingsSpec:
-        """What the tables need to know."""
+        """The hyper-parameters of the tables."""
         shape = (self.vocab_size, self.width, self.positions, self.first_position, self.types)
         return EmbeddingsSpec(*shape, self.norm_epsilon, self.dropout, self.initializer)
 
     @property
     def block(self) -> BlockSpec:
-        """What one layer needs to know."""
+        """The hyper-parameters of one layer."""
         rates = (self.dropout, self.attention_dropout)
         return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
 

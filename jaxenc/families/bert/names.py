@@ -1,4 +1,4 @@
-"""BERT's and RoBERTa's parameters in the files of transformers and of google-research/bert: one table of names for all three."""
+"""The names of BERT's and RoBERTa's parameters in the files of transformers and of google-research/bert, in one table."""
 
 import dataclasses
 import re
@@ -57,7 +57,7 @@ PARTS = (
     BertPart("spans", "spans/dense", "qa_outputs", "qa_outputs", "cls/squad/", "output"),
 )
 
-# What transformers may hold twice, since its decoder is tied.
+# Tied parameters that files of transformers may hold a second time, under the names of the decoder.
 COPIES = {
     "bert": {"embeddings/token/table": "cls.predictions.decoder.weight", "mlm/bias": "cls.predictions.decoder.bias"},
     "roberta": {"embeddings/token/table": "lm_head.decoder.weight", "mlm/bias": "lm_head.decoder.bias"},
@@ -68,8 +68,8 @@ TOKENS = "embeddings.word_embeddings.weight"
 
 @dataclasses.dataclass(frozen=True)
 class BertFile:
-    """How one file writes the names. column: bert, roberta or google, of the table; base: what stands before the encoder's names;
-    gamma: torch's norms are called gamma and beta, as the first files had it."""
+    """The naming scheme of one file. column: of the table: bert, roberta or google; base: prefix of the encoder's names; gamma: norms have
+    gamma and beta instead of weight and bias, as in the oldest torch files."""
 
     column: str
     base: str
@@ -80,14 +80,14 @@ GOOGLE_FILE = BertFile("google", "bert/")
 
 
 def file_of(column: str, names: Collection[str]) -> BertFile:
-    """The layout of a file of transformers. The base is `bert.`, `roberta.` or, where the encoder was saved alone, mostly nothing."""
+    """The naming scheme of a file of transformers. The base is `bert.`, `roberta.` or, for an encoder without heads, usually empty."""
     bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
     bases += [f"{column}." for name in names if name.startswith(f"{column}.")]
     return BertFile(column, bases[0] if bases else "", any(name.endswith(".gamma") for name in names))
 
 
 def entries(config: BertConfig, heads: Collection[str], file: BertFile) -> tuple[Entry, ...]:
-    """The table of one model: the encoder and `heads`, built-in ones, in the order of PARTS.
+    """The key map of one model: the encoder and `heads` (built-in ones), in the order of PARTS.
 
     Raises ValueError for a head that this column does not have.
     """
@@ -117,8 +117,8 @@ def _names_of(head: str, file: BertFile) -> list[str]:
 def heads_of(names: Collection[str], file: BertFile, architecture: str) -> tuple[str, ...]:
     """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`.
 
-    architecture: the class that transformers saved, such as BertForTokenClassification, or ''. It is asked only where tensors do not
-    tell: BERT's classifiers of texts and of tokens have one name; without it, a classifier beside a pooler is one of texts.
+    architecture: the class that transformers saved, such as BertForTokenClassification, or ''. BERT's classifiers of texts and of tokens
+    have the same tensor name, and this decides between them; without it, a classifier in a file with a pooler is one of texts.
     """
     has = lambda head: any(name in names for name in _names_of(head, file))
     published = [part.head for part in PARTS if part.head and getattr(part, file.column) != NONE]
@@ -133,12 +133,12 @@ def heads_of(names: Collection[str], file: BertFile, architecture: str) -> tuple
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, file: BertFile) -> int:
-    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, without such a tensor."""
+    """The number of classes of `head`, from the first axis of its tensors; 2, the default of transformers, without such a tensor."""
     return next((tensors[name].shape[0] for name in _names_of(head, file) if name in tensors and tensors[name].shape), 2)
 
 
 def skipped(file: BertFile, heads: Collection[str]) -> tuple[str, ...]:
-    """Patterns of transformers' names that hold no parameter: buffers of ids, and the pooler beside a classifier of RoBERTa's."""
+    """Patterns of tensor names in transformers that are not parameters of ours: buffers of ids, and the pooler of a RoBERTa classifier."""
     base = re.escape(file.base)
     unused = (base + r"pooler\.dense\.(weight|bias)",) if file.column == "roberta" and "classifier" in heads else ()
     return (base + r"embeddings\.(position_ids|token_type_ids)", *unused)

@@ -1,4 +1,4 @@
-"""BERT and RoBERTa in folders of transformers, in and out."""
+"""Reads and writes BERT and RoBERTa in folders of transformers."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ from jaxenc.formats.tensor import Tensor
 from jaxenc.heads.pooler import TANH
 
 CLASSES = {"bert": "Bert", "roberta": "Roberta"}
-# Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is
-# taken; a file may hold more than its class uses.
+# (heads, ending of the class of transformers with these heads, {our output: attributes of what that class returns}). The first entry whose
+# heads a model has is used; a file may hold more heads than its class uses.
 ENDINGS = (
     (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
     (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
@@ -46,7 +46,7 @@ FIELDS = {
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
-    """The model of a folder of transformers; its heads are those whose tensors are there."""
+    """The model in a folder of transformers, with the heads whose tensors it holds. Raises UserError for what cannot be converted."""
     column = column_of(config, where)
     file = names.file_of(column, tensors)
     heads = names.heads_of(tensors, file, class_of(config))
@@ -60,7 +60,8 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
 
 
 def write(ours: Weights) -> Export:
-    """The model as transformers has it; an encoder without heads as BertModel or RobertaModel saves itself, names bare."""
+    """The model in the format of transformers; without heads its tensors have no prefix, as in BertModel and RobertaModel. Raises UserError
+    as `refuse` and `described`."""
     config, outputs = described(ours.structure, ours.vocabulary)
     column, model, heads, params = config["model_type"], ours.structure.model, ours.structure.heads, ours.params
     refuse(ours.structure, column, "this model")
@@ -80,13 +81,13 @@ def imported(structure: Structure, file: BertFile, tensors: Mapping[str, Tensor]
 
 
 def column_of(data: Mapping[str, Any], where: Path) -> str:
-    """The column of the table of names, bert or roberta, that a config.json follows. Raises UserError for what we do not compute."""
+    """The column of the name table, bert or roberta, for a config.json. Raises UserError as `only_encoders`."""
     only_encoders(data, where)
     return "bert" if data["model_type"] == "bert" else "roberta"
 
 
 def only_encoders(data: Mapping[str, Any], where: Path) -> None:
-    """Raises UserError for what BERT's relatives can be in transformers and are not here."""
+    """Raises UserError for settings of transformers' BERT classes that are not implemented here: decoders and relative positions."""
     if data.get("position_embedding_type", "absolute") != "absolute":
         raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")
     for flag in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
@@ -95,9 +96,9 @@ def only_encoders(data: Mapping[str, Any], where: Path) -> None:
 
 
 def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
-    """The model that a config.json or google-research's bert_config.json describes; what it does not say has BERT-base's value.
+    """The model that a config.json or google-research's bert_config.json describes; missing fields have BERT-base's values.
 
-    column: bert, roberta or google. Raises UserError, which begins with `where`, for an activation or a number that we do not have.
+    column: bert, roberta or google. Raises UserError, which begins with `where`, for an unknown activation or an invalid number.
     """
     values = config_json.sizes(data, FIELDS, config_json.GOOGLE_ACTIVATIONS if column == "google" else config_json.ACTIVATIONS, where)
     rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
@@ -107,7 +108,7 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
 
 
 def refuse(structure: Structure, column: str, where: str | Path) -> None:
-    """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
+    """Raises UserError where transformers has no such model, or computes something else from the same parameters."""
     model, heads = structure.model, structure.heads
     config_json.refuse_causal(model, where)
     if column == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
@@ -123,7 +124,7 @@ def refuse(structure: Structure, column: str, where: str | Path) -> None:
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
-    """What transformers' AutoConfig reads of a model of ours, and {our output: attributes} of the class that it names.
+    """(the config.json of a model for AutoConfig of transformers, {our output: attributes} of the class that it names).
 
     vocabulary: the tokenizer's, None without one.
     Raises UserError where positions do not start as in BERT (0) or RoBERTa (after the pad id).

@@ -1,4 +1,4 @@
-"""ELECTRA in TensorFlow checkpoints of google-research/electra, in."""
+"""Reads ELECTRA from TensorFlow checkpoints of google-research/electra."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,12 +13,13 @@ from jaxenc.formats.tensor import Tensor
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
-    """The pair of a checkpoint of google-research/electra, or its discriminator where the generator was left out.
+    """The pair in a checkpoint of google-research/electra, or the discriminator where the checkpoint has no generator.
 
-    Its config is in its shapes. A fine-tuned one is refused: what classifies there reads the first token without a layer between.
+    There is no config file, so `config` is not read. Raises UserError as `model_of`, and for a fine-tuned checkpoint, whose classifier
+    reads the first token without the dense layer that our heads have.
     """
     if tasks := [name for name in tensors if name.startswith("task_specific/")]:
-        raise UserError(f"{where}: fine-tuned, with {tasks[0]}, which is no head of ours: name the checkpoint that it was tuned from")
+        raise UserError(f"{where}: fine-tuned, with {tasks[0]}, which no head here matches: name the checkpoint that it was tuned from")
     model, networks = model_of(tensors, where)
     table = {
         entry.ours: entry
@@ -30,10 +31,10 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
 
 
 def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig, tuple[str, ...]]:
-    """The model in a checkpoint of google-research/electra and which of NETWORKS are there: the pair, or the discriminator alone.
+    """(the model in a checkpoint of google-research/electra, its networks: both of NETWORKS or the discriminator alone).
 
-    No config lies beside it: the shapes tell all but the heads, each 64 wide (util/training_utils.py, get_bert_config;
-    run_pretraining.py, get_generator_config). Raises UserError for shapes that tell no such model.
+    The sizes are read off the shapes of the tensors; attention heads are 64 wide (util/training_utils.py, get_bert_config;
+    run_pretraining.py, get_generator_config). Raises UserError for shapes that fit no such model.
     """
     values: dict[str, Any] = {}
     both = any(name.startswith(("generator/", "generator_predictions/")) for name in tensors)
@@ -48,7 +49,7 @@ def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig,
     except KeyError as error:
         raise UserError(f"{where}: holds no {error.args[0]}: name a checkpoint of ELECTRA's pretraining") from None
     except ValueError:
-        raise UserError(f"{where}: its tables or layers are no matrices: name a checkpoint of ELECTRA's pretraining") from None
+        raise UserError(f"{where}: its tables or layers are not matrices: name a checkpoint of ELECTRA's pretraining") from None
     values["sharing"] = "none" if any(name.startswith("generator/embeddings/") for name in tensors) else "embeddings"
     model = config_json.built(ElectraConfig, values, where)
     return (model, NETWORKS) if both else (two_models.alone(model, "discriminator"), ("discriminator",))

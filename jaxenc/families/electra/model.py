@@ -1,4 +1,5 @@
-"""ELECTRA (Clark et al. 2020): two BERT encoders that share their tables, the smaller one to replace tokens, the other to notice."""
+"""ELECTRA (Clark et al. 2020): two BERT encoders that share their tables. The smaller one, the generator, replaces tokens; the
+discriminator detects them."""
 
 import dataclasses
 from collections.abc import Collection
@@ -25,7 +26,7 @@ from jaxenc.rng import Keys
 
 # Hidden states [batch, length, embedding] and the token table; tokens, types and positions, i32 [batch, length].
 Embedded = tuple[Array, Array]
-Rows = tuple[Array, Array, Array]
+Inputs = tuple[Array, Array, Array]
 NETWORKS = ("generator", "discriminator")
 SHARING = ("embeddings", "none")
 
@@ -34,7 +35,7 @@ SHARING = ("embeddings", "none")
 class ElectraConfig(EncoderConfig):
     """An ELECTRA pair; the defaults are ELECTRA-base. Raises UserError when a number does not fit.
 
-    What is not of the generator or of the tables is of the discriminator.
+    Fields that name neither the generator nor the tables are the discriminator's.
 
     heads: number of attention heads; it divides `width`.
     feed_forward: inner width of the feed-forward layers.
@@ -91,11 +92,11 @@ class ElectraConfig(EncoderConfig):
 
     @property
     def published_vocabulary(self) -> Vocabulary:
-        """The vocabulary that a recipe stands for when no data is named: BERT's layout."""
+        """As the contract says: BERT's layout."""
         return published_bert(self.vocab_size)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "ElectraConfig":
-        """This pair for a tokenizer, which both networks have."""
+        """As the contract says, for both networks."""
         return dataclasses.replace(self, vocab_size=vocabulary.size)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
@@ -103,36 +104,36 @@ class ElectraConfig(EncoderConfig):
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Electra":
-        """The generator for `mlm`, the discriminator for all other heads and for none.
+        """The generator for the head `mlm`, the discriminator for any other heads and for none.
 
-        Raises UserError where heads of both are asked for, for a generator alone with tables of its own, and for a head that is another
-        family's.
+        Raises UserError for heads of both networks, for a generator without the discriminator where they share no tables, and for a
+        built-in head that ELECTRA does not have.
         """
         self.check_heads(heads)
         if "mlm" in heads and len(heads) > 1:
             others = ", ".join(name for name in heads if name != "mlm")
             raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
         if "mlm" in heads and self.sharing != "embeddings":
-            mend = "set it to embeddings, or open its own folder of `jaxenc export`"
-            raise UserError(f"model.sharing is {self.sharing}: a generator alone has one set of tables: {mend}")
+            advice = "set it to embeddings, or convert the generator's folder that `jaxenc export` writes"
+            raise UserError(f"model.sharing is {self.sharing}: a generator alone has one set of tables: {advice}")
         return Electra(self, "generator" if "mlm" in heads else "discriminator", execution)
 
     def networks(self, execution: Execution) -> Networks:
-        """As `networks.Pair`."""
+        """As `networks.NetworkPair`."""
         return Networks(*(Electra(self, network, execution) for network in NETWORKS))
 
     @property
     def embeddings(self) -> EmbeddingsSpec:
-        """What the tables need to know, of either network."""
+        """The hyper-parameters of the tables, the same for both networks."""
         shape = (self.vocab_size, self.embedding, self.positions, 0, self.types)
         return EmbeddingsSpec(*shape, self.norm_epsilon, self.dropout, self.initializer)
 
     def depth(self, network: str) -> int:
-        """Layers of the `generator` or the `discriminator`."""
+        """The number of layers of `network`, `generator` or `discriminator`."""
         return self.generator_layers if network == "generator" else self.layers
 
     def block(self, network: str) -> BlockSpec:
-        """What one layer of the `generator` or the `discriminator` needs to know."""
+        """The hyper-parameters of one layer of `network`, `generator` or `discriminator`."""
         shape = (self.width, self.heads, self.feed_forward)
         if network == "generator":
             shape = (self.generator_width, self.generator_heads, self.generator_feed_forward)
@@ -140,16 +141,16 @@ class ElectraConfig(EncoderConfig):
 
 
 class Body(nn.Module):
-    """What a network has for itself: the dense layer from the tables' width to its own where they differ, the layers, and its own
-    tables where it shares none."""
+    """The part of a network that is not shared: a dense layer from the width of the tables to its own where they differ, the layers, and
+    the tables where it shares none."""
 
     config: ElectraConfig
     network: str
     execution: Execution
 
     @nn.compact
-    def __call__(self, embedded: Embedded | None, rows: Rows, visible: Visible, noise: Keys | None, all_layers: bool) -> States:
-        """embedded: what the tables that both networks read give, None where the tables are the network's own."""
+    def __call__(self, embedded: Embedded | None, rows: Inputs, visible: Visible, noise: Keys | None, all_layers: bool) -> States:
+        """embedded: the output of the shared tables, None where the network has its own. rows: tokens, types, positions."""
         config, block = self.config, self.config.block(self.network)
         if embedded is None:
             embedded = Embeddings(config.embeddings, self.execution, name="embeddings")(*rows, noise)

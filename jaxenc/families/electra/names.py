@@ -1,4 +1,4 @@
-"""A network of ELECTRA in the files of transformers and of google-research/electra: one table of names for both."""
+"""The names of ELECTRA's parameters in the files of transformers and of google-research/electra, in one table for both networks."""
 
 import dataclasses
 import re
@@ -41,14 +41,14 @@ PARTS = (
     ElectraPart("tags", "tags/dense", "classifier", NONE, "output"),
     ElectraPart("spans", "spans/dense", "qa_outputs", NONE, "output"),
 )
-# What transformers may hold twice, since its decoder is tied.
+# Tied parameters that files of transformers may hold a second time, under the names of the decoder.
 COPIES = {"embeddings/token/table": "generator_lm_head.weight"}
 
 
 @dataclasses.dataclass(frozen=True)
 class ElectraFile:
-    """How one file writes the names. base: what stands before the layers' names; tables: before those of the embeddings; google: the
-    file is a checkpoint of google-research/electra; gamma: as `bert.names.BertFile`'s."""
+    """The naming scheme of one file. base: prefix of the layers' names; tables: prefix of the embeddings' names; google: whether it is a
+    checkpoint of google-research/electra; gamma: as in `bert.names.BertFile`."""
 
     base: str
     tables: str
@@ -57,7 +57,7 @@ class ElectraFile:
 
 
 def file_of(names: Collection[str]) -> ElectraFile:
-    """The layout of a file of transformers: the base is `electra.` or, where the network was saved alone, mostly nothing."""
+    """The naming scheme of a file of transformers. The base is `electra.` or, for an encoder without heads, usually empty."""
     bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
     bases += ["electra." for name in names if name.startswith("electra.")]
     base = bases[0] if bases else ""
@@ -65,14 +65,14 @@ def file_of(names: Collection[str]) -> ElectraFile:
 
 
 def google_file(network: str, names: Collection[str]) -> ElectraFile:
-    """The layout of the `generator` or the `discriminator` in a checkpoint of google-research/electra."""
+    """The naming scheme of `network`, `generator` or `discriminator`, in a checkpoint of google-research/electra."""
     base = "electra/" if network == "discriminator" else "generator/"
     own = any(name.startswith(f"{base}embeddings/") for name in names)
     return ElectraFile(base, base if own else "electra/", google=True)
 
 
 def entries(config: ElectraConfig, network: str, heads: Collection[str], file: ElectraFile) -> tuple[Entry, ...]:
-    """The table of the `generator` or the `discriminator` with `heads`, built-in ones, in the order of PARTS.
+    """The key map of `network`, `generator` or `discriminator`, with `heads` (built-in ones), in the order of PARTS.
 
     Raises ValueError for a head that such a file does not have.
     """
@@ -108,10 +108,10 @@ def heads_of(names: Collection[str]) -> tuple[str, ...]:
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str) -> int:
-    """The number of classes of `head` as its tensors have it, each with a row a class; 2, as transformers takes, without such a tensor."""
+    """The number of classes of `head`, from the first axis of its tensors; 2, the default of transformers, without such a tensor."""
     return next((tensors[name].shape[0] for name in _names_of(head) if name in tensors and tensors[name].shape), 2)
 
 
 def skipped(file: ElectraFile) -> tuple[str, ...]:
-    """Patterns of transformers' names that hold no parameter: buffers of ids."""
+    """Patterns of tensor names in transformers that are not parameters: buffers of ids."""
     return (re.escape(file.base) + r"embeddings\.(position_ids|token_type_ids)",)

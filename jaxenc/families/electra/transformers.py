@@ -1,7 +1,7 @@
-"""ELECTRA in folders of transformers, in and out.
+"""Reads and writes ELECTRA in folders of transformers.
 
-transformers keeps a generator and a discriminator as two models. A run of one of them has an ElectraConfig with the same numbers for
-both, and its heads say which it is (`ElectraConfig.encoder`). `two_models.py` joins two of them.
+In transformers a generator and a discriminator are two models. A run that holds one of them has an ElectraConfig with the same sizes for
+both, and its heads decide which of the two it is (`ElectraConfig.encoder`). `two_models.py` joins the two models.
 """
 
 import dataclasses
@@ -33,14 +33,14 @@ ENDINGS = (
     ((), "Model", {}),
 )
 FIELDS = {**berts.FIELDS, "embedding": "embedding_size"}
-# What transformers takes for fields that a config.json does not name: those of ELECTRA-small.
+# The defaults of transformers for fields that a config.json leaves out: those of ELECTRA-small.
 DEFAULTS = {"width": 256, "heads": 4, "feed_forward": 1024, "embedding": 128}
 # The activation of the classification head.
 POOLER = "gelu_erf"
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
-    """One network of a folder of transformers; its heads are those whose tensors are there."""
+    """The network in a folder of transformers, with the heads whose tensors it holds. Raises UserError for what cannot be converted."""
     if class_of(config).endswith("ForMultipleChoice"):
         raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
     heads, file = names.heads_of(tensors), names.file_of(tensors)
@@ -56,7 +56,8 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
 
 
 def write(ours: Weights) -> Export:
-    """One network as transformers has it, whatever the other of its pair was; without heads as ElectraModel saves itself, names bare."""
+    """One network of a pair in the format of transformers; without heads its tensors have no prefix, as in ElectraModel. Raises UserError
+    as `refuse`."""
     heads, params = ours.structure.heads, ours.params
     network = _network(heads)
     model = two_models.alone(ours.structure.model, network)
@@ -76,7 +77,7 @@ def _network(heads: Collection[str]) -> str:
 
 
 def model_of(data: Mapping[str, Any], where: Path) -> ElectraConfig:
-    """The model of a config.json. Raises UserError, which begins with `where`, for what we do not compute."""
+    """The model of a config.json. Raises UserError, which begins with `where`, for a setting that is not implemented here."""
     berts.only_encoders(data, where)
     values = DEFAULTS | config_json.sizes(data, FIELDS, config_json.ACTIVATIONS, where)
     if "max_position_embeddings" in data:
@@ -85,7 +86,7 @@ def model_of(data: Mapping[str, Any], where: Path) -> ElectraConfig:
 
 
 def refuse(structure: Structure, where: str | Path) -> None:
-    """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
+    """Raises UserError where transformers has no such model, or computes something else from the same parameters."""
     model, heads = structure.model, structure.heads
     config_json.refuse_causal(model, where)
     if "mlm" in heads and model.activation != "gelu_erf":
@@ -93,12 +94,12 @@ def refuse(structure: Structure, where: str | Path) -> None:
     if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
         raise UserError(f"{where}: transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head")
     if "pooler" in heads and structure.pooler_activation != POOLER:
-        told = f"objective.pooler_activation is {structure.pooler_activation}"
-        raise UserError(f"{where}: {told}: transformers' ELECTRA has gelu_erf in its classifier")
+        activation = structure.pooler_activation
+        raise UserError(f"{where}: objective.pooler_activation is {activation}: transformers' ELECTRA has gelu_erf in its classifier")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
-    """What transformers' AutoConfig reads of one network, and {our output: attributes} of the class that it names."""
+    """(the config.json of one network for AutoConfig of transformers, {our output: attributes} of the class that it names)."""
     model = structure.model
     ending, outputs = next((ending, outputs) for needed, ending, outputs in ENDINGS if set(needed) <= set(structure.heads))
     data = {

@@ -1,4 +1,4 @@
-"""A generator and a discriminator, each a model of its own in transformers, and the pair that they are together."""
+"""Splits a pair into a generator and a discriminator, which are separate models in transformers, and joins them."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,21 +10,21 @@ from jaxenc.errors import UserError
 from jaxenc.families.electra.model import NETWORKS, ElectraConfig
 from jaxenc.families.foreign import Structure, Weights
 
-# The heads that the networks of a pair have.
+# The heads of each network of a pair.
 HEADS = {"generator": ("mlm",), "discriminator": ("rtd",)}
 
 
 def alone(model: ElectraConfig, network: str) -> ElectraConfig:
-    """The model of one network of a pair, with its numbers for both."""
+    """The config of one network of a pair: an ElectraConfig with its sizes for both networks."""
     block, layers = model.block(network), model.depth(network)
     sizes = {"width": block.width, "heads": block.heads, "feed_forward": block.feed_forward, "layers": layers}
     return dataclasses.replace(model, **sizes, **{f"generator_{name}": size for name, size in sizes.items()}, sharing="embeddings")
 
 
 def split(ours: Weights) -> dict[str, Weights]:
-    """{"generator": ..., "discriminator": ...}, each as a model of its own; {} where it is one network already.
+    """{"generator": ..., "discriminator": ...}, two separate models; {} for a model that is one network already.
 
-    Raises UserError for two networks with other heads than a pair has.
+    Raises UserError for two networks without the heads that a pair has.
     """
     if not set(NETWORKS) <= set(ours.params):
         return {}
@@ -41,16 +41,16 @@ def split(ours: Weights) -> dict[str, Weights]:
 
 
 def join(networks: Mapping[str, Weights]) -> tuple[Weights, str]:
-    """The pair of a generator and a discriminator: they share the tables where the two files hold the same numbers, and the line for
-    the user says where they do not.
+    """(the pair of a generator and a discriminator, a message for the user or ''). They share their tables where both models hold equal
+    ones; otherwise the message says that each keeps its own.
 
-    Raises UserError for models that are no such two.
+    Raises UserError for models that are not a generator and its discriminator.
     """
     for network, one in networks.items():
         wanted, found = HEADS[network], one.structure.heads
         if not isinstance(one.structure.model, ElectraConfig) or found != wanted:
-            told = f"the folder {network} holds a model of the kind {one.structure.model.kind} with {', '.join(found) or 'no heads'}"
-            raise UserError(f"{told}: an ELECTRA with {wanted[0]} belongs there")
+            content = f"a model of the kind {one.structure.model.kind} with {', '.join(found) or 'no heads'}"
+            raise UserError(f"the folder {network} holds {content}: an ELECTRA with {wanted[0]} belongs there")
     generator, discriminator = (networks[network] for network in NETWORKS)
     vocabularies = [one.vocabulary for one in (discriminator, generator) if one.vocabulary]
     if len({vocabulary.fingerprint for vocabulary in vocabularies}) > 1:
@@ -67,7 +67,7 @@ def join(networks: Mapping[str, Weights]) -> tuple[Weights, str]:
 
 
 def model_of(generator: ElectraConfig, discriminator: ElectraConfig, sharing: str) -> ElectraConfig:
-    """The model of two networks that were alone. Raises UserError where a number that a pair has once differs."""
+    """The config of the pair of two separate networks. Raises UserError where they differ in a field that a pair has only once."""
     sizes = ("width", "heads", "feed_forward", "layers")
     whole = dataclasses.replace(discriminator, **{f"generator_{name}": getattr(generator, name) for name in sizes}, sharing=sharing)
     expected = alone(whole, "generator")

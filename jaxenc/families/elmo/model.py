@@ -1,6 +1,7 @@
-"""ELMo (Peters et al. 2018): two stacks of LSTMs, one read forward and one backward, over the characters of words."""
+"""ELMo (Peters et al. 2018): two stacks of LSTMs, one forward and one backward, over words that are read by their characters."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import jax
@@ -35,9 +36,9 @@ class ElmoConfig(ModelConfig):
     """An ELMo; the defaults are the original's (bin/train_elmo.py of allenai/bilm-tf). Raises UserError when a number does not fit.
 
     vocab_size: number of words that are predicted, sorted by falling frequency; the data's tokenizer decides it.
-    input: `characters` reads a word by its bytes, `tokens` by a row of a table.
+    input: how a word is read: `characters`, by its bytes, or `tokens`, by a row of a table.
     words: with `input` tokens, number of ids that the table has a row for; 0 = `vocab_size`.
-    width: width of what a layer reads and gives, in each direction.
+    width: width of the input and output of each layer, in each direction.
     cells: number of memory cells of an LSTM layer.
     character_width: width of a character's vector.
     filter_widths: how many characters each convolution reads at once.
@@ -46,8 +47,8 @@ class ElmoConfig(ModelConfig):
     highways: number of highway layers after the convolutions.
     cell_clip: largest magnitude of a memory cell; 0 = no limit.
     projection_clip: largest magnitude of an LSTM's output; 0 = no limit.
-    residual: layers but the first add what they read to what they give.
-    dropout: dropout rate on what each layer reads, also where the residual adds it, and on the last layer.
+    residual: every layer but the first adds its input to its output.
+    dropout: dropout rate on the input of each layer, before its residual connection, and on the last output.
     forget_bias: added to the forget gate at run time.
     """
 
@@ -99,25 +100,26 @@ class ElmoConfig(ModelConfig):
 
     @property
     def published_vocabulary(self) -> Vocabulary:
-        """The vocabulary that a recipe stands for when no data is named: ELMo's layout."""
+        """As the contract says: ELMo's layout."""
         return dataclasses.replace(of_words(self.vocab_size), words=self.words)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "ElmoConfig":
-        """This model for a tokenizer."""
+        """As the contract says, with the number of words that are read too."""
         return dataclasses.replace(self, vocab_size=vocabulary.size, words=vocabulary.words)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """0, 1, 2 ... at every place of every row, i32 [batch, length]; the model does not read them."""
+        """0, 1, 2 ... in every row, i32 [batch, length]; the model does not read them."""
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     @property
-    def ids(self) -> int:
-        """Rows of the table of words, where there is one."""
-        return self.words or self.vocab_size
+    def inputs(self) -> Mapping[str, int]:
+        """As the contract says: words by their characters or by their ids."""
+        words = {"characters": character_ids.SIZE} if self.reads_characters else {"tokens": self.words or self.vocab_size}
+        return {**words, "segments": 0}
 
     @property
     def reads_characters(self) -> bool:
-        """As `input` says."""
+        """Whether words are read by the batch field `characters` instead of `tokens`."""
         return self.input == "characters"
 
     def readers(self, execution: Execution) -> "Elmo":
@@ -126,23 +128,23 @@ class ElmoConfig(ModelConfig):
 
     @property
     def lstm(self) -> LstmSpec:
-        """What one layer of one direction needs to know."""
+        """The hyper-parameters of one layer of one direction."""
         return LstmSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(LstmSpec)})
 
     @property
     def char_cnn(self) -> CharCnnSpec:
-        """What the network over characters needs to know."""
+        """The hyper-parameters of the network over characters."""
         return CharCnnSpec(**{field.name: getattr(self, field.name) for field in dataclasses.fields(CharCnnSpec)})
 
 
 class Elmo(nn.Module):
-    """Both directions. The softmax is `layers.softmax.Softmax`."""
+    """The module of both directions. The softmax is `layers.softmax.Softmax`."""
 
     config: ElmoConfig
     execution: Execution
 
     def setup(self) -> None:
-        """The parts, by their names in the parameter tree."""
+        """The submodules, by their keys in the parameter tree."""
         config, execution = self.config, self.execution
         if config.reads_characters:
             self.char_cnn = CharCnn(config.char_cnn, execution)
@@ -155,30 +157,31 @@ class Elmo(nn.Module):
         self.backward = Layers(config, execution)
 
     def start(self, key: Array) -> Tree:
-        """The parameters it starts from, boxed with their axis names; key: one typed key."""
+        """The initial parameters, boxed with their axis names; key: one typed key."""
         ids = lambda *axes: jax.ShapeDtypeStruct((1, 1, *axes), jnp.int32)
         one = Read(ids(), ids(character_ids.WIDTH), None)
         return self.lazy_init(key, one, one, jax.eval_shape(lambda: self.zero_state(1)), None)["params"]
 
     def __call__(self, forward: Read, backward: Read, state: Tree, noise: Keys | None, all_layers: bool = False) -> tuple[Both, Tree]:
-        """What both directions give, in the compute dtype, and the state behind the last step.
+        """(outputs of both directions in the compute dtype, the state after the last step).
 
-        The two read different words. state: as `zero_state` gives it. noise: None for evaluation. all_layers: without dropout on the last.
-        Nothing stops the gradient of the state: a caller that hands it on differentiates with respect to parameters only.
+        forward and backward may be different words. state: as from `zero_state`. noise: the keys of dropout, None for evaluation.
+        all_layers: return all layers, without dropout on the last. Gradients flow into the state; a caller differentiates with respect to
+        the parameters only.
         """
         both = lambda one, other: jax.tree.map(lambda *pair: jnp.stack(pair), one, other)
         reads = both(forward, backward)
         return self.read(self.embed(reads.tokens, reads.characters), reads.real, state, noise, all_layers)
 
     def embed(self, tokens: Array, characters: Array | None) -> Array:
-        """The vector of each word without its context, [..., width] in the compute dtype, of tokens i32 [...] or characters [..., 50]."""
+        """The context-free vector of each word, [..., width] in the compute dtype, from tokens i32 [...] or characters [..., 50]."""
         if self.config.reads_characters:
             return self.char_cnn(characters)
         table = self.word if self.config.words else self.token
         return table(tokens).astype(self.execution.policy.compute)
 
     def read(self, x: Array, real: Array | None, state: Tree, noise: Keys | None, all_layers: bool = False) -> tuple[Both, Tree]:
-        """As `__call__`, of words' vectors: x [2, batch, length, width], real [2, batch, length], forward first."""
+        """As `__call__`, from the vectors of words: x [2, batch, length, width], real [2, batch, length], forward first."""
         config = self.config
         noises = (noise, noise and noise.apart("backward"))
         drop = lambda x, site, layer: jnp.stack([dropout(x[at], config.dropout, noises[at], site, layer) for at in range(2)])
@@ -195,17 +198,16 @@ class Elmo(nn.Module):
         return Both(*out), {name: jax.tree.map(lambda leaf, at=at: leaf[at], stacked) for at, name in enumerate(DIRECTIONS)}
 
     def text(self, params: Tree, tokens: Array, characters: Array | None, segments: Array, state: Tree | None = None) -> tuple[Array, Tree]:
-        """(hidden [layers + 1, batch, length, 2 · width], forward beside backward, in the order of the text; the state behind it).
+        """(hidden [layers + 1, batch, length, 2 · width], forward and backward concatenated, in the order of the text; the state after it).
 
-        tokens: i32 [batch, length], a text a row with <S> before and </S> behind it; characters: uint16 [batch, length, 50] for a model
-        that reads them. segments: i32 [batch, length], 0 = padding, wherever it is: it moves no state, so the backward direction begins
-        at the last token of each row. The first of the layers + 1 is the vector of the word twice (bilm/model.py). What is padding gives
-        zeros. state: None for zeros.
+        tokens: i32 [batch, length], one text a row, between <S> and </S>; characters: uint16 [batch, length, 50] for a model that reads
+        them. segments: i32 [batch, length], 0 = padding at any place: it keeps the state, so the backward direction starts at the last
+        token of each row, and its output is zeros. Layer 0 is the vector of the word, twice (bilm/model.py). state: None for zeros.
         """
         real = segments > 0
         apply = lambda *inputs, method: self.apply({"params": params}, *inputs, method=method)
         words = jnp.where(real[..., None], apply(tokens, characters, method="embed"), 0)
-        state = self.zero_state(len(tokens)) if state is None else state
+        state = self.zero_state(len(segments)) if state is None else state
         pair, real = (jnp.stack([array, jnp.flip(array, axis=1)]) for array in (words, real))
         both, state = apply(pair, real, state, None, True, method="read")
         return jnp.concatenate([both.forward, jnp.flip(both.backward, axis=2)], axis=-1), state
@@ -217,7 +219,7 @@ class Elmo(nn.Module):
         return {name: LstmState(zeros(config.cells), zeros(config.width)) for name in DIRECTIONS}
 
     def forward_flops(self, length: int) -> float:
-        """FLOPs of its matrix products on one row of `length` words a direction, forward; a multiply and an add are two."""
+        """FLOPs of the matrix products on one row of `length` words in each direction, forward; a multiply-add counts as two."""
         config = self.config
         layer = 2.0 * (2 * config.width * 4 * config.cells + config.cells * config.width)
         word = config.char_cnn.forward_flops() if config.reads_characters else 0.0
@@ -225,14 +227,14 @@ class Elmo(nn.Module):
 
 
 class Layers(nn.Module):
-    """The layers of one direction: their parameters."""
+    """The parameters of the layers of one direction."""
 
     config: ElmoConfig
     execution: Execution
 
     @nn.compact
     def __call__(self) -> list[LstmWeights]:
-        """The weights of each layer; all read vectors as wide as those they give."""
+        """The weights of each layer; the inputs of a layer are as wide as its outputs."""
         config = self.config
         return [Lstm(config.lstm, self.execution, name=layer_name(layer)).weights(config.width) for layer in range(config.layers)]
 

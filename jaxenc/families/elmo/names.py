@@ -1,4 +1,5 @@
-"""ELMo's parameters in the HDF5 files of bilm-tf (bilm/training.py, dump_weights) and AllenNLP (modules/elmo.py, elmo_lstm.py)."""
+"""The names of ELMo's parameters in the HDF5 files of bilm-tf (bilm/training.py, dump_weights) and AllenNLP (modules/elmo.py,
+elmo_lstm.py)."""
 
 import functools
 import math
@@ -13,13 +14,13 @@ from jaxenc.formats.tensor import Tensor
 from jaxenc.layers.stack import layer_name
 
 CELL = "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
-# One kernel for what a cell reads and for its own last output, one above the other.
+# The kernels of a cell's input and of its previous output, concatenated on the first axis.
 JOINT = "W_0"
 PARTS = ("input", "recurrent")
 
 
 def entries(model: ElmoConfig) -> tuple[Entry, ...]:
-    """The table of one model. The joint kernels are named by their parts, as `split` names them."""
+    """The key map of one model. The parts of a joint kernel have the names that `split` gives them."""
     return (*_of_words(model), *_of_layers(model))
 
 
@@ -59,8 +60,8 @@ def _convolution(width: int, characters: int, filters: int) -> Transform:
 
 
 def split(tensors: Mapping[str, Tensor], model: ElmoConfig) -> dict[str, Tensor]:
-    """`tensors` with the two parts of each joint kernel in its place: as many rows as the layer reads, and the rest. A kernel without rows
-    stays under a name that no table has."""
+    """`tensors` with each joint kernel replaced by its two parts: the first `model.width` rows, for the input, and the rest. A scalar
+    stays, under a name that is in no key map, so the conversion reports it."""
     out = dict(tensors)
     for name, _ in _cells(model):
         joint = out.get(f"{name}/{JOINT}")
@@ -75,7 +76,7 @@ def split(tensors: Mapping[str, Tensor], model: ElmoConfig) -> dict[str, Tensor]
 
 
 def joined(arrays: Mapping[str, np.ndarray], model: ElmoConfig) -> dict[str, np.ndarray]:
-    """The way back from `split`."""
+    """Inverts `split`."""
     out = dict(arrays)
     for name, _ in _cells(model):
         out[f"{name}/{JOINT}"] = np.concatenate([out.pop(f"{name}/{JOINT}[{part}]") for part in PARTS])

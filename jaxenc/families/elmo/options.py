@@ -1,4 +1,4 @@
-"""options.json of allenai/bilm-tf and AllenNLP, from and to the numbers of a model."""
+"""Converts options.json of allenai/bilm-tf and AllenNLP to the config of a model and back."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from jaxenc.families.elmo.model import ACTIVATIONS, ElmoConfig
 
 LARGEST = 1 << 31
 MOST_FILTERS = 64
-# Training counts the characters' ids from 0, what is published from 1: 0 is what stands where no word is. Both tables have SIZE rows.
+# n_characters while training and in published options, which reserve id 0 for padding. The table has SIZE rows in both.
 CHARACTER_IDS = (SIZE, SIZE + 1)
 # Of the gates, at run time, in TensorFlow's cell and in AllenNLP's.
 FORGET_BIAS = 1.0
@@ -20,8 +20,8 @@ CONVERTED = "a word is read by its characters, with an LSTM in each direction"
 
 
 def model_of(data: Mapping[str, Any], where: Path) -> ElmoConfig:
-    """The model. A clip of null is none, and residuals are off where nothing is said of them, as bilm/model.py reads it; what only training
-    reads and we do not have is left out. Raises UserError, which begins with `where`, for what is missing and for what we do not compute.
+    """The model of the options. As in bilm/model.py a clip of null is none, and residual connections are off by default. Options that only
+    affect training are ignored. Raises UserError, which begins with `where`, for a missing option and for one that is not implemented here.
     """
     for name, fault in (("bidirectional", False), ("share_embedding_softmax", True)):
         if data.get(name, not fault) is fault:
@@ -51,17 +51,18 @@ def model_of(data: Mapping[str, Any], where: Path) -> ElmoConfig:
 
 
 def with_words(model: ElmoConfig, data: Mapping[str, Any], vocabulary: Vocabulary, where: Path) -> ElmoConfig:
-    """The model for a list of words. Raises UserError where the options name another number of them, and for another tokenizer."""
+    """`model` with the vocabulary of a word list. Raises UserError where the options have another number of words, and for a tokenizer that
+    is not a word list."""
     if not vocabulary.words:
         raise UserError(f"{where}: the tokenizer cuts words, and here {CONVERTED}: name a list of words with --tokenizer DIR, or none")
     if data.get("n_tokens_vocab", vocabulary.size) != vocabulary.size:
-        told = f"n_tokens_vocab is {data['n_tokens_vocab']} and the list of words has {vocabulary.size}"
-        raise UserError(f"{where}: {told}: name the right one with --tokenizer DIR; `--tokenizer none` converts without it")
+        sizes = f"n_tokens_vocab is {data['n_tokens_vocab']} and the list of words has {vocabulary.size}"
+        raise UserError(f"{where}: {sizes}: name the right one with --tokenizer DIR; `--tokenizer none` converts without it")
     return model.with_vocabulary(vocabulary)
 
 
 def of_model(model: ElmoConfig) -> dict[str, Any]:
-    """The options of a model: all that computes its vectors. Raises UserError for a model that bilm-tf and AllenNLP do not compute."""
+    """The options of a model, without those of training. Raises UserError for a model that bilm-tf and AllenNLP do not support."""
     if not model.reads_characters:
         raise UserError("this model reads words by their ids: only one that reads their characters can be exported")
     if model.forget_bias != FORGET_BIAS:
@@ -89,10 +90,10 @@ def of_model(model: ElmoConfig) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class _Check:
-    """What a value has to be. fits: of a value; told: to a person."""
+    """A constraint on a value. fits: tests it; words: describes it in a message."""
 
     fits: Callable[[Any], bool]
-    told: str
+    words: str
 
 
 def _number(value: Any) -> bool:
@@ -123,14 +124,14 @@ _PAIRS = _Check(
 
 
 def _field(data: Mapping[str, Any], path: str, check: _Check, where: Path, *default: Any) -> Any:
-    """The value at a dotted path, or the default. Raises UserError where there is neither, and for a value that is none of its kind."""
+    """The value at a dotted path, or the default. Raises UserError where there is neither, and for a value that fails the check."""
     value: Any = data
     for key in path.split("."):
         if not isinstance(value, dict) or key not in value:
             if default:
                 return default[0]
-            raise UserError(f"{where}: has no {path}: it takes {check.told}")
+            raise UserError(f"{where}: has no {path}: it takes {check.words}")
         value = value[key]
     if not check.fits(value):
-        raise UserError(f"{where}: {path} is {value!r}: it takes {check.told}")
+        raise UserError(f"{where}: {path} is {value!r}: it takes {check.words}")
     return value

@@ -20,14 +20,14 @@ GENERATOR = BertConfig(layers=12, width=256, heads=4, feed_forward=1024)
 
 @dataclasses.dataclass(frozen=True)
 class NetworkPairConfig(ModelConfig):
-    """Two models with one vocabulary, the first of which replaces tokens for the second to notice. In use it is the second, the
-    discriminator, and the pair has that one's width and layers.
+    """Two encoders with one vocabulary: a generator that replaces tokens and a discriminator that detects them. A trained pair is used as
+    its discriminator, whose width and layers it has.
 
-    generator: model of any kind that is an encoder; the default has the sizes of ELECTRA-base's.
-    discriminator: model of any kind that is an encoder.
-    sharing: what the generator takes of the discriminator's parameters: `none`, `table` (of tokens) or `embeddings` (all of these). The
-        gradients of both losses reach it.
-    Raises UserError for models that are no encoders.
+    generator: an encoder of any kind; the default has the size of ELECTRA-base's.
+    discriminator: an encoder of any kind.
+    sharing: which parameters of the discriminator the generator uses: `none`, `table` (of tokens) or `embeddings` (all tables and their
+        norm). Gradients of both losses reach them.
+    Raises UserError for models that are not encoders.
     """
 
     kind: ClassVar[str] = "pair"
@@ -46,33 +46,33 @@ class NetworkPairConfig(ModelConfig):
 
     @property
     def of_generator(self) -> tuple[str, ...]:
-        """As `networks.Pair`."""
+        """As `networks.NetworkPair`."""
         return (*(f"model.generator.{path}" for path, _ in flatten(to_dict(self.generator))), "model.sharing")
 
     def networks(self, execution: Execution) -> Networks:
-        """As `networks.Pair`. Raises UserError for two vocabularies, and for tables of two shapes that are to be one."""
+        """As `networks.NetworkPair`. Raises UserError for different vocabulary sizes, and for shared tables of different shapes."""
         if self.generator.vocab_size != self.discriminator.vocab_size:
             sizes = f"{self.generator.vocab_size} and model.discriminator.vocab_size {self.discriminator.vocab_size}"
-            raise UserError(f"model.generator.vocab_size is {sizes}: both networks read the same tokens, so give them one number")
+            raise UserError(f"model.generator.vocab_size is {sizes}: both networks read the same tokens, so set them equal")
         generator = Nested(self.generator.encoder(("mlm",), execution), "generator", SHARED[self.sharing])
         discriminator = Nested(self.discriminator.encoder((), execution), "discriminator", ())
         check_shared(generator, discriminator)
         return Networks(generator, discriminator)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> Encoder:
-        """The discriminator. Raises UserError for a head that it does not have; `mlm` is the generator's."""
+        """The discriminator. Raises UserError for a head that it does not have, such as `mlm`, which is the generator's."""
         self.discriminator.check_heads(heads)
         if "mlm" in heads:
-            raise UserError("mlm is the head of the generator of a pair, and the discriminator is what is used: leave it out")
+            raise UserError("mlm is the head of the generator of a pair, and a pair is used as its discriminator: leave it out")
         return Nested(self.discriminator.encoder(heads, execution), "discriminator", ())
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "NetworkPairConfig":
-        """This pair for a tokenizer, which both networks have."""
+        """As the contract says, for both networks."""
         generator, discriminator = (model.with_vocabulary(vocabulary) for model in (self.generator, self.discriminator))
         return dataclasses.replace(self, generator=generator, discriminator=discriminator)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """As the discriminator counts them."""
+        """As the contract says, those of the discriminator."""
         return self.discriminator.positions_of(tokens)
 
     @property
@@ -82,27 +82,32 @@ class NetworkPairConfig(ModelConfig):
 
     @property
     def vocab_size(self) -> int:
-        """Of both networks."""
+        """The same in both networks."""
         return self.discriminator.vocab_size
 
     @property
+    def attentions(self) -> tuple[str, ...]:
+        """As the contract says, of the discriminator."""
+        return self.discriminator.attentions
+
+    @property
     def positions(self) -> int:
-        """The longest text in tokens that both take, 0 where neither has a limit."""
+        """The smaller limit of both, 0 where neither has a limit."""
         return min((limit for limit in (self.generator.positions, self.discriminator.positions) if limit), default=0)
 
     @property
     def types(self) -> int:
-        """The token types that both know, 0 where neither has any."""
+        """The smaller number of token types of the two, 0 where neither has any."""
         return min((types for types in (self.generator.types, self.discriminator.types) if types), default=0)
 
     @property
     def attention_dropout(self) -> float:
-        """The larger rate: fused attention has none."""
+        """The larger rate of both, since fused attention needs 0 in both."""
         return max(self.generator.attention_dropout, self.discriminator.attention_dropout)
 
     @property
     def width(self) -> int:
-        """Of the discriminator, as all that follows."""
+        """Of the discriminator."""
         return self.discriminator.width
 
     @property

@@ -15,14 +15,14 @@ from jaxenc.layers.attend import Visible
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
-# What the generator reads of the discriminator's parameters, as the first part of their paths.
+# {sharing: prefixes of the paths of the discriminator's parameters that the generator uses}.
 SHARED = {"none": (), "table": (f"embeddings/{TOKEN_TABLE}",), "embeddings": ("embeddings/",)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Nested:
-    """A `contract.Encoder`: `inner` with its parameters under `name`, but for those whose paths begin with one of `shared`, which it reads
-    under `discriminator`."""
+    """A `contract.Encoder`: `inner` with its parameters under `name`, except those whose paths begin with one of `shared`, which are read
+    from `discriminator`."""
 
     inner: Encoder
     name: str
@@ -58,7 +58,7 @@ class Nested:
         return self.inner.apply({"params": own}, tokens, types, positions, visible, noise and noise.apart(self.name), all_layers)
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
-        """As `contract.Encoder`, without what is shared."""
+        """As `contract.Encoder`, without the shared parameters."""
         params = self.inner.lazy_init(key, tokens, types, positions, visible, noise)["params"]
         return {"params": {self.name: tree.split(params, lambda path: path.startswith(self.shared))[1]}}
 
@@ -68,7 +68,7 @@ class Nested:
 
 
 def check_shared(generator: Nested, discriminator: Nested) -> None:
-    """Raises UserError for parameters that the networks are to share and that one of them does not have, or has in another shape."""
+    """Raises UserError for a shared parameter that one of the networks does not have or has in another shape."""
     if not generator.shared:
         return
     row, lengths = jax.ShapeDtypeStruct((1, 2), jnp.int32), Visible.by_lengths(jax.ShapeDtypeStruct((1,), jnp.int32))
@@ -80,5 +80,5 @@ def check_shared(generator: Nested, discriminator: Nested) -> None:
     theirs, ours = shapes(generator), shapes(discriminator)
     for path in dict.fromkeys([*ours, *theirs]):
         if theirs.get(path) != ours.get(path):
-            told = f"{path} has the shape {theirs.get(path, 'none')} in the generator and {ours.get(path, 'none')} in the discriminator"
-            raise UserError(f"model.sharing: {told}: give both networks the same embeddings, or set model.sharing to none")
+            shapes_of = f"{theirs.get(path, 'none')} in the generator and {ours.get(path, 'none')} in the discriminator"
+            raise UserError(f"model.sharing: {path} has the shape {shapes_of}: make the embeddings equal, or set model.sharing to none")

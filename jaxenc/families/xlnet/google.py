@@ -1,4 +1,4 @@
-"""XLNet in TensorFlow checkpoints of zihangdai/xlnet, in."""
+"""Reads XLNet from TensorFlow checkpoints of zihangdai/xlnet."""
 
 from collections.abc import Mapping
 from pathlib import Path

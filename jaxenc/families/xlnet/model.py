@@ -1,4 +1,4 @@
-"""XLNet (Yang et al. 2019): a Transformer-XL whose query stream predicts tokens that it does not see."""
+"""XLNet (Yang et al. 2019): a Transformer-XL with a second stream of queries, which predict tokens that they do not see."""
 
 import dataclasses
 from collections.abc import Collection
@@ -38,18 +38,18 @@ class XlnetConfig(EncoderConfig):
     feed_forward: inner width of the feed-forward layers.
     clamp: distances beyond it count as this one; 0 = no limit, as published (their -1).
     activation: `gelu_tanh` is what zihangdai/xlnet was trained with; transformers runs `gelu_erf`.
-    dropout: dropout rate on what layers read and add, on the sinusoids of distances and on the last layer. Also inside the feed-forward
-        layer.
-    init: distribution of the initial weights: `truncated_normal` or `normal`. Of all but the query stream's start (Glorot's uniform) and
-        the norms; of the three biases of attention too.
+    dropout: dropout rate on the embeddings, on the output of each sublayer and on the last layer. Also inside the feed-forward layers and
+        on the sinusoids of distances.
+    init: distribution of the initial weights: `truncated_normal` or `normal`. It includes the three biases of attention, but not the norms
+        and the first vector of the query stream, which starts from Glorot's uniform rule.
     """
 
     kind: ClassVar[str] = "xlnet"
     positions: ClassVar[int] = 0
     types: ClassVar[int] = 5
-    attentions: ClassVar[tuple[str, ...]] = ("full",)  # a permutation decides who sees whom
+    attentions: ClassVar[tuple[str, ...]] = ("full",)  # in training the permutation decides which tokens a token sees
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
-    # The last layer is dropped out already; the summary that the classifier reads is not.
+    # The last layer has its own dropout, so heads on tokens need none; the summary that the classifier reads has none.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
 
     vocab_size: int = 32000
@@ -82,23 +82,24 @@ class XlnetConfig(EncoderConfig):
 
     @property
     def published_vocabulary(self) -> Vocabulary:
-        """The vocabulary that a recipe stands for when no data is named: XLNet's layout."""
+        """As the contract says: XLNet's layout."""
         return published_xlnet(self.vocab_size)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "XlnetConfig":
-        """This model for a tokenizer."""
+        """As the contract says."""
         return dataclasses.replace(self, vocab_size=vocabulary.size)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """0, 1, 2 ... at every place of every row, i32 [batch, length]; the model reads distances only."""
+        """0, 1, 2 ... in every row, i32 [batch, length]; the model does not read them, only distances."""
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     def visible(self, segments: Array) -> Visible:
-        """By keys: texts to be classified are padded on the left, those with answers on the right."""
+        """As the contract says, but by keys, which allows padding on either side: texts to classify have it on the left, texts with answers
+        on the right."""
         return self.attended(Visible.by_keys(segments))
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "XlnetEncoder":
-        """The content stream alone, without memory. Raises UserError for a head that XLNet does not have."""
+        """As the contract says: the content stream alone, without memory."""
         self.check_heads(heads)
         return XlnetEncoder(self, execution)
 
@@ -108,22 +109,22 @@ class XlnetConfig(EncoderConfig):
 
     @property
     def block(self) -> BlockSpec:
-        """What one layer needs to know."""
+        """The hyper-parameters of one layer."""
         rates = (self.dropout, self.attention_dropout)
         return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
 
 
 class Xlnet(nn.Module):
-    """Both streams. Heads are in `heads/`."""
+    """The module of both streams. Heads are in `heads/`."""
 
     config: XlnetConfig
     execution: Execution
 
     @nn.compact
     def __call__(self, rows: Rows, noise: Keys | None, all_layers: bool = False) -> TwoStreams:
-        """Both streams. noise: None for evaluation. The last layer is dropped out too.
+        """Runs both streams, with dropout on the last layer too. noise: the keys of dropout, None for evaluation.
 
-        Nothing stops the gradient of memory: a caller that hands it on differentiates with respect to parameters only.
+        Gradients flow into the memory; a caller differentiates with respect to the parameters only.
         """
         config, query, memory = self.config, rows.query, rows.memory
         embeddings = StreamEmbeddings(config.vocab_size, config.block, self.execution, name="embeddings")
@@ -138,22 +139,24 @@ class Xlnet(nn.Module):
         return TwoStreams(content, answers, inputs, table)
 
     def forward_flops(self, length: int, memory: int = 0, predictions: int = 0) -> float:
-        """FLOPs of its matrix products on one row, forward; the keys of distances, which all rows share, do not count."""
+        """FLOPs of the matrix products on one row, forward, without the keys of distances, which all rows share."""
         width, keys = self.config.width, memory + length
-        # Of every place: query, output, feed-forward layer, and content, distance and value with every key. Of every key: key, value.
+        # For each query: query, output and feed-forward kernels, and the content, distance and value products with every key. For each key:
+        # key and value kernels.
         place = 4.0 * width * (width + self.config.feed_forward) + 6.0 * keys * width
         return self.config.layers * ((length + predictions) * place + keys * 4.0 * width * width)
 
 
 def _context(config: XlnetConfig, compute: jnp.dtype, rows: Rows, noise: Keys | None) -> Context:
-    """What all layers read, besides hidden states."""
+    """The second input of every layer, besides the hidden states."""
     types, direction, memory, query = rows.types, rows.direction, rows.memory, rows.query
     length, before = types.shape[1], 0 if memory is None else memory.states.shape[2]
     real, labels = True, jnp.pad(types, ((0, 0), (before, 0)))
     if memory is not None:
         real = (jnp.arange(before + length) >= before - memory.filled[:, None])[:, None]
     table = sinusoids(before + length, length, config.width, config.clamp, direction is not None).astype(compute)
-    # One mask for all rows, as in Transformer-XL; zihangdai/xlnet draws one for each row and so computes the keys of distances for each.
+    # One dropout mask for all rows, as in Transformer-XL; zihangdai/xlnet draws one a row and so computes the keys of distances for each
+    # row.
     shared = noise and dataclasses.replace(noise, rows=np.arange(len(table), dtype=np.uint32))
     table = dropout(table, config.dropout, shared, "distances")
     sight = lambda sees, own, at: Sight(sees & real, own[:, :, None] != labels[:, None], at)
@@ -165,7 +168,7 @@ def _context(config: XlnetConfig, compute: jnp.dtype, rows: Rows, noise: Keys | 
 
 @dataclasses.dataclass(frozen=True)
 class XlnetEncoder:
-    """A `two_stream.TwoStreamEncoder`. As an encoder it reads forward, without memory; a place sees every visible one and itself."""
+    """A `two_stream.TwoStreamEncoder`. As an encoder it reads forward and without memory; a place sees all visible places and itself."""
 
     config: XlnetConfig
     execution: Execution
@@ -182,13 +185,13 @@ class XlnetEncoder:
 
     @property
     def module(self) -> Xlnet:
-        """Both streams, of the same parameters."""
+        """The module of both streams, which uses the same parameters."""
         return Xlnet(self.config, self.execution)
 
     def apply(
         self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
     ) -> States:
-        """As `contract.Encoder`; positions are not read: the model knows distances only."""
+        """As `contract.Encoder`; `positions` is not read, only distances are."""
         sees = visible.pairs(tokens.shape[1]) | jnp.eye(tokens.shape[1], dtype=bool)
         streams = self.module.apply(variables, Rows(tokens, types, sees), noise, all_layers)
         return states(streams.content, streams.table, all_layers)
@@ -207,5 +210,5 @@ class XlnetEncoder:
         return self.module.apply({"params": params}, rows, noise)
 
     def streams_flops(self, length: int, memory: int, predictions: int) -> float:
-        """As `two_stream.TwoStreamEncoder`; the keys of distances, which all rows share, do not count."""
+        """As `two_stream.TwoStreamEncoder`, without the keys of distances, which all rows share."""
         return self.module.forward_flops(length, memory, predictions)

@@ -1,4 +1,4 @@
-"""XLNet's parameters in the files of transformers and of zihangdai/xlnet: one table of names for both."""
+"""The names of XLNet's parameters in the files of transformers and of zihangdai/xlnet, in one table."""
 
 import dataclasses
 import re
@@ -19,8 +19,8 @@ from jaxenc.layers.stack import layer_name
 
 
 class XlnetPart(NamedTuple):
-    """As `bert.names.BertPart`. google: in zihangdai/xlnet's checkpoints, where what is called `[{n}]` is a slice of a tensor of all
-    layers; kind: one of `leaves.LEAVES` or of `transforms`. The encoder's names begin with a base.
+    """As `bert.names.BertPart`. google: in zihangdai/xlnet's checkpoints, where `NAME[{n}]` is a slice of a tensor of all layers; kind: one
+    of `leaves.LEAVES` or of `transforms`. The encoder's names get the prefix of the file.
     """
 
     head: str
@@ -31,7 +31,7 @@ class XlnetPart(NamedTuple):
 
 
 ATTENTION, FEED_FORWARD = "encoder/{layer}/attention", "encoder/{layer}/feed_forward"
-# The heads of attention are an axis of their own in both files, and neither turns the kernels: each is [width, heads, d].
+# In both kinds of file the kernels have a separate axis of attention heads and are not transposed: each is [width, heads, d].
 KERNELS = {"query": ("q", "heads"), "key": ("k", "heads"), "value": ("v", "heads"), "relative": ("r", "heads"), "output": ("o", "to width")}
 BIASES = {"content_bias": "r_w_bias", "position_bias": "r_r_bias", "segment_bias": "r_s_bias"}
 SEGMENTS = "seg_embed"
@@ -55,17 +55,17 @@ PARTS = (
     XlnetPart("tags", "tags/dense", "classifier", NONE, "dense"),
     XlnetPart("spans", "spans/dense", "qa_outputs", NONE, "dense"),
 )
-# What transformers may hold twice, since its decoder is tied.
+# Tied parameters that files of transformers may hold a second time, under the names of the decoder.
 COPIES = {"embeddings/token/table": "lm_loss.weight"}
 BEAM = re.compile(r"(model/)?(start_logits|end_logits|answer_class)[./].*")
-# run_classifier.py names its logits after the task.
+# run_classifier.py puts the name of the task into the names of the logits.
 TASK = re.compile(r"model/((classification|regression)_[^/]*)/logit/kernel")
 
 
 @dataclasses.dataclass(frozen=True)
 class XlnetFile:
-    """How one file writes the names. base: what stands before the encoder's names; google: the file is a checkpoint of zihangdai/xlnet;
-    task: in it, the scope of the classes, such as classification_mnli."""
+    """The naming scheme of one file. base: prefix of the encoder's names; google: whether it is a checkpoint of zihangdai/xlnet; task: in
+    such a checkpoint, the scope of the classifier, such as classification_mnli."""
 
     base: str
     google: bool = False
@@ -73,25 +73,26 @@ class XlnetFile:
 
 
 def file_of(names: Collection[str]) -> XlnetFile:
-    """The layout of a file of transformers: the base is `transformer.` or, where the encoder was saved alone, mostly nothing."""
+    """The naming scheme of a file of transformers. The base is `transformer.` or, for an encoder without heads, usually empty."""
     bases = [name.removesuffix(f"{TOKENS}.weight") for name in names if name.endswith(f"{TOKENS}.weight")]
     bases += ["transformer." for name in names if name.startswith("transformer.")]
     return XlnetFile(bases[0] if bases else "")
 
 
 def google_file(names: Collection[str]) -> XlnetFile:
-    """The layout of a checkpoint of zihangdai/xlnet."""
+    """The naming scheme of a checkpoint of zihangdai/xlnet."""
     tasks = [found[1] for name in names if (found := TASK.fullmatch(name))]
     return XlnetFile("model/transformer/", True, tasks[0] if tasks else "")
 
 
 def stacked(file: XlnetFile) -> tuple[str, ...]:
-    """Names of the tensors of a file that hold a slice for each layer."""
+    """Names of the tensors of a file that hold the parameters of all layers, stacked on the first axis."""
     return tuple(file.base + name for name in (*BIASES.values(), SEGMENTS)) if file.google else ()
 
 
 def transforms(config: XlnetConfig) -> dict[str, Transform]:
-    """By the kinds of Part that only XLNet has: their arrays, with an axis of heads or of length 1, and ours without."""
+    """{kind: transform} of the kinds of XlnetPart that no other family has: their arrays have an axis of heads or of size 1, ours do
+    not."""
     heads, width = (config.heads, config.width // config.heads), config.width
     split = Transform(lambda a: a.reshape(len(a), width), lambda a: a.reshape(len(a), *heads))
     return {
@@ -103,7 +104,7 @@ def transforms(config: XlnetConfig) -> dict[str, Transform]:
 
 
 def entries(config: XlnetConfig, heads: Collection[str], file: XlnetFile) -> tuple[Entry, ...]:
-    """The table of one model: the encoder and `heads`, built-in ones, in the order of PARTS.
+    """The key map of one model: the encoder and `heads` (built-in ones), in the order of PARTS.
 
     Raises ValueError for a head that such a file does not have.
     """
@@ -131,13 +132,13 @@ def heads_of(names: Collection[str], file: XlnetFile, where: Path) -> tuple[str,
     """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`. Raises UserError, which begins with `where`, for the
     head of XLNetForQuestionAnswering or of run_squad.py."""
     if beam := next((name for name in names if BEAM.fullmatch(name)), ""):
-        told = f"{beam} is of the head that searches answers with a beam"
-        raise UserError(f"{where}: {told}: of XLNet's heads for answers only XLNetForQuestionAnsweringSimple can be converted")
+        what = f"{beam} belongs to the question-answering head with beam search"
+        raise UserError(f"{where}: {what}: of XLNet's heads for answers only XLNetForQuestionAnsweringSimple can be converted")
     published = {part.head for part in PARTS if part.head and not (file.google and part.google == NONE)}
     return tuple(head for head in BUILT_IN if head in published and any(name in names for name in _names_of(head, file)))
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, file: XlnetFile) -> int:
-    """The number of classes of `head` as its tensors have it, the length of its bias; 2, as transformers takes, without such a tensor."""
+    """The number of classes of `head`, from the length of its bias; 2, the default of transformers, without such a tensor."""
     biases = [tensors[name] for name in _names_of(head, file) if name.endswith("bias") and name in tensors]
     return next((bias.shape[0] for bias in biases if bias.shape), 2)

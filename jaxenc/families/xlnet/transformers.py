@@ -1,12 +1,13 @@
-"""XLNet in folders of transformers, in and out.
+"""Reads and writes XLNet in folders of transformers.
 
-What changes no number of a row read forward without memory is not read: mem_len, reuse_len, use_mems_eval, use_mems_train, same_length
-(of attn_type uni), start_n_top, end_n_top (of the beam), and untie_r, since each layer has biases of its own in torch's files.
+These fields of config.json are not read, because they do not change the result for a row that is read forward without memory: mem_len,
+reuse_len, use_mems_eval, use_mems_train, same_length (only for attn_type uni), start_n_top and end_n_top (beam search), and untie_r (torch
+files always have separate biases for each layer).
 
-Where a text that is classified is padded: zihangdai/xlnet and transformers read the vector of the last place of a row and so pad on the
-left; here it is that of the last token that is no padding (`heads.summary.Summary`), so that rows may be padded on either side, and
-`encode` pads all of them at their end. In transformers an exported classifier is right for rows padded on the left alone, which is what
-the tokenizer beside it does. Rows with answers (SQuAD) have their padding at the end everywhere.
+Padding of a text to classify: zihangdai/xlnet and transformers take the vector of the last place of a row, so they must pad on the left.
+Here it is the vector of the last token that is not padding (`heads.summary.Summary`), so either side works, and `encode` pads at the end.
+An exported classifier gives the right result in transformers only for rows padded on the left, as the exported tokenizer pads them. Rows
+with answers (SQuAD) are padded at the end everywhere.
 """
 
 import dataclasses
@@ -42,18 +43,18 @@ FIELDS = {
     "dropout": "dropout",
     "init_scale": "initializer_range",
 }
-# What transformers takes for fields that a config.json does not name: those of XLNet-large.
+# The defaults of transformers for fields that a config.json leaves out: those of XLNet-large.
 DEFAULTS = {"width": 1024, "layers": 24, "heads": 16, "feed_forward": 4096}
-# What a classifier computes here; each is also what transformers takes where its config.json says nothing.
+# The settings that a classifier here computes, which are also the defaults of transformers.
 SUMMARY = {"summary_type": "last", "summary_use_proj": True, "summary_activation": "tanh"}
 # Fields of a run that neither kind of file states.
 UNSTATED = ("data.length", "data.reuse", "objective.permutation", "objective.memory", "objective.predictions")
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
-    """The model of a folder of transformers; its heads are those whose tensors are there.
+    """The model in a folder of transformers, with the heads whose tensors it holds. Raises UserError for what cannot be converted.
 
-    `ff_activation: gelu` is the erf form, which transformers computes, whatever the weights were trained with.
+    `ff_activation: gelu` is the erf form, as transformers computes it, even for weights that were trained with the tanh form.
     """
     file = names.file_of(tensors)
     heads = names.heads_of(tensors, file, where)
@@ -63,7 +64,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
 
 
 def write(ours: Weights) -> Export:
-    """The model as transformers has it; an encoder without heads as XLNetModel saves itself, names bare."""
+    """The model in the format of transformers; without heads its tensors have no prefix, as in XLNetModel. Raises UserError as `refuse`."""
     heads = ours.structure.heads
     refuse(heads, "this model")
     config, outputs = described(ours.structure, ours.vocabulary)
@@ -74,10 +75,10 @@ def write(ours: Weights) -> Export:
 def imported(
     model: XlnetConfig, heads: tuple[str, ...], config: Mapping[str, Any], file: XlnetFile, tensors: Mapping[str, Tensor], where: Path
 ) -> Import:
-    """The model of a file of transformers or of zihangdai/xlnet. config: what names its classes.
+    """The model of a file of transformers or of zihangdai/xlnet. config: of transformers, for the names of the classes; {} for none.
 
-    Permutations have the published lengths: no file says how long the rows were, and mem_len is what a caller of transformers remembers.
-    Raises UserError for more layers than it has tensors, and for heads that transformers has in no one model.
+    The run gets the published lengths of rows and permutations, since no file states them; mem_len only says how much memory a caller of
+    transformers keeps. Raises UserError for more layers than tensors, and as `refuse`.
     """
     refuse(heads, where)
     check_layers(model.layers, tensors, where)
@@ -91,9 +92,9 @@ def imported(
 
 
 def model_of(data: Mapping[str, Any], google: bool, where: Path) -> XlnetConfig:
-    """The model of a config.json, or of `google`'s xlnet_config.json. transformers has one rate for all dropout.
+    """The model of a config.json, or with `google` of an xlnet_config.json. Both have one rate for all dropout.
 
-    Raises UserError, which begins with `where`, for what we do not compute.
+    Raises UserError, which begins with `where`, for a setting that is not implemented here.
     """
     if google and not data.get("untie_r", True):
         raise UserError(f"{where}: untie_r is off: only models whose layers have biases of their own can be converted")
@@ -116,7 +117,7 @@ def model_of(data: Mapping[str, Any], google: bool, where: Path) -> XlnetConfig:
 
 
 def only_last(data: Mapping[str, Any], where: Path) -> None:
-    """Raises UserError where a classifier of transformers reads another vector than we compute."""
+    """Raises UserError where a classifier of transformers reads a vector that is not implemented here."""
     for name, value in SUMMARY.items():
         if data.get(name, value) != value:
             raise UserError(f"{where}: {name} is {data[name]!r}: only {value!r} can be converted")
@@ -131,9 +132,9 @@ def refuse(heads: Collection[str], where: str | Path) -> None:
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
-    """What transformers' AutoConfig reads of a model of ours, and {our output: attributes} of the class that it names.
+    """(the config.json of a model for AutoConfig of transformers, {our output: attributes} of the class that it names).
 
-    The rate of dropout on attention weights is not in it: transformers has one for both. Nor is a memory: there it is an argument.
+    The dropout rate of the attention weights is lost, since transformers has one rate, and so is the memory, which is an argument there.
     """
     model = structure.model
     ending, outputs = next((ending, outputs) for needed, ending, outputs in ENDINGS if set(needed) <= set(structure.heads))

@@ -52,7 +52,7 @@ class Permutation:
 
 
 @dataclasses.dataclass(frozen=True)
-class Draws:
+class PermutationDraws:
     """Uniform u32 bits of one row. lengths, places: [predictions], for each n-gram; singles, order: [length], by position."""
 
     lengths: Array
@@ -61,14 +61,14 @@ class Draws:
     order: Array
 
 
-def draws(permutation: Permutation, key: Array, length: int) -> Draws:
+def draws(permutation: Permutation, key: Array, length: int) -> PermutationDraws:
     """All the random bits that one row takes from its key."""
     n = permutation.predictions
     bits = jax.random.bits(key, (2 * (n + length),), jnp.uint32)
-    return Draws(*jnp.split(bits, np.cumsum([n, n, length])))
+    return PermutationDraws(*jnp.split(bits, np.cumsum([n, n, length])))
 
 
-def apply(permutation: Permutation, drawn: Draws, row: Mapping[str, Array]) -> dict[str, Array]:
+def apply(permutation: Permutation, drawn: PermutationDraws, row: Mapping[str, Array]) -> dict[str, Array]:
     """What is predicted in one row, and its order. row: FIELDS i32 [length], and `direction` i32, -1 for a text that runs backward.
 
     Returns `rank` i32 [length], the lower the earlier: `visible` reads it; `predicted_at` i32 [predictions], the predicted places from
@@ -78,7 +78,7 @@ def apply(permutation: Permutation, drawn: Draws, row: Mapping[str, Array]) -> d
     split, (first, second) = permutation.reuse, permutation.budgets()
     halves = []
     for some, slots, budget in ((slice(split), slice(first), first), (slice(split, None), slice(first, None), second)):
-        bits = Draws(drawn.lengths[slots], drawn.places[slots], drawn.singles[some], drawn.order[some])
+        bits = PermutationDraws(drawn.lengths[slots], drawn.places[slots], drawn.singles[some], drawn.order[some])
         half = {name: row[name][some] for name in FIELDS}
         halves.append((choose(permutation, bits, half, row["direction"], budget), order(permutation, bits.order)))
     chosen, place = (jnp.concatenate(parts) for parts in zip(*halves, strict=True))
@@ -118,7 +118,7 @@ def order(permutation: Permutation, bits: Array) -> Array:
     return (jnp.arange(len(blocks))[:, None] * size + inside).reshape(-1).astype(jnp.int32)
 
 
-def choose(permutation: Permutation, drawn: Draws, half: Mapping[str, Array], direction: Array, budget: int) -> Array:
+def choose(permutation: Permutation, drawn: PermutationDraws, half: Mapping[str, Array], direction: Array, budget: int) -> Array:
     """bool [half]: the tokens of a half that are chosen, `budget` of them where it has as many candidates; `drawn`: its part of the bits.
 
     n-grams in the reading order of the text, then single places at random while any are left to choose.
@@ -135,7 +135,7 @@ def choose(permutation: Permutation, drawn: Draws, half: Mapping[str, Array], di
     return jnp.where(direction < 0, chosen[::-1], chosen)
 
 
-def ngrams(permutation: Permutation, drawn: Draws, candidate: Array, half: Mapping[str, Array], budget: int) -> Array:
+def ngrams(permutation: Permutation, drawn: PermutationDraws, candidate: Array, half: Mapping[str, Array], budget: int) -> Array:
     """bool [half]: the tokens of n-grams, found in one walk over a half in reading order, from its first candidate on.
 
     Each time n is drawn, no more than what the budget has left. Its context is alpha / beta times as many tokens as the next n have: n, or

@@ -117,7 +117,7 @@ def test_a_discriminator_of_google_research_alone(tmp_path: Path) -> None:
     [
         ({"task_specific/mnli/dense/kernel": (8, 3)}, "fine-tuned, with task_specific/mnli/dense/kernel"),
         ({"generator_predictions/output_bias": (131,)}, "holds no generator/encoder/layer_0/intermediate/dense/kernel"),
-        ({"electra/embeddings/word_embeddings": (131,)}, "no matrices"),
+        ({"electra/embeddings/word_embeddings": (131,)}, "not matrices"),
         ({"electra/pooler/dense/kernel": (8, 8)}, "not known: electra/pooler/dense/kernel"),
     ],
 )

@@ -189,7 +189,7 @@ def test_places_that_hold_no_elmo(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"holds no file whose name ends in options\.json"):
         allennlp.load(tmp_path)
     folders.write(tmp_path, folders.options(), {}, "a_")
-    with pytest.raises(UserError, match="its config has 2 layers and there are 0 tensors"):
+    with pytest.raises(UserError, match="its config has 2 layers but there are 0 tensors"):
         allennlp.load(tmp_path)
     folders.write(tmp_path, folders.options(), {}, "b_")
     with pytest.raises(UserError, match=r"holds a_options\.json, b_options\.json"):
@@ -206,7 +206,7 @@ def test_what_cannot_be_exported(model: Model, tmp_path: Path) -> None:
     for wrong, told in (
         (other(model, input="tokens"), "reads words by their ids"),
         (other(model, forget_bias=0.5), "model.forget_bias is 0.5: AllenNLP computes with 1.0"),
-        (Model(Run(), {}, None), "a model of kind bert is none that AllenNLP opens"),
+        (Model(Run(), {}, None), "AllenNLP does not open a model of kind bert"),
     ):
         with pytest.raises(UserError, match=told):
             allennlp.save(tmp_path / "out", wrong)

@@ -138,7 +138,7 @@ def moved(arrays: dict) -> dict:
     [
         (moved, {}, "missing: layer.1.rel_attn.r_s_bias; not known: layer.1.rel_attn.r_x_bias"),
         (dict, {"n_layer": 3}, "missing: layer.2.rel_attn.q, layer.2.rel_attn.k"),
-        (dict, {"n_layer": 1 << 30}, "its config has 1073741824 layers and there are 36 tensors"),
+        (dict, {"n_layer": 1 << 30}, "its config has 1073741824 layers but there are 36 tensors"),
         (dict, {"n_head": 4, "d_head": 2}, "layer.0.rel_attn.q (8, 2, 4), expected (8, 4, 2)"),
         (lambda a: a | {"mask_emb": np.zeros(8, np.float32)}, {}, "of another shape: mask_emb (8,), expected (1, 1, 8)"),
         (dict, {"bi_data": True}, "config.json: bi_data is set"),
@@ -168,7 +168,7 @@ def test_checkpoints_that_go_wrong_are_one_line(tmp_path: Path) -> None:
         ({bias: whole[:1]}, f"missing: {re.escape(bias)}.1."),
         ({bias: np.concatenate([whole, whole])}, f"not known: {re.escape(bias)}.2., {re.escape(bias)}.3."),
         ({bias: whole[0]}, f"of another shape: {re.escape(bias)}.0. .4,., expected .2, 4."),
-        ({"model/start_logits/dense/kernel": whole}, "model/start_logits/dense/kernel is of the head"),
+        ({"model/start_logits/dense/kernel": whole}, "model/start_logits/dense/kernel belongs to the question-answering head"),
     ):
         tf1.write(prefix, held | changed)
         with pytest.raises(UserError, match=words) as error:

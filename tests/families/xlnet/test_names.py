@@ -113,7 +113,7 @@ def test_a_head_that_a_file_does_not_have_is_a_mistake_of_ours() -> None:
 @pytest.mark.parametrize("name", ["start_logits.dense.weight", "answer_class.dense_1.weight", "model/end_logits/dense_0/kernel"])
 def test_the_head_with_a_beam_is_one_line(name: str) -> None:
     reader = google.read if "/" in name else transformers.read
-    with pytest.raises(UserError, match=f"{name} is of the head .* only XLNetForQuestionAnsweringSimple can be converted"):
+    with pytest.raises(UserError, match=f"{name} belongs to .* only XLNetForQuestionAnsweringSimple can be converted"):
         reader({}, headers({name: (2, 8)}), WHERE)
 
 
