@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from jaxenc.errors import UserError
 from jaxenc.families.bert import BERT
-from jaxenc.families.contract import ModelConfig
+from jaxenc.families.contract import ModelConfig, check
 from jaxenc.families.electra import ELECTRA
 from jaxenc.families.elmo import ELMO
 from jaxenc.families.family import registry
@@ -26,9 +26,10 @@ C = TypeVar("C")
 
 
 def with_built_in(*own: type[ModelConfig]) -> Models:
-    """The built-in kinds of model and `own`, for what takes `models`. Raises UserError for two of one kind."""
+    """The built-in kinds of model and `own`, for what takes `models`. Raises UserError for two of one kind and as `contract.check`."""
     models = dict(MODELS)
     for config in own:
+        check(config)
         if config.kind in models:
             raise UserError(f"model {config.__name__}: the kind {config.kind!r} is taken: give it another `kind`")
         models[config.kind] = config

@@ -90,7 +90,8 @@ class Head:
     from, its own for good; `rng.FIRST_OWN_SITE` or more for a head outside of jaxenc.
 
     module: makes the Flax module. labels, loss: both or neither; a head without them is opened and asked, not trained by the objective
-    `heads`. prediction: of its output, what an evaluation keeps for each row. vocabulary: paths of the parameters, below `name`, that have
+    `heads`. prediction: of its output, what an evaluation keeps for each row. reads_first: whether it reads of a text its first token
+    alone, which in a model with causal attention has seen nothing but itself. vocabulary: paths of the parameters, below `name`, that have
     a (padded) row a token. Raises UserError where these do not fit together.
     """
 
@@ -101,23 +102,32 @@ class Head:
     labels: tuple[Label, ...] = ()
     loss: Loss | None = None
     prediction: Callable[[Array], Array] = unchanged
+    reads_first: bool = False
     vocabulary: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise UserError(f"head {self.name}: its role is {self.role!r}: use {', '.join(ROLES)}")
-        if not self.name.isidentifier() or self.name in TAKEN:
+        if not isinstance(self.name, str) or not self.name.isidentifier() or self.name in TAKEN:
             raise UserError(f"head {self.name!r}: its name is no Python name, or one of {', '.join(TAKEN)}: choose another")
-        if not 0 < self.site <= rng.LAST_SITE:
+        if type(self.site) is not int or not 0 < self.site <= rng.LAST_SITE:
             raise UserError(f"head {self.name}: its site is {self.site}: use a number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
+        for name in ("module", "prediction"):
+            if not callable(getattr(self, name)):
+                raise UserError(f"head {self.name}: its {name} is {getattr(self, name)!r}, which cannot be called: give a function")
+        if not isinstance(self.labels, tuple) or not all(isinstance(label, Label) for label in self.labels):
+            raise UserError(f"head {self.name}: its labels are {self.labels!r}: give a tuple of Label, (Label(...),) for a single one")
         if bool(self.labels) != (self.loss is not None):
             raise UserError(f"head {self.name}: it has labels or a loss and not both: give both or neither")
+        if len({label.name for label in self.labels}) < len(self.labels):
+            raise UserError(f"head {self.name}: two of its labels have one name: give each its own")
         for label in self.labels:
             if label.dtype not in ("int32", "float32") or label.axis not in ("", "length"):
                 kinds = "int32 or float32, with the axis '' or 'length'"
                 raise UserError(f"head {self.name}: its label {label.name} is {label.dtype} with the axis {label.axis!r}: use {kinds}")
-            if (isinstance(label.bound, str) and label.bound not in BOUNDS) or (label.bound and label.dtype == "float32"):
-                kinds = f"{' or '.join(BOUNDS)} or a number, and 0 for float32"
+            known = label.bound in BOUNDS if isinstance(label.bound, str) else type(label.bound) is int and label.bound >= 0
+            if not known or (label.bound and label.dtype == "float32"):
+                kinds = f"{' or '.join(BOUNDS)} or a number that is not negative, and 0 for float32"
                 raise UserError(f"head {self.name}: its label {label.name} has the bound {label.bound!r}: use {kinds}")
         if len({label.axis for label in self.labels}) > 1:
             raise UserError(f"head {self.name}: some of its labels are one a row and some one a token: use one kind for all")
@@ -146,6 +156,8 @@ def registry(heads: Iterable[Head]) -> Mapping[str, Head]:
     sites = {number: f"jaxenc's {name}" for name, number in rng.SITES.items()}
     fields = dict(FIELDS)
     for head in heads:
+        if not isinstance(head, Head):
+            raise UserError(f"{head!r} is no head: give a jaxenc.heads.Head")
         if head.name in by_name or head.name in rng.SITES:
             raise UserError(f"head {head.name}: the name is taken: choose another")
         if head.site in sites:

@@ -12,7 +12,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary, padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import Encoder, ModelConfig
+from jaxenc.families.contract import Encoder, Encodes, ModelConfig
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.next_token import NEXT_TOKEN
@@ -43,14 +43,17 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Causal":
         """The objective of one phase. Raises UserError for a model that sees what it would have to predict."""
-        if "causal" not in getattr(model, "attentions", ("causal",)):
+        if not isinstance(model, Encodes) or "causal" not in getattr(model, "attentions", ("causal",)):
             able = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in getattr(cls, "attentions", ()))
             raise UserError(
                 f"objective.kind {self.kind} needs model.attention=causal, which {model.kind} has not: set model.kind to {able}"
             )
         encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), execution)
         if (attention := encoder.config.attention) != "causal":
-            raise UserError(f"model.attention is {attention}: objective.kind {self.kind} needs model.attention=causal")
+            # A model that is made of others has none of its own: the encoder's config is then that of one of its fields.
+            nested = [f".{field.name}" for field in dataclasses.fields(model) if getattr(model, field.name) is encoder.config]
+            field = f"model{''.join(nested[:1])}.attention"
+            raise UserError(f"{field} is {attention}: objective.kind {self.kind} needs {field}=causal")
         return Causal(encoder, encoders.fit(encoder, (NEXT_TOKEN,))[NEXT_TOKEN.name])
 
 

@@ -21,7 +21,7 @@ from jaxenc.processes import barriers
 from jaxenc.training import phases, position
 from jaxenc.training.job import Job
 from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
-from jaxenc.training.run import from_dict
+from jaxenc.training.run import Run, of_file
 
 MAY_CHANGE = ("mesh.*", "train.microbatches", "checkpoint.*", "eval.*", "log.*")
 # Seconds in which a file that one host wrote is seen by the others: file systems of networks remember for a while that it was not there.
@@ -98,18 +98,18 @@ def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
         saved = read_json(workdir / CONFIG, "start in a new work directory")
         # config.json is written first, so a run that was killed before the second file has it alone.
         manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
-        _refuse(saved, manifest, job)
+        _refuse(of_file(saved, workdir / CONFIG, job.models), manifest, job)
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint was written under another config, data set or tokenizer."""
-    _refuse(restore.read_json(step_dir, CONFIG), restore.read_json(step_dir, MANIFEST), job)
+    _refuse(_saved(step_dir, job), restore.read_json(step_dir, MANIFEST), job)
 
 
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint's ids mean other pieces than the data's: equal shapes would let them pass."""
     if _fingerprint(step_dir) != job.vocabulary.fingerprint:
-        size = from_dict(restore.read_json(step_dir, CONFIG), models=job.models).model.vocab_size
+        size = _saved(step_dir, job).model.vocab_size
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         mend = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
         raise UserError(f"data {job.run.data.path}: it was made with {other}: {mend}")
@@ -118,7 +118,7 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
 def refuse_other_carry(job: Job, start: Start) -> None:
     """Raises UserError, which names the fields, when a run that goes on from the whole state at `start` carries something larger or
     smaller from step to step than the run that wrote it."""
-    saved, run = from_dict(restore.read_json(start.path, CONFIG), models=job.models), job.run
+    saved, run = _saved(start.path, job), job.run
     sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
     carries = bool(jax.eval_shape(lambda: job.objective(run.plan[0]).carry(1))) or any(sizes(saved).values())
     if type(saved.objective) is type(run.objective) and carries:
@@ -129,9 +129,14 @@ def refuse_other_carry(job: Job, start: Start) -> None:
 
 def refuse_other_rows(job: Job, start: Start) -> None:
     """Raises UserError where a run that continues from the state at `start` would skip or repeat rows of its data."""
-    saved, data = from_dict(restore.read_json(start.path, CONFIG), models=job.models), restore.read_json(start.path, MANIFEST)
+    saved, data = _saved(start.path, job), restore.read_json(start.path, MANIFEST)
     ours = json.loads(job.files[MANIFEST])
     position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)
+
+
+def _saved(step_dir: pathlib.Path, job: Job) -> Run:
+    """The run that wrote a checkpoint."""
+    return of_file(restore.read_json(step_dir, CONFIG), step_dir / CONFIG, job.models)
 
 
 def _fingerprint(step_dir: pathlib.Path) -> str | None:
@@ -149,7 +154,7 @@ def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
     return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
 
-def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
+def _refuse(saved: Run, saved_manifest: dict | None, job: Job) -> None:
     """Raises UserError for another config, and, where the manifest is there, for another data set or tokenizer."""
 
     def facts(manifest: dict) -> dict:
@@ -158,5 +163,5 @@ def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
     if saved_manifest is not None:
         refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*MAY_CHANGE, "data.path", *(["train.steps"] if not job.run.uses_steps else []))
-    # Read as a Run first: a field that is younger than the checkpoint has its default there.
-    refuse(config.to_dict(from_dict(saved_config, models=job.models)), config.to_dict(job.run), free)
+    # Of a Run and not of its file: a field that is younger than the checkpoint has its default there.
+    refuse(config.to_dict(saved), config.to_dict(job.run), free)
