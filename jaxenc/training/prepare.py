@@ -13,7 +13,7 @@ from jaxenc import tree
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
 from jaxenc.data import pipeline
-from jaxenc.data.batch import empty
+from jaxenc.data.batch import FIELDS, empty
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.store import checkpoint_files, open_split
@@ -77,6 +77,10 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     if missing and all(name.endswith("characters") for name in missing):
         mend = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
         raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {mend}")
+    labels = sorted(set(missing) - FIELDS.keys())
+    if labels:
+        held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
+        raise UserError(f"{held}: pretrain with another objective.kind")
     if missing:
         held = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
         raise UserError(f"{held}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
