@@ -17,6 +17,8 @@ from typing import Any
 
 from jaxenc.errors import UserError
 
+# The largest whole number of a field: devices count in int32, and a larger one would wrap around or overflow there.
+LARGEST = 2**31 - 1
 # {name: {kind: class}}: the classes that a field declared with `kinds(name)` may hold, by their class attribute `kind`.
 Tables = Mapping[str, Mapping[str, type]]
 
@@ -38,8 +40,9 @@ def to_dict(value: Any) -> dict[str, Any]:
 def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables: Tables = MappingProxyType({})) -> Any:
     """An instance of `cls` from a nested mapping; missing fields take their default.
 
-    where: the name of `data` in messages; tables: the classes of the fields declared with `kinds`. Raises UserError for an unknown key
-    (with the nearest names), a missing field without a default, a value of the wrong type and `data` that is not a mapping.
+    where: the name of `data` in messages; tables: of the fields declared with `kinds`, each of which takes the classes of its table that are
+    of its type. Raises UserError for an unknown key (with the nearest names), a missing field without a default, a value of the wrong type, a
+    whole number above LARGEST and `data` that is not a mapping.
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}
     if not isinstance(data, Mapping):
@@ -70,8 +73,10 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
     if table is not None:
         rest = dict(value)
         kind = rest.pop("kind", "")
-        if not isinstance(kind, str) or kind not in table:
-            raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), table, 'kinds')}")
+        # Before its fields are read: a pair of pairs of pairs may be deeper than Python's stack.
+        fitting = {name: cls for name, cls in table.items() if issubclass(cls, hint)}
+        if not isinstance(kind, str) or kind not in fitting:
+            raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), fitting, 'kinds')}")
         return from_dict(table[kind], rest, where, tables)
     if dataclasses.is_dataclass(hint):
         return from_dict(hint, value, where, tables)
@@ -84,12 +89,14 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
 
 
 def _scalar(hint: type, value: Any, where: str) -> Any:
-    """`value` as an int, finite float, bool or str; an int is a float too, a bool is never a number."""
+    """`value` as an int up to LARGEST, a finite float, bool or str; an int is a float too, a bool is never a number."""
     # math.isfinite would raise OverflowError for an int that is too large for a float.
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if hint is float and number:
         return float(value)
     if hint is int and number and float(value).is_integer():
+        if value > LARGEST:
+            raise UserError(f"{where} is {int(value)}: it is at most 2^31 - 1")
         return int(value)
     if hint in (bool, str) and isinstance(value, hint):
         return value

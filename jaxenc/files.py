@@ -146,21 +146,34 @@ def held(folder: Path, advice: str) -> Iterator[None]:
     The system lets go of the lock when the process dies, however it dies. Where the file system has no locks nothing is held.
     Raises UserError `folder`: ...; `advice` when another process holds it.
     """
-    with user_errors(folder, "choose another place"):
-        folder.mkdir(parents=True, exist_ok=True)
-        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    number = _locked(folder, advice)
     try:
+        yield
+    finally:
+        # Before the lock goes: the next process then sees a folder that is there, or makes its own.
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        os.close(number)
+
+
+def _locked(folder: Path, advice: str) -> int:
+    """The number of `folder`, open and locked, as `held` says. Raises UserError as `held`, and then leaves the folder as it is."""
+    while True:
+        with user_errors(folder, "choose another place"):
+            folder.mkdir(parents=True, exist_ok=True)
+            number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            os.close(number)
             raise UserError(f"{folder}: another process is writing here; {advice}") from error
         except OSError:
-            pass
-        yield
-    finally:
+            return number
+        # Who held it may have removed it, empty, between our opening and our lock.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(number), folder.stat()):
+                return number
         os.close(number)
-        with contextlib.suppress(OSError):
-            folder.rmdir()
 
 
 @contextlib.contextmanager

@@ -35,13 +35,19 @@ class Plain:
 @dataclasses.dataclass(frozen=True)
 class Whole:
     needed: int
-    part: Small = dataclasses.field(default=Small(), metadata=config.kinds("part"))
+    part: Small | Large = dataclasses.field(default=Small(), metadata=config.kinds("part"))
     plain: Plain = Plain()
     on: bool = False
     name: str = ""
 
 
-TABLES = {"part": {"small": Small, "large": Large}}
+@dataclasses.dataclass(frozen=True)
+class Other:
+    kind: ClassVar[str] = "other"
+
+
+# A field takes the classes of its own type.
+TABLES = {"part": {"small": Small, "large": Large, "other": Other}}
 
 
 def test_a_round_trip_is_exact_also_through_json() -> None:
@@ -80,6 +86,10 @@ def test_missing_fields_take_their_defaults_and_numbers_their_types() -> None:
         ({"needed": float("inf")}, "config.needed is inf: it takes a value of type int"),
         ({"needed": float("nan")}, "config.needed is nan: it takes a value of type int"),
         ({"needed": 1, "part": 3}, "config.part is 3"),
+        ({"needed": 1, "part": {"kind": ["small"]}}, "config.part.kind is ['small']"),
+        ({"needed": 1, "part": {"kind": "other"}}, "config.part.kind is 'other': the kinds are large, small"),
+        ({"needed": 2**31}, "config.needed is 2147483648: it is at most 2^31 - 1"),
+        ({"needed": 1, "plain": {"sizes": (1, 1e10)}}, "config.plain.sizes[1] is 10000000000: it is at most 2^31 - 1"),
     ],
 )
 def test_what_does_not_fit_is_one_line_that_names_the_field(data: dict[str, Any], words: str) -> None:

@@ -1,6 +1,8 @@
 """A folder appears whole or not at all, and belongs to one process."""
 
+import fcntl
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -27,10 +29,27 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_is_held_by_one_process_and_an_empty_one_goes(tmp_path: Path) -> None:
     refused = pytest.raises(UserError, match="run: another process is writing here; wait")
-    with held(tmp_path / "run", "wait"), refused, held(tmp_path / "run", "wait"):
-        pass
+    with held(tmp_path / "run", "wait"):
+        with refused, held(tmp_path / "run", "wait"):
+            pass
+        assert (tmp_path / "run").is_dir()  # the one that is refused leaves it to the one that holds it
     assert not (tmp_path / "run").exists()
     with held(tmp_path / "run", "wait"):
         (tmp_path / "run" / "kept").touch()
     with held(tmp_path / "run", "wait"):
         assert (tmp_path / "run" / "kept").exists()
+
+
+def test_a_folder_that_goes_before_it_is_locked_is_made_again(tmp_path: Path) -> None:
+    """As where the process that held it leaves it empty between our opening and our lock."""
+    lock, calls = fcntl.flock, []
+
+    def late(number: int, operation: int) -> None:
+        if not calls:
+            (tmp_path / "run").rmdir()
+        calls.append(number)
+        lock(number, operation)
+
+    with mock.patch.object(fcntl, "flock", late), held(tmp_path / "run", "wait"):
+        (tmp_path / "run" / "kept").touch()
+    assert len(calls) == 2 and (tmp_path / "run" / "kept").exists()

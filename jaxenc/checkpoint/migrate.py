@@ -28,7 +28,8 @@ def format_of(config: Mapping[str, Any], where: str) -> int:
     """The format of a config.json. Raises UserError, which begins with `where`, for one that this version does not know."""
     number = config.get("format", 1)
     if type(number) is not int or not 1 <= number <= FORMAT:
-        raise UserError(f"{where}: format is {number!r}, and this version reads 1 to {FORMAT}: install a newer jaxenc")
+        advice = "install a newer jaxenc" if type(number) is int and number > FORMAT else "no version has written that: restore the file"
+        raise UserError(f"{where}: format is {number!r}, and this version reads 1 to {FORMAT}: {advice}")
     return number
 
 

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Converts and saves; prints the folder, the heads and the number of parameters. Raises UserError."""
     kind, _, place = args.source.partition(":")
     if kind not in SOURCES or not place:
-        meant = of_others(Path(args.source).expanduser())
+        meant = "" if kind in SOURCES else of_others(Path(args.source).expanduser())
         hint = f": did you mean --from {shlex.quote(meant)}?" if meant else ""
         raise UserError(f"--from {args.source}: it takes hf:DIR, tf:PREFIX or allennlp:DIR{hint}")
     if args.check:

@@ -106,6 +106,8 @@ def described(path: Path) -> str:
 
 def _listed(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
+    if not names:
+        return "an empty folder"
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"a folder with {', '.join(names[:SHOWN])}{more}"
 

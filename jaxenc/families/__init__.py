@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from jaxenc.errors import UserError
 from jaxenc.families.bert import BERT
-from jaxenc.families.contract import ModelConfig
+from jaxenc.families.contract import ModelConfig, check
 from jaxenc.families.electra import ELECTRA
 from jaxenc.families.elmo import ELMO
 from jaxenc.families.family import registry
@@ -27,9 +27,10 @@ C = TypeVar("C")
 
 def with_built_in(*own: type[ModelConfig]) -> Models:
     """The built-in kinds of model and `own`, for the argument `models` of `load`, `pretrain` and others. Raises UserError for a kind that
-    is taken."""
+    is taken, and as `contract.check`."""
     models = dict(MODELS)
     for config in own:
+        check(config)
         if config.kind in models:
             raise UserError(f"model {config.__name__}: the kind {config.kind!r} is taken: give it another `kind`")
         models[config.kind] = config

@@ -94,7 +94,8 @@ class Head:
     name: the key of its parameters and of its output, and its name in `objective.heads`. role: one of ROLES. site: the unique number that
     its random draws are derived from, which must never change; `rng.FIRST_OWN_SITE` or more for a head outside of jaxenc. module: builds
     the Flax module. labels, loss: both or neither; the objective `heads` does not train a head without them. prediction: from its logits to
-    what an evaluation keeps of each row. vocabulary: paths, below `name`, of the parameters with a (padded) row for each token. Raises
+    what an evaluation keeps of each row. reads_first: whether it reads only the first token of a text, which has seen nothing but
+    itself in a model with causal attention. vocabulary: paths, below `name`, of the parameters with a (padded) row for each token. Raises
     UserError where these do not fit together.
     """
 
@@ -105,23 +106,32 @@ class Head:
     labels: tuple[Label, ...] = ()
     loss: Loss | None = None
     prediction: Callable[[Array], Array] = unchanged
+    reads_first: bool = False
     vocabulary: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise UserError(f"head {self.name}: its role is {self.role!r}: use {', '.join(ROLES)}")
-        if not self.name.isidentifier() or self.name in TAKEN:
+        if not isinstance(self.name, str) or not self.name.isidentifier() or self.name in TAKEN:
             raise UserError(f"head {self.name!r}: the name is not a Python identifier, or is one of {', '.join(TAKEN)}: choose another")
-        if not 0 < self.site <= rng.LAST_SITE:
+        if type(self.site) is not int or not 0 < self.site <= rng.LAST_SITE:
             raise UserError(f"head {self.name}: its site is {self.site}: use a number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
+        for name in ("module", "prediction"):
+            if not callable(getattr(self, name)):
+                raise UserError(f"head {self.name}: its {name} is {getattr(self, name)!r}, which cannot be called: give a function")
+        if not isinstance(self.labels, tuple) or not all(isinstance(label, Label) for label in self.labels):
+            raise UserError(f"head {self.name}: its labels are {self.labels!r}: give a tuple of Label, (Label(...),) for a single one")
         if bool(self.labels) != (self.loss is not None):
             raise UserError(f"head {self.name}: it has labels or a loss but not both: give both or neither")
+        if len({label.name for label in self.labels}) < len(self.labels):
+            raise UserError(f"head {self.name}: two of its labels have one name: give each its own")
         for label in self.labels:
             if label.dtype not in ("int32", "float32") or label.axis not in ("", "length"):
                 kinds = "int32 or float32, with the axis '' or 'length'"
                 raise UserError(f"head {self.name}: its label {label.name} is {label.dtype} with the axis {label.axis!r}: use {kinds}")
-            if (isinstance(label.bound, str) and label.bound not in BOUNDS) or (label.bound and label.dtype == "float32"):
-                kinds = f"{' or '.join(BOUNDS)} or a number, and 0 for float32"
+            known = label.bound in BOUNDS if isinstance(label.bound, str) else type(label.bound) is int and label.bound >= 0
+            if not known or (label.bound and label.dtype == "float32"):
+                kinds = f"{' or '.join(BOUNDS)} or a number that is not negative, and 0 for float32"
                 raise UserError(f"head {self.name}: its label {label.name} has the bound {label.bound!r}: use {kinds}")
         if len({label.axis for label in self.labels}) > 1:
             raise UserError(f"head {self.name}: some of its labels are per row and some per token: use one kind for all")
@@ -150,6 +160,8 @@ def registry(heads: Iterable[Head]) -> Mapping[str, Head]:
     sites = {number: f"jaxenc's {name}" for name, number in rng.SITES.items()}
     fields = dict(FIELDS)
     for head in heads:
+        if not isinstance(head, Head):
+            raise UserError(f"{head!r} is no head: give a jaxenc.heads.Head")
         if head.name in by_name or head.name in rng.SITES:
             raise UserError(f"head {head.name}: this name is taken: choose another")
         if head.site in sites:

@@ -34,4 +34,5 @@ POOLER = Head(
     role="pools",
     site=34,
     module=lambda setting: Pooler(setting.width, setting.pooler_activation, setting.initializer, setting.execution),
+    reads_first=True,
 )

@@ -1,6 +1,6 @@
 """An encoder with its heads, for use by objectives: their parameters, hidden states and outputs."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ from jax import Array
 
 from jaxenc import families, rng
 from jaxenc.data.vocabulary import padded
+from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig, Encodes, ModelConfig, States
 from jaxenc.heads.contract import Fitted, Head, Setting
@@ -31,9 +32,16 @@ def of(kind: str, model: ModelConfig, names: Collection[str], execution: Executi
     return families.able(model, Encodes, f"objective.kind {kind} takes an encoder").encoder(names, execution)
 
 
-def fit(encoder: Encoder, heads: Iterable[Head], labels: tuple[str, ...] = (), pooler_activation: str = TANH) -> dict[str, Fitted]:
-    """{name: head with its module for `encoder`}. labels: the names of the classes, for heads that classify."""
+def fit(encoder: Encoder, heads: Collection[Head], labels: tuple[str, ...] = (), pooler_activation: str = TANH) -> dict[str, Fitted]:
+    """{name: head with its module for `encoder`}. labels: the names of the classes, for heads that classify.
+
+    Raises UserError for a head that reads the first token in a model with causal attention: its output would be the same for all texts.
+    """
     model = encoder.config
+    for head in heads:
+        if head.reads_first and model.attention == "causal":
+            held = f"model.attention is causal and the head {head.name} reads the first token, which then sees nothing but itself"
+            raise UserError(f"{held}: set model.attention to full, or do without the head")
     layer = (model.activation, model.norm_epsilon, model.initializer)
     setting = Setting(encoder.width, encoder.table_width, model.vocab_size, *layer, encoder.execution, labels, pooler_activation)
     return {head.name: Fitted(head, head.module(setting)) for head in heads}

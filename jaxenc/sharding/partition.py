@@ -38,7 +38,8 @@ def _check_divides(where: str, name: str | None, size: int, mesh: Mesh, preset: 
     parts = math.prod(mesh.shape[axis] for axis in axes)
     if size % parts:
         over = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in axes)
-        raise UserError(f"{where}: its axis {name!r} of size {size} cannot be split in {parts} ({over}): choose mesh sizes that divide it")
+        advice = "choose mesh sizes that divide it, or the preset dp, which splits no parameter"
+        raise UserError(f"{where}: its axis {name!r} of size {size} cannot be split in {parts} ({over}): {advice}")
 
 
 def replicated(mesh: Mesh) -> NamedSharding:

@@ -56,7 +56,7 @@ def check_place(path: pathlib.Path) -> None:
 def evaluate(
     workdir: str | pathlib.Path,
     step: int = 0,
-    data: str = "",
+    data: str | pathlib.Path = "",
     batch: int = 0,
     mesh: str = "",
     heads: Mapping[str, Head] = BUILT_IN,
@@ -75,7 +75,7 @@ def evaluate(
     if step and step not in (there := steps(directory)):
         raise UserError(f"--step {step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
-    job = prepare.prepare(_asked(of_checkpoint(path, models), data, batch, mesh), workdir, heads, models)
+    job = prepare.prepare(_asked(of_checkpoint(path, models), str(data), batch, mesh), workdir, heads, models)
     refusals.refuse_other_tokenizer(job, path)
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)

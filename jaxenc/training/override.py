@@ -54,7 +54,7 @@ def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix
     for field in dataclasses.fields(part):
         item, path = getattr(part, field.name), f"{prefix}{field.name}"
         table, kind = kinds.get(field.metadata.get("kinds"), {}), values.get(f"{path}.kind")
-        if kind in table and kind != item.kind:
+        if isinstance(kind, str) and kind in table and kind != item.kind:
             item = table[kind]()
         if dataclasses.is_dataclass(item):
             changed[field.name] = of_kinds(item, values, kinds, f"{path}.")
@@ -64,7 +64,7 @@ def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix
 def check_names(recipe: Run, paths: Iterable[str]) -> None:
     """Raises UserError, with the nearest field names, for the first of `paths` that is not a field of `recipe`."""
     known = dict(config.flatten(config.to_dict(recipe)))
-    for path in paths:
+    for path in map(str, paths):
         if path not in known:
             close = difflib.get_close_matches(path, known, n=3, cutoff=0.5) or [p for p in known if p.endswith(path.split(".")[-1])]
             hint = f"did you mean {', '.join(close)}?" if close else "`jaxenc inspect --config NAME --fields` prints the fields"

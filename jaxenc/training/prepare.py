@@ -13,6 +13,7 @@ from jaxenc import tree
 from jaxenc.checkpoint.restore import Start
 from jaxenc.data import manifest as manifests
 from jaxenc.data import pipeline
+from jaxenc.data.batch import FIELDS, empty
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.store import checkpoint_files, open_split
@@ -26,6 +27,7 @@ from jaxenc.sharding import partition
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run, to_json
+from jaxenc.training.run import check as check_run
 from jaxenc.training.state import parameters
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
@@ -34,6 +36,7 @@ CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Job:
     """Opens the data of the run and builds its mesh. heads: those that its objective may name; models: the kinds of model that this run and
     the run it starts from may have. Raises UserError where data, run and devices do not fit together."""
+    check_run(run, models)
     if not run.data.path:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
     path = pathlib.Path(run.data.path)
@@ -64,8 +67,9 @@ def check(job: Job) -> None:
 
 
 def check_rows(job: Job, split: str, phase: Phase) -> None:
-    """Raises UserError where the rows of a split lack a field that the objective reads, or run backward for an objective that cannot read
-    backward rows."""
+    """Raises UserError where the rows of a split lack a field that the objective reads, run backward for an objective that cannot read
+    backward rows, or are too many for the memory of the devices."""
+    _check_room(job, split, phase)
     reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
     missing = sorted(reads - fields)
     if missing == ["word_starts"]:
@@ -73,12 +77,28 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     if missing and all(name.endswith("characters") for name in missing):
         advice = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
         raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {advice}")
+    labels = sorted(set(missing) - FIELDS.keys())
+    if labels:
+        held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
+        raise UserError(f"{held}: pretrain with another objective.kind")
     if missing:
         what = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
         raise UserError(f"{what}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
     if "direction" in fields - reads:
         backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
         raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
+
+
+def _check_room(job: Job, split: str, phase: Phase) -> None:
+    """Raises UserError for a batch whose fields the devices cannot hold. Half of that may still be too much; this refuses slips of the
+    finger before they cost anything."""
+    train = split == SPLITS[0]
+    rows, objective = phase.batch if train else job.run.eval.batch, job.objective(phase)
+    row = sum(array.nbytes for array in empty({*objective.reads, "index"}, 1, phase.length, objective.fields).values())
+    share, room = rows * row / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    if share > room:
+        held = f"{rows:,} rows of {phase.length} tokens are {share / 1e6:,.1f} MB on each device, which has {room / 1e6:,.1f} MB"
+        raise UserError(f"{'train' if train else 'eval'}.batch: {held}: lower it")
 
 
 def check_carry(job: Job, phase: Phase) -> None:

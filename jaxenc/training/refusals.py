@@ -22,7 +22,7 @@ from jaxenc.processes import barriers
 from jaxenc.training import phases, position
 from jaxenc.training.job import Job
 from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
-from jaxenc.training.run import from_dict
+from jaxenc.training.run import Run, of_file
 
 MAY_CHANGE = ("mesh.*", "train.microbatches", "checkpoint.*", "eval.*", "log.*")
 # Seconds until a file that one host wrote is visible to the others: network file systems cache for a while that it did not exist.
@@ -99,19 +99,19 @@ def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
         saved = read_json(workdir / CONFIG, "start in a new work directory")
         # config.json is written first, so a run that was killed before the second file was written has only it.
         manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
-        _refuse(saved, manifest, job)
+        _refuse(of_file(saved, workdir / CONFIG, job.models), manifest, job)
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint was written under another config, data set or tokenizer."""
-    _refuse(restore.read_json(step_dir, CONFIG), restore.read_json(step_dir, MANIFEST), job)
+    _refuse(_saved(step_dir, job), restore.read_json(step_dir, MANIFEST), job)
 
 
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint was trained with another tokenizer than the data's; the shapes may be equal, so nothing else would
     notice."""
     if _fingerprint(step_dir) != job.vocabulary.fingerprint:
-        size = from_dict(restore.read_json(step_dir, CONFIG), models=job.models).model.vocab_size
+        size = _saved(step_dir, job).model.vocab_size
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         advice = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
         raise UserError(f"data {job.run.data.path}: it was made with {other}: {advice}")
@@ -120,7 +120,7 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
 def refuse_other_carry(job: Job, start: Start) -> None:
     """Raises UserError, which names the fields, when the carry of a run that continues from the full state at `start` has another size than
     that of the run that wrote the state."""
-    saved, run = from_dict(restore.read_json(start.path, CONFIG), models=job.models), job.run
+    saved, run = _saved(start.path, job), job.run
     sizes = lambda run: {name: getattr(run.objective, name) for name in job.run.objective.carried}
     carries = bool(jax.eval_shape(lambda: job.objective(run.plan[0]).carry(1))) or any(sizes(saved).values())
     if type(saved.objective) is type(run.objective) and carries:
@@ -131,9 +131,14 @@ def refuse_other_carry(job: Job, start: Start) -> None:
 
 def refuse_other_rows(job: Job, start: Start) -> None:
     """Raises UserError where a run that continues from the state at `start` would skip or repeat rows of its data."""
-    saved, data = from_dict(restore.read_json(start.path, CONFIG), models=job.models), restore.read_json(start.path, MANIFEST)
+    saved, data = _saved(start.path, job), restore.read_json(start.path, MANIFEST)
     ours = json.loads(job.files[MANIFEST])
     position.refuse_other_rows(saved, data.get("fingerprint", ""), job.run, ours["fingerprint"], start.step)
+
+
+def _saved(step_dir: pathlib.Path, job: Job) -> Run:
+    """The run that wrote a checkpoint."""
+    return of_file(restore.read_json(step_dir, CONFIG), step_dir / CONFIG, job.models)
 
 
 def _fingerprint(step_dir: pathlib.Path) -> str | None:
@@ -151,7 +156,7 @@ def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
     return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
 
 
-def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
+def _refuse(saved: Run, saved_manifest: dict | None, job: Job) -> None:
     """Raises UserError for another config, and, where the manifest is there, for another data set or tokenizer."""
 
     def facts(manifest: dict) -> dict:
@@ -160,5 +165,5 @@ def _refuse(saved_config: dict, saved_manifest: dict | None, job: Job) -> None:
     if saved_manifest is not None:
         refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
     free = (*MAY_CHANGE, "data.path", *(["train.steps"] if not job.run.uses_steps else []))
-    # Parse as a Run first, so that a field which did not exist when the checkpoint was written gets its default.
-    refuse(config.to_dict(from_dict(saved_config, models=job.models)), config.to_dict(job.run), free)
+    # Of the parsed Run, so that a field which did not exist when the checkpoint was written has its default.
+    refuse(config.to_dict(saved), config.to_dict(job.run), free)

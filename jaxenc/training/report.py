@@ -3,12 +3,15 @@
 import dataclasses
 import pathlib
 
+from jaxenc import config
+from jaxenc.checkpoint import migrate
 from jaxenc.data import baselines
+from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.training import curves, prepare, record
 from jaxenc.training.record import METRICS
-from jaxenc.training.run import from_dict
+from jaxenc.training.settings import EvalConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,14 +33,21 @@ def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
     if not path.is_file():
         raise UserError(f"{path}: no such file: name the directory of a run that has trained")
     rows, notes, counts = record.read(path), [], {}
-    config = from_dict(read_json(workdir / prepare.CONFIG, "name a run directory"))
+    data, evaluates = _settings(workdir / prepare.CONFIG)
     try:
-        counted = baselines.sentence_baselines if config.data.rows == "sentences" else baselines.count_baselines
-        counts = counted(config.data.path) if with_baselines else {}
+        counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
+        counts = counted(data.path) if with_baselines else {}
     except UserError as error:
         notes.append(f"no count baselines: {error}")
     held_out = [row for row in rows if row["split"] == "held_out"]
     if not held_out:
-        notes.append(f"{path} holds no evaluation yet; eval.every is {config.eval.every}, and the last step has one")
+        notes.append(f"{path} holds no evaluation yet; eval.every is {evaluates.every}, and the last step has one")
     curves.draw(rows, counts, workdir / "report.png")
     return Report(held_out[-1] if held_out else {}, counts, workdir / "report.png", tuple(notes))
+
+
+def _settings(path: pathlib.Path) -> tuple[DataConfig, EvalConfig]:
+    """The parts of a run's config.json that a report reads: its model may be of a kind that only the user's own code knows."""
+    fields = migrate.fields(read_json(path, "name a run directory"), f"{path}")
+    part = lambda cls, name: config.from_dict(cls, fields.get(name, {}), f"{path}: config.{name}")
+    return part(DataConfig, "data"), part(EvalConfig, "eval")

@@ -98,6 +98,22 @@ def from_dict(data: Mapping[str, Any], where: str = "config", models: Models = f
     return config.from_dict(Run, migrate.fields(data, where) if isinstance(data, Mapping) else data, where, tables(models))
 
 
+def of_file(data: Mapping[str, Any], path: pathlib.Path, models: Models = families.MODELS) -> Run:
+    """`from_dict` of what the config.json at `path` holds; what it raises begins with the path."""
+    try:
+        return from_dict(data, models=models)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def check(run: Run, models: Models = families.MODELS) -> None:
+    """Raises UserError for a run whose config.json would not be read as the same run: a value of another type, or a model that is not
+    among `models`."""
+    if not isinstance(run, Run):
+        raise UserError(f"the run is a {type(run).__name__}: make it one with jaxenc.override(RECIPE.get_config().to_dict(), {{}})")
+    from_dict(config.to_dict(run), models=models)
+
+
 def tables(models: Models) -> config.Tables:
     """The kinds of a Run's parts, for `config.from_dict`."""
     return {"objective": objectives.OBJECTIVES, "model": models}
@@ -109,7 +125,7 @@ def of_checkpoint(step_dir: pathlib.Path, models: Models = families.MODELS) -> R
     Raises UserError, before any array is allocated, for a model whose sizes cannot be those of the checkpoint: more layers than it has
     arrays and than SHARED, or another size above its total number of elements and above UNSEEN.
     """
-    run = from_dict(restore.read_json(step_dir, "config.json"), models=models)
+    run = of_file(restore.read_json(step_dir, "config.json"), step_dir / "config.json", models)
     arrays, numbers = restore.size(step_dir)
     for name, value in config.flatten(config.to_dict(run.model)):
         most = max(arrays, SHARED) if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)

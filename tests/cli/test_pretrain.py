@@ -47,6 +47,13 @@ def command(data: Path, workdir: Path, *more: str) -> list[str]:
         ("objective.kind=rtd", "objective.kind rtd takes a pair of networks: set model.kind to electra or pair, not bert"),
         ("data.rows=streams --config.data.reuse=8", "data.rows=streams run backward, which objective.kind=mlm does not read: set"),
         ("train.dupe_factor=4294967296", "train.dupe_factor is 4294967296: it is at most 2^31 - 1"),
+        (
+            "objective.kind=heads --config.objective.heads=tags --config.objective.labels=a,b",
+            "objective.kind=heads learns from tags, and data of `jaxenc data` holds no labels: pretrain with another objective.kind",
+        ),
+        ("train.batch=2000000000", "train.batch: 2,000,000,000 rows of 24 tokens are"),
+        ("eval.batch=2000000000", "eval.batch: 2,000,000,000 rows of 24 tokens are"),
+        ("train.steps=10000000000", "config.train.steps is 10000000000: it is at most 2^31 - 1"),
         ("data.length=2", "rows of 'text' need 3 or more"),
         ("data.length=65", "data.length is 65 and model.positions is 64"),
         ("optim.freeze=encoder/layer_9/.*", "optim.freeze: no parameter's path matches"),

@@ -9,7 +9,7 @@ import pytest
 import jaxenc
 from jaxenc.config import to_dict
 from jaxenc.data.build import build
-from jaxenc.data.folders import described, must_be_new, must_hold_a_run, must_hold_only
+from jaxenc.data.folders import described, must_be_new, must_be_new_file, must_hold_a_run, must_hold_only
 from jaxenc.errors import UserError
 from jaxenc.training.run import Run
 
@@ -86,6 +86,12 @@ def test_r33_what_is_no_run_is_named_and_refused(tmp_path: Path, files: dict[str
     for check in checks:
         with pytest.raises(UserError, match=f"{folder}: exists already, {what}(, and is no run directory)?; choose another --workdir$"):
             check()
+
+
+def test_r33_an_empty_folder_is_named_where_a_file_is_to_be(tmp_path: Path) -> None:
+    (tmp_path / "p.npz").mkdir()
+    with pytest.raises(UserError, match="p.npz: exists already, an empty folder; choose another --predictions$"):
+        must_be_new_file(tmp_path / "p.npz", "--predictions")
 
 
 def test_r33_a_file_and_a_link_to_nothing_are_named(tmp_path: Path) -> None:

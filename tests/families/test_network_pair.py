@@ -107,6 +107,11 @@ def test_a_pair_is_written_and_read_as_a_config() -> None:
     assert {"model.generator.width", "model.sharing"} <= set(unused) and "model.discriminator.width" not in unused
 
 
+deep: dict[str, Any] = {"kind": "bert"}
+for _ in range(2000):  # deeper than Python's stack
+    deep = {"kind": "pair", "generator": deep}
+
+
 @pytest.mark.parametrize(
     "make, words",
     [
@@ -115,7 +120,8 @@ def test_a_pair_is_written_and_read_as_a_config() -> None:
         (lambda: tiny.objective(RtdConfig(), NetworkPairConfig(dataclasses.replace(SMALL, vocab_size=201), ONE)), "vocab_size is 201 and"),
         (lambda: NetworkPairConfig(SMALL, ONE, "all"), "model.sharing is 'all'"),
         (lambda: tiny.objective(RtdConfig(), NetworkPairConfig(BertConfig(200, 16, 1, 2, 8), ONE, "table")), "embeddings/token/table"),
-        (lambda: tiny.objective(model=PAIR), "mlm is the head of the generator"),
+        (lambda: tiny.objective(model=PAIR), "mlm is the head of the generator .*: set objective.kind to one"),
+        (lambda: from_dict({"model": deep}), "config.model.generator.kind is 'pair': the kinds are bert, electra, xlnet"),
         (lambda: tiny.objective(RtdConfig(), ONE), "set model.kind to electra or pair, not bert"),
     ],
 )

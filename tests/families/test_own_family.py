@@ -32,6 +32,7 @@ from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.rng import Keys
+from jaxenc.training.report import report
 from jaxenc.training.run import Run
 from tests import tiny
 from tests.training.conftest import make_data
@@ -163,11 +164,52 @@ def test_it_pretrains_evaluates_and_loads_by_registration_alone(name: str, data:
 
 
 def test_without_registration_its_checkpoint_is_refused(data: Path, tmp_path: Path) -> None:
-    jaxenc.pretrain(dataclasses.replace(run_of("mlm", data)), tmp_path / "run", models=MODELS)
+    jaxenc.pretrain(run_of("mlm", data), tmp_path / "run", models=MODELS)
+    assert report(tmp_path / "run").held_out["step"] == STEPS  # it needs no model
     with pytest.raises(UserError, match="config.model.kind is 'toy': the kinds are bert, electra"):
         jaxenc.load(tmp_path / "run")
     with pytest.raises(UserError, match="the kind 'bert' is taken"):
         families.with_built_in(type("Other", (ToyConfig,), {"kind": "bert"}))
+
+
+class Undecorated(ToyConfig):
+    kind: ClassVar[str] = "undecorated"
+    depth: int = 3
+
+
+class Abstract(EncoderConfig):
+    kind: ClassVar[str] = "abstract"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Undecided(ToyConfig):
+    kind: ClassVar[str] = "undecided"
+    depth: int = dataclasses.field()
+
+
+@pytest.mark.parametrize(
+    "config, words",
+    [
+        ("toy", "'toy' is no class of a model: give a subclass of EncoderConfig"),
+        (TOY, "is no class of a model: .* and no instance of it"),
+        (object, "is no class of a model"),
+        (type("Nameless", (ToyConfig,), {"kind": None}), "model Nameless: its kind is None: give the class a `kind`"),
+        (Undecorated, "model Undecorated: it is no frozen dataclass"),
+        (Abstract, "model Abstract: it has no encoder, positions_of, published_vocabulary, with_vocabulary: define"),
+        (Undecided, "model Undecided: depth has no default"),
+    ],
+)
+def test_what_is_no_model_is_one_line(config: Any, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        families.with_built_in(config)
+
+
+def test_a_model_that_is_not_passed_is_refused_before_it_trains(data: Path, tmp_path: Path) -> None:
+    """It could not be read back: neither resumed nor opened."""
+    for name in ("mlm", "rtd, it reads"):
+        with pytest.raises(UserError, match="kind is 'toy': the kinds are bert, electra"):
+            jaxenc.pretrain(run_of(name, data), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
 
 
 def test_its_tied_softmax_reads_the_table_that_dropout_changed() -> None:

@@ -79,6 +79,14 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
         ({"name": "hidden"}, "'hidden': the name is not a Python identifier, or is one of hidden, pooled"),
         ({"site": 0}, "its site is 0: use a number from 1000 to 65535"),
         ({"site": 65536}, "its site is 65536"),
+        ({"name": 5}, "5: the name is not a Python identifier"),
+        ({"site": 1000.5}, "its site is 1000.5: use a number"),
+        ({"module": None}, "its module is None, which cannot be called: give a function"),
+        ({"prediction": "likeliest"}, "its prediction is 'likeliest', which cannot be called"),
+        ({"labels": FLOAT, "loss": loss}, "give a tuple of Label, (Label(...),) for a single one"),
+        ({"labels": ("score",), "loss": loss}, "its labels are ('score',): give a tuple of Label"),
+        ({"labels": (Label("score"), Label("score", bound=3)), "loss": loss}, "two of its labels have one name"),
+        ({"labels": (Label("score", bound=-1),), "loss": loss}, "has the bound -1: use classes or length or choices or"),
         ({"labels": (FLOAT,)}, "labels or a loss but not both"),
         ({"loss": loss}, "labels or a loss but not both"),
         ({"labels": (Label("score", "float64"),), "loss": loss}, "its label score is float64 with the axis ''"),
@@ -94,6 +102,11 @@ def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str)
     with pytest.raises(UserError) as error:
         dataclasses.replace(HEAD, **changed)
     assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_what_is_no_head_is_one_line() -> None:
+    with pytest.raises(UserError, match="'score' is no head: give a jaxenc.heads.Head"):
+        heads.with_built_in("score")
 
 
 def test_two_heads_may_learn_from_one_label() -> None:

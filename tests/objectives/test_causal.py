@@ -14,13 +14,17 @@ from jaxenc import rng, tree
 from jaxenc.convert import hf
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
+from jaxenc.families.elmo.model import ElmoConfig
+from jaxenc.families.network_pair.model import NetworkPairConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import parts
 from jaxenc.objectives.causal import CausalConfig
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run, from_dict
 from jaxenc.training.settings import TrainConfig
@@ -169,6 +173,14 @@ def test_flops_are_those_of_all_products() -> None:
             "^model.attention is full: .* causal needs model.attention=causal$",
         ),
         (
+            lambda: tiny.objective(CausalConfig(), NetworkPairConfig(tiny.MODEL, tiny.MODEL)),
+            "^model.discriminator.attention is full: .* needs model.discriminator.attention=causal$",
+        ),
+        (
+            lambda: tiny.objective(CausalConfig(), ElmoConfig()),
+            "which a model of kind elmo does not have: set model.kind to bert or electra or pair$",
+        ),
+        (
             lambda: tiny.objective(CausalConfig(), XlnetConfig()),
             "which a model of kind xlnet does not have: set model.kind to bert or electra or pair$",
         ),
@@ -180,6 +192,13 @@ def test_flops_are_those_of_all_products() -> None:
 def test_refusals(build: Any, told: str) -> None:
     with pytest.raises(UserError, match=told):
         build()
+
+
+@pytest.mark.parametrize("objective", [PairConfig(), HeadsConfig(("pooler", "classifier"), ("a", "b"))], ids=lambda one: one.kind)
+def test_a_head_that_reads_the_first_token_is_refused(objective: Any) -> None:
+    """That token sees nothing but itself, so the head would say the same of every text."""
+    with pytest.raises(UserError, match="is causal and the head pooler reads the first token.*: set model.attention to full"):
+        tiny.objective(objective, dataclasses.replace(tiny.MODEL, attention="causal"))
 
 
 def test_transformers_would_attend_both_ways() -> None:

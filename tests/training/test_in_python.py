@@ -8,8 +8,10 @@ from unittest import mock
 import jax
 import numpy as np
 import pytest
+from jaxenc.configs.bert import base
 
 import jaxenc
+from jaxenc import config
 from jaxenc.checkpoint.restore import restore_params
 from jaxenc.cli.main import main
 from jaxenc.data.sources import DataConfig, open_source
@@ -142,6 +144,23 @@ def test_seeds_share_one_compilation() -> None:
             losses.append(float(report["loss"]))
     assert step._cache_size() == 1
     assert len(set(losses)) == 3
+
+
+def test_a_run_that_is_none_is_one_line(data: Path, tmp_path: Path) -> None:
+    """A recipe as a dict or a ConfigDict, and a value of another type, which its config.json could not hold."""
+    run = recipe(data)
+    wrong = dataclasses.replace(run, train=dataclasses.replace(run.train, steps=2.5))
+    cases = [(config.to_dict(run), "is a dict: make it one"), (base.get_config(), "is a ConfigDict: make it one"), (wrong, "steps is 2.5")]
+    for given, words in cases:
+        with pytest.raises(UserError, match=words):
+            jaxenc.pretrain(given, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_evaluate_takes_data_as_a_path_and_refuses_half_a_row(data: Path, pairs: Path) -> None:
+    assert jaxenc.evaluate(pairs, data=Path(data)).numbers == jaxenc.evaluate(pairs).numbers
+    with pytest.raises(UserError, match="config.eval.batch is 2.5: it takes a value of type int"):
+        jaxenc.evaluate(pairs, batch=2.5)
 
 
 def test_a_head_that_is_not_passed_is_one_line(data: Path, tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ class NetworkPairConfig(ModelConfig):
         """The discriminator. Raises UserError for a head that it does not have, such as `mlm`, which is the generator's."""
         self.discriminator.check_heads(heads)
         if "mlm" in heads:
-            raise UserError("mlm is the head of the generator of a pair, and a pair is used as its discriminator: leave it out")
+            used = "mlm is the head of the generator of a pair, and the discriminator is what this objective uses"
+            raise UserError(f"{used}: set objective.kind to one that trains both networks, such as rtd, or leave the head out")
         return Nested(self.discriminator.encoder(heads, execution), "discriminator", ())
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "NetworkPairConfig":
