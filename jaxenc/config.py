@@ -40,9 +40,9 @@ def to_dict(value: Any) -> dict[str, Any]:
 def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables: Tables = MappingProxyType({})) -> Any:
     """An instance of `cls` from a nested mapping; missing fields take their default.
 
-    where: the name of `data` in messages; tables: of the fields declared with `kinds`, each of which takes the classes of its table that are
-    of its type. Raises UserError for an unknown key (with the nearest names), a missing field without a default, a value of the wrong type, a
-    whole number above LARGEST and `data` that is not a mapping.
+    where: the name of `data` in messages; tables: of the fields declared with `kinds`, each of which takes the classes of its table that
+    are of its type. Raises UserError for an unknown key (with the nearest names), a missing field without a default, a value of the wrong
+    type, a whole number above LARGEST and `data` that is not a mapping.
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}
     if not isinstance(data, Mapping):
