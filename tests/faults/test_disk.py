@@ -50,11 +50,12 @@ def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
     assert not any(workdir.glob("checkpoints/.*"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("accident", ["size_limit", *(pytest.param(name, marks=pytest.mark.full) for name in ("read_only", "no_quota"))])
+@pytest.mark.full
+@pytest.mark.parametrize("accident", FAULTS)
 def test_a_save_that_fails_in_the_background(
     accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Table
 ) -> None:
+    """test_alone meets the limit of a file's size in the short suite."""
     words, stage, count = FAULTS[accident]
     # pytest's own folders are root's alone, and here root loses its rights.
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ from tests.faults import alone
 from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
-from tests.faults.several import CLOSE, STEPS, MadeOnce, Several
+from tests.faults.several import CLOSE, EVERY, STEPS, MadeOnce, Several
 from tests.selection import FULL
 from tests.training.conftest import make_data
 
@@ -26,9 +26,9 @@ def test_several_processes_are_one(several: Several, row: Table, procs: int) -> 
     held_out = prepare.prepare(several.run, one).batches("held_out", several.run.plan[0], 1)
     assert len(held_out) % procs == 1
     counted = [(key, name) for key in rows(one) for name in rows(one)[key] if key[1] == "held_out" and not name.endswith("_loss")]
-    assert len(counted) >= 2 * STEPS // 10
+    assert len(counted) >= 2 * STEPS // EVERY
     assert [rows(one)[key][name] for key, name in counted] == [rows(many)[key][name] for key, name in counted]
-    row(f"T13 {len(held_out)} held-out rows in {procs} processes", STEPS // 10, f"counts identical to one process, losses to {CLOSE}")
+    row(f"T13 {len(held_out)} held-out rows in {procs} processes", STEPS // EVERY, f"counts identical to one process, losses to {CLOSE}")
 
 
 @pytest.mark.full
