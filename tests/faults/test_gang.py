@@ -17,8 +17,8 @@ from tests.faults.several import EVERY, STEPS, Several
 
 # Process 0, the coordinator, stands still three times until it is told to go on and then for good; process 1 is killed; process 0 is asked
 # to stop, and again in the save. Later steps in later lives, so that no earlier one comes to them.
-STILL = ("restore", "data-3", "save", "data-15")
-PLAN = (*((0, place, "STOP") for place in STILL), (1, "step-25", "KILL"), (0, "step-28", "TERM"), (0, "files", "INT"))
+STILL = ("restore", "data-3", "save", "data-14")
+PLAN = (*((0, place, "STOP") for place in STILL), (1, "step-24", "KILL"), (0, "step-27", "TERM"), (0, "files", "INT"))
 
 
 @pytest.mark.slow
@@ -39,9 +39,9 @@ def test_a_gang_stands_still_is_killed_and_is_asked_to_stop(several: Several, tm
                 os.kill(int(note.read_text()), signal.SIGCONT)
         assert gang.end() == 75, gang.said
     assert len(list(notes.iterdir())) == len(PLAN) and "heartbeat" in gang.said.lower(), gang.said
-    assert gang.said.count(f"set aside as {2 * EVERY}.bad-1") == gang.said.count(f"resume {workdir}/checkpoints/{EVERY}\n") == 1
+    assert gang.said.count(f"set aside as {2 * EVERY}.bad-1") == 1
     assert gang.said.count("starting all 2 again") == 2 and gang.said.count("resume") == 3
-    (stopped,) = [step for step in steps(workdir / "checkpoints") if step >= 28]
+    (stopped,) = [step for step in steps(workdir / "checkpoints") if step >= 27]
     assert stopped < STEPS and verify(workdir / "checkpoints" / str(stopped)) == []
     assert gang.lines[-1] == f"[0] {workdir}: stopped at step {stopped:,}, checkpoint written: run the same command to go on"
     assert f"resume {workdir}/checkpoints/{stopped}" in several.finish(2, 2, workdir)
