@@ -20,9 +20,9 @@ def finished(*ignored: Any) -> Mapping[str, float]:
     return {"loss": 1.0}
 
 
-def one_parameter(*ignored: Any) -> Tree:
-    """What a model with heads is here."""
-    return {"scale": jnp.ones(8)}
+def one_layer(*ignored: Any) -> Tree:
+    """All parameters of a model with heads; without a bias and a norm the optimizer's patterns would match nothing."""
+    return {"layer": {"kernel": jnp.ones((8, 8)), "bias": jnp.ones(8), "norm": {"scale": jnp.ones(8)}}}
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def stepping(
 
     with contextlib.ExitStack() as patched:
         patched.enter_context(mock.patch.object(loop, "compile_step", compile_step))
-        patched.enter_context(mock.patch.object(encoder, "init", one_parameter))
+        patched.enter_context(mock.patch.object(encoder, "init", one_layer))
         if evaluate is not None:
             patched.enter_context(mock.patch.object(loop, "evaluation", evaluation))
         yield
