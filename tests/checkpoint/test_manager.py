@@ -154,12 +154,11 @@ STAGES = ["copied", "state", "files", "checksums", "renamed", "aside"]
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(saved: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For each stage a directory of two steps, in which the save of a third was killed once the stage had ended."""
     folder = tmp_path_factory.mktemp("killed")
-    save_all(folder / STAGES[0], [1, 2])
-    for stage in STAGES[1:]:
-        shutil.copytree(folder / STAGES[0], folder / stage)
+    for stage in STAGES:
+        shutil.copytree(saved, folder / stage)
     result = run("killed.py", folder, JAX_ENABLE_COMPILATION_CACHE="true")
     assert sorted(result.stdout.splitlines()) == sorted(f"{stage} {-signal.SIGKILL}" for stage in STAGES), result.stderr
     return folder
