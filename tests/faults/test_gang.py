@@ -29,7 +29,7 @@ def test_a_gang_stands_still_is_killed_and_is_asked_to_stop(several: Several, tm
     (workdir / "checkpoints" / str(2 * EVERY) / "config.json").write_text("{}")
     notes.mkdir()
     command = (sys.executable, "-m", "tests.faults.signals", notes, 0.5, ",".join(":".join(map(str, one)) for one in PLAN))
-    with several.gang(2, 2, workdir, command=command, KILL_AFTER="1", JAXENC_HEARTBEAT="12") as gang:
+    with several.gang(2, 2, workdir, command=command, KILL_AFTER="1", JAXENC_HEARTBEAT="20") as gang:
         for number, place in enumerate(STILL):
             note = note_of(notes, 0, number)
             gang.until(note.exists, f"stop at {place}", 120)
