@@ -15,10 +15,10 @@ from tests.faults.gang import note_of
 from tests.faults.same import assert_same_run
 from tests.faults.several import EVERY, STEPS, Several
 
-# Process 0, the coordinator, stands still three times until it is told to go on and then for good; process 1 is killed; process 0 is asked
+# Process 1 stands still three times until it is told to go on and then for good; process 0, the coordinator, is killed, then it is asked
 # to stop, and again in the save. Later steps in later lives, so that no earlier one comes to them.
 STILL = ("restore", "data-3", "save", "data-14")
-PLAN = (*((0, place, "STOP") for place in STILL), (1, "step-24", "KILL"), (0, "step-27", "TERM"), (0, "files", "INT"))
+PLAN = (*((1, place, "STOP") for place in STILL), (0, "step-26", "KILL"), (0, "step-28", "TERM"), (0, "files", "INT"))
 
 
 @pytest.mark.slow
@@ -31,9 +31,9 @@ def test_a_gang_stands_still_is_killed_and_is_asked_to_stop(several: Several, tm
     command = (sys.executable, "-m", "tests.faults.signals", notes, 0.5, ",".join(":".join(map(str, one)) for one in PLAN))
     with several.gang(2, 2, workdir, command=command, KILL_AFTER="1", JAXENC_HEARTBEAT="20") as gang:
         for number, place in enumerate(STILL):
-            note = note_of(notes, 0, number)
+            note = note_of(notes, 1, number)
             gang.until(note.exists, f"stop at {place}", 120)
-            told = gang.said.count(waits := ": process 1 waits for process 0")
+            told = gang.said.count(waits := ": process 0 waits for process 1")
             gang.until(lambda told=told: gang.said.count(waits) > told, f"line about the stop at {place}", 90)
             if place != STILL[-1]:
                 os.kill(int(note.read_text()), signal.SIGCONT)
@@ -41,7 +41,7 @@ def test_a_gang_stands_still_is_killed_and_is_asked_to_stop(several: Several, tm
     assert len(list(notes.iterdir())) == len(PLAN) and "heartbeat" in gang.said.lower(), gang.said
     assert gang.said.count(f"set aside as {2 * EVERY}.bad-1") == 1
     assert gang.said.count("starting all 2 again") == 2 and gang.said.count("resume") == 3
-    (stopped,) = [step for step in steps(workdir / "checkpoints") if step >= 27]
+    (stopped,) = [step for step in steps(workdir / "checkpoints") if step >= 28]
     assert stopped < STEPS and verify(workdir / "checkpoints" / str(stopped)) == []
     assert gang.lines[-1] == f"[0] {workdir}: stopped at step {stopped:,}, checkpoint written: run the same command to go on"
     assert f"resume {workdir}/checkpoints/{stopped}" in several.finish(2, 2, workdir)
