@@ -49,16 +49,14 @@ LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini("second_python", "where the tests are that also run on the second Python", type="paths")
+    parser.addini("second_python", "how the ids begin of the tests that also run on the second Python", type="linelist")
 
 
 def _reason(item: pytest.Item) -> str:
     """Why this run leaves a test out, '' where it does not."""
     if item.get_closest_marker("full") and not FULL:
         return "marked full: bash tests/run.sh --full"
-    if SECOND and item.get_closest_marker("slow"):
-        return "marked slow: they run on the first Python"
-    if SECOND and not any(item.path.is_relative_to(path) for path in item.config.getini("second_python")):
+    if SECOND and not item.nodeid.startswith(tuple(item.config.getini("second_python"))):
         return "not in second_python of pytest.ini: they run on the first Python"
     return ""
 

@@ -1,5 +1,7 @@
 """A small state with every kind of branch that a run's state has, and a saved step of it."""
 
+import functools
+import shutil
 from pathlib import Path
 
 import jax
@@ -12,6 +14,7 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
 
 
+@functools.cache
 def make_state(seed: int) -> dict:
     """Parameters, optax moments with empty NamedTuples, an empty carry and int32 scalars; random bits, so a swapped array is seen."""
     rng = np.random.default_rng(seed)
@@ -43,8 +46,14 @@ def save_all(directory: Path, numbers: list[int], config: CheckpointConfig = Che
             manager.save(number, make_state(number), {"config.json": b'{"a": 1}'})
 
 
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("saved") / "checkpoints"
+    save_all(directory, [1, 2])
+    return directory
+
+
 @pytest.fixture
-def checkpoints(tmp_path: Path) -> Path:
+def checkpoints(saved: Path, tmp_path: Path) -> Path:
     """A directory with the finished steps 1 and 2."""
-    save_all(tmp_path / "checkpoints", [1, 2])
-    return tmp_path / "checkpoints"
+    return Path(shutil.copytree(saved, tmp_path / "checkpoints"))

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -152,19 +153,28 @@ def test_threads_and_the_log_filter_end_on_close(tmp_path: Path) -> None:
 STAGES = ["copied", "state", "files", "checksums", "renamed", "aside"]
 
 
+@pytest.fixture(scope="module")
+def killed(saved: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For each stage a directory of two steps, in which the save of a third was killed once the stage had ended."""
+    folder = tmp_path_factory.mktemp("killed")
+    for stage in STAGES:
+        shutil.copytree(saved, folder / stage)
+    result = run("killed.py", folder, JAX_ENABLE_COMPILATION_CACHE="true")
+    assert sorted(result.stdout.splitlines()) == sorted(f"{stage} {-signal.SIGKILL}" for stage in STAGES), result.stderr
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
-def test_kill_at_every_stage_leaves_a_step_to_restore(tmp_path: Path, stage: str) -> None:
-    save_all(tmp_path, [1, 2])
-    result = run("killed.py", tmp_path, stage)
-    assert result.returncode == -signal.SIGKILL, result.stderr
+def test_kill_at_every_stage_leaves_a_step_to_restore(killed: Path, stage: str) -> None:
+    directory = killed / stage
     committed = stage in ("renamed", "aside")
-    Manager(tmp_path, CheckpointConfig(keep=2)).close()
-    newest = newest_valid(tmp_path, check=True, set_aside=True)
+    Manager(directory, CheckpointConfig(keep=2)).close()
+    newest = newest_valid(directory, check=True, set_aside=True)
     assert newest == (3 if committed else 2)
     state = make_state(newest)
-    assert same_bits(state, restore_state(tmp_path / str(newest), abstract(state)))
-    assert not [path.name for path in tmp_path.iterdir() if not path.name.isdigit()]
+    assert same_bits(state, restore_state(directory / str(newest), abstract(state)))
+    assert not [path.name for path in directory.iterdir() if not path.name.isdigit()]
 
 
 @pytest.mark.slow

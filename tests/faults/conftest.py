@@ -12,6 +12,7 @@ from typing import Protocol
 
 import pytest
 
+from jaxenc.training.pretrain import pretrain
 from tests.faults import alone
 from tests.faults.alone import Nano
 from tests.faults.several import STEPS, MadeOnce, Several
@@ -53,13 +54,10 @@ def nanos(made_once: MadeOnce) -> Callable[..., Nano]:
 
 @pytest.fixture(scope="session")
 def undisturbed_alone(nanos: Callable[..., Nano], made_once: MadeOnce) -> Callable[..., Path]:
-    """The finished work directory of a run that nothing stopped, from a process of its own."""
+    """The finished work directory of a run that nothing stopped."""
 
     def make(kind: str, steps: int = alone.STEPS) -> Path:
-        def fill(folder: Path) -> None:
-            code, said = nanos(kind, steps).finish(folder / "run")
-            assert code == 0, said
-
+        fill = lambda folder: pretrain(nanos(kind, steps).run, folder / "run")
         return made_once(f"{kind}-{steps}-undisturbed", fill) / "run"
 
     return make
@@ -96,7 +94,7 @@ def table() -> Table:
 
 @pytest.fixture(scope="session")
 def several(made_once: MadeOnce) -> Several:
-    """The nano BERT of 30 steps, in as many processes as one likes."""
+    """The nano BERT, in as many processes as one likes."""
     folder = made_once("several", lambda folder: make_data(folder / "made", 1))
     run = test_loop.recipe(folder / "made" / "data")
     return Several(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=STEPS)), folder, made_once)

@@ -13,7 +13,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LAUNCHER = ROOT / "launch" / "local.sh"
-PRETRAIN = (sys.executable, "-m", "jaxenc.cli.main", "pretrain")
+PRETRAIN = (sys.executable, "-m", "tests.faults.caching", "pretrain")
+
+
+def note_of(notes: Path, rank: int | str, number: int) -> Path:
+    """The file with the id of the process that sent itself signal `number` of process `rank`, as tests/faults/signals.py writes it."""
+    return notes / f"{rank}-{number}"
 
 
 class Gang:

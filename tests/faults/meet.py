@@ -6,17 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-import jax
-import numpy as np
-
-from jaxenc.checkpoint.manager import Manager
-from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers, cluster
 from jaxenc.processes.barriers import barrier, from_primary
 from jaxenc.processes.watch import Watch
-from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import partition
 
 rank = int(os.environ["JAXENC_PROCESS"])
 barriers.TELL, barriers.LIMIT = 1, 4
@@ -28,6 +21,16 @@ def refuse() -> None:
 
 def save(hangs: str) -> None:
     """A checkpoint of one number, in which process 1 never comes to the barriers whose names begin with `hangs`."""
+    # The others do without these, which take longer to import than all they do.
+    import jax
+    import numpy as np
+
+    from jaxenc.checkpoint.manager import Manager
+    from jaxenc.checkpoint.retention import CheckpointConfig
+    from jaxenc.sharding import mesh as meshes
+    from jaxenc.sharding import partition
+
+    barrier("imported", 120)
 
     def meet(name: str, seconds: float = barriers.LIMIT) -> None:
         time.sleep(60 * (rank == 1 and name.startswith(hangs)))
@@ -49,11 +52,14 @@ def fall_behind() -> None:
 
 
 def act(action: str) -> None:
-    if action == "value":
+    if action == "together":
         answers = [from_primary(name, lambda name=name: [rank, name]) for name in ("first", "second", "first")]
         print(answers, flush=True)
-    if action == "error":
-        from_primary("first", refuse)
+        time.sleep(2.5 * (rank == 1))
+        barrier("the door", 30)
+        barrier("the stairs", 30)
+        print("through", flush=True)
+        from_primary("last", refuse)
     if action == "absent":
         if rank == 2:
             time.sleep(30)
@@ -69,11 +75,6 @@ def act(action: str) -> None:
         if rank == int(action[-1]):
             os.kill(os.getpid(), signal.SIGKILL)
         barrier("the door", 60)
-    if action == "late":
-        time.sleep(2.5 * (rank == 1))
-        barrier("the door", 30)
-        barrier("the stairs", 30)
-        print("through", flush=True)
 
 
 def told(error: BaseException) -> int:

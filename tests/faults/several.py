@@ -11,8 +11,8 @@ from tests.training.test_loop import write_recipe
 
 # Relative: the order of reductions alone differs; measured 3e-7.
 CLOSE = 1e-5
-# A checkpoint and an evaluation every 10 steps: 20 steps are left after the first.
-STEPS = 30
+# Steps of a run, and between two checkpoints and two evaluations.
+STEPS, EVERY = 30, 10
 # (name, a function that fills a folder) -> the folder, as the fixture `made_once` makes it.
 MadeOnce = Callable[[str, Callable[[Path], object]], Path]
 

@@ -10,14 +10,14 @@ from jaxenc.checkpoint.verify import verify
 from tests.faults.alone import EVERY, STEPS, Nano, newest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.selection import FULL
 
+# In the short suite test_alone does both, once.
+pytestmark = pytest.mark.full
 # Stage whose end is the moment: saves that it lags behind the newest whole step. `aside` first comes with the fourth save.
 STAGES = {"files": -1, "checksums": -1, "renamed": 0, "aside": 3}
-TIMES = 10 if FULL else 1
+TIMES = 10
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("stage", STAGES)
 def test_killed_inside_the_commit(
     stage: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
@@ -37,7 +37,6 @@ def test_killed_inside_the_commit(
     row(f"T2 kill -9 once `{stage}` has ended", TIMES, "the newest whole step, bit for bit")
 
 
-@pytest.mark.slow
 def test_interrupted_twice_in_a_save(
     nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], tmp_path: Path, row: Table
 ) -> None:

@@ -25,6 +25,7 @@ from tests.faults.conftest import Table
 from tests.faults.disk import disk, needs_root
 from tests.faults.same import assert_same_run
 from tests.training import test_loop
+from tests.training.stepping import stepping
 
 # What a save says, and the stage, of which save, with whose end saves begin to go wrong.
 FAULTS = {
@@ -50,11 +51,12 @@ def assert_goes_on(nano: Nano, workdir: Path, whole: Path) -> None:
     assert not any(workdir.glob("checkpoints/.*"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("accident", ["size_limit", *(pytest.param(name, marks=pytest.mark.full) for name in ("read_only", "no_quota"))])
+@pytest.mark.full
+@pytest.mark.parametrize("accident", FAULTS)
 def test_a_save_that_fails_in_the_background(
     accident: str, nanos: Callable[[str], Nano], undisturbed_alone: Callable[[str], Path], row: Table
 ) -> None:
+    """test_alone meets the limit of a file's size in the short suite."""
     words, stage, count = FAULTS[accident]
     # pytest's own folders are root's alone, and here root loses its rights.
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +86,6 @@ def test_a_full_disk(nanos: Callable[[str], Nano], undisturbed_alone: Callable[[
     row("T6 full disk", 1, "one line within an interval; the step before is whole; bit for bit after it")
 
 
-@pytest.mark.slow
 def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano], tmp_path: Path, row: Table) -> None:
     made: list[Manager] = []
     taken: list[int] = []
@@ -105,7 +106,7 @@ def test_a_failed_save_ends_the_run_at_the_next_step(nanos: Callable[[str], Nano
         return made[0]
 
     words = f"checkpoint failed at step {EVERY}: No space left on device"
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(UserError, match=words):
+    with pytest.MonkeyPatch.context() as patch, stepping(), pytest.raises(UserError, match=words):
         patch.setattr(test_loop.loop, "Log", Late)
         patch.setattr(command, "Manager", manager)
         command.pretrain(nanos("mlm").run, tmp_path / "run")

@@ -10,13 +10,12 @@ import pytest
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
-from tests.selection import FULL
 
 # (processes, runs): in each run a worker is killed and then the coordinator.
-CASES = [(2, 5), (4, 5)] if FULL else [(2, 1)]
+CASES = [(2, 5), (4, 5)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("procs, runs", CASES)
 def test_killed_one_at_a_time(several: Several, tmp_path: Path, row: Table, procs: int, runs: int) -> None:
     """The newest step is damaged: it goes aside, once, and each of three starts goes on from the one before it."""

@@ -11,17 +11,14 @@ from tests.faults.alone import saving
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
 from tests.faults.several import STEPS, Several
-from tests.selection import FULL
 
 INT, TERM = signal.SIGINT, signal.SIGTERM
 # (processes, devices in each, the first and the second signal of each run).
-CASES = [(2, 2, [(TERM, INT)])]
-if FULL:
-    PAIRS = [(TERM, TERM), (TERM, INT), (INT, TERM), (TERM, INT), (TERM, TERM)]
-    CASES = [(procs, devices, PAIRS) for procs, devices in ((2, 2), (4, 1), (1, 8))]
+PAIRS = [(TERM, TERM), (TERM, INT), (INT, TERM), (TERM, INT), (TERM, TERM)]
+CASES = [(procs, devices, PAIRS) for procs, devices in ((2, 2), (4, 1), (1, 8))]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("procs, devices, signals", CASES)
 def test_asked_to_stop_twice(several: Several, tmp_path: Path, row: Table, procs: int, devices: int, signals: list) -> None:
     """The second signal falls into the save, which ends whole; the same command goes on as if nothing had been."""

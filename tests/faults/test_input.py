@@ -16,6 +16,7 @@ from jaxenc.training.run import Run
 from tests.faults.alone import EVERY, Nano, newest
 from tests.faults.conftest import Table
 from tests.training import test_loop
+from tests.training.stepping import stepping
 
 SHARD = "train-00000.tokens"
 # Seconds.
@@ -89,7 +90,7 @@ def test_a_record_that_is_damaged_under_a_run(nanos: Callable[[str], Nano], tmp_
                 shard[:] = 65_000
                 damaged.append(time.monotonic())
 
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, stepping():
         patch.setattr(test_loop.loop, "Log", Damaging)
         assert stopped(run, tmp_path / "run", "its content changed since the manifest was written") - damaged[0] < LIMIT
     assert newest(tmp_path / "run") >= EVERY + 2

@@ -15,15 +15,12 @@ from tests.faults import alone
 from tests.faults.alone import EVERY, Nano, logged, newest, notes_of, saving
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.selection import FULL
 
-STEPS = 200 if FULL else alone.STEPS
+STEPS = 200
 # When the kills of an objective come, one after another. At a moment of the run, which no load of the machine moves: "step" one of the
 # steps before a checkpoint, "save" a stage of a save, "evaluation" the first evaluation. At a time: "start" from 0.2 to 0.9 times what the
 # start-up took, "any" from 0.5 to 3 times (start-up + one interval).
-FEW = {"mlm": ("step", "save", "evaluation")}
-TEN = ("start", "step", "save", "any", "evaluation", "any", "save", "any", "any", "any")
-AIMS = dict.fromkeys(alone.OBJECTIVES, TEN) if FULL else FEW
+AIMS = ("start", "step", "save", "any", "evaluation", "any", "save", "any", "any", "any")
 SAVING = ("copied", "state", "files", "checksums")
 # A life shorter than start-up and an interval brings no progress: one in five of "any". Ten such lives in a row are no accident.
 IDLE = 10
@@ -132,30 +129,29 @@ def told(table: Table) -> Iterator[list[Told]]:
     """Filled by the tests below; what all of them came to is a line of the table."""
     all_told: list[Told] = []
     yield all_told
-    if len(all_told) < len(AIMS):
+    if len(all_told) < len(alone.OBJECTIVES):
         return
     falls = sum((one.falls for one in all_told), Counter())
-    least = 5 if FULL else 1
-    assert min(falls["before the first checkpoint"], falls["in a save"]) >= least and falls["in an evaluation"], falls
+    assert min(falls["before the first checkpoint"], falls["in a save"]) >= 5 and falls["in an evaluation"], falls
     useful, lost = STEPS * sum(one.runs for one in all_told), sum(one.lost for one in all_told)
     share = f"{useful} useful of {useful + lost} steps ({useful / (useful + lost):.1%})"
-    first = max(one.first for one in all_told)  # 0 in the short suite, which does not measure it.
+    first = max(one.first for one in all_told)
     table("T17 goodput of T1", sum(len(one.kills) for one in all_told), f"{share}; first step at most {first:.1f} s after a start")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", AIMS)
+@pytest.mark.full
+@pytest.mark.parametrize("kind", alone.OBJECTIVES)
 def test_killed_again_and_again(
     kind: str, nanos: Callable[..., Nano], undisturbed_alone: Callable[..., Path], told: list[Told], tmp_path: Path, row: Table
 ) -> None:
-    """Every start after a kill goes on, every run comes to its end, and each is the undisturbed one."""
+    """Every start after a kill goes on, every run comes to its end, and each is the undisturbed one. The short suite has test_alone."""
     nano, whole, draw = nanos(kind, STEPS), undisturbed_alone(kind, STEPS), random.Random(kind)
-    first, span = start_up(nano, tmp_path / "measured") if FULL else (0.0, 0.0)
+    first, span = start_up(nano, tmp_path / "measured")
     kills: list[Kill] = []
     runs, idle = 0, 0
-    while len(kills) < len(AIMS[kind]) or runs == 0:
+    while len(kills) < len(AIMS) or runs == 0:
         workdir = tmp_path / f"run-{runs}"
-        while (kill := live(nano, workdir, *aimed(AIMS[kind][len(kills) :], draw, first, span))) is not None:
+        while (kill := live(nano, workdir, *aimed(AIMS[len(kills) :], draw, first, span))) is not None:
             kills.append(kill)
             idle = 0 if kill.kept > kill.begun else idle + 1
             assert idle < IDLE, kills[-IDLE:]

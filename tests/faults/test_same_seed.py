@@ -13,14 +13,16 @@ from jaxenc.training.run import Run
 from tests.faults.alone import Nano
 from tests.faults.conftest import Table
 from tests.faults.same import assert_same_run
-from tests.selection import FULL
 
-pytestmark = pytest.mark.slow
+# In the short suite every run that goes on bit for bit says it, as does test_loop of another mesh.
+pytestmark = pytest.mark.full
 STEPS = 20
 # How the run differs: (mesh, fields of `train`, relative bound). Eight devices as data x fsdp x tensor: 8 x 1 x 1 without a change.
-CHANGES = {"mesh 8x1 and 4x2": (MeshConfig("fsdp_tp", tensor=2), {}, 1e-5)}
-if FULL:
-    CHANGES |= {"the same seed twice": (MeshConfig(), {}, 0.0), "remat": (MeshConfig(), {"remat": "block"}, 1e-5)}
+CHANGES = {
+    "the same seed twice": (MeshConfig(), {}, 0.0),
+    "mesh 8x1 and 4x2": (MeshConfig("fsdp_tp", tensor=2), {}, 1e-5),
+    "remat": (MeshConfig(), {"remat": "block"}, 1e-5),
+}
 
 
 @pytest.fixture(scope="module")

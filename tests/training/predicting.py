@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from jaxenc.processes import cluster
+from tests.faults.caching import keep
 from tests.training.test_predict import in_batches
 
 
@@ -19,6 +20,7 @@ def told(error: BaseException) -> int:
     return 2
 
 
+keep()
 with cluster.joined(cluster.from_environment(os.environ), told):
     index, found = in_batches(int(sys.argv[1]), jax.device_count(), "dp")
     np.savez(Path(sys.argv[2]) / f"{jax.process_index()}.npz", index=index, **found)

@@ -26,41 +26,50 @@ from jaxenc.training.settings import TrainConfig
 from jaxenc.training.step import compile_step
 from jaxenc.tree import Tree
 from tests import tiny
-from tests.training.test_loop import assert_same_run, recipe, write_recipe
+from tests.training.stepping import stepping
+from tests.training.test_loop import assert_same_run, recipe, rows, write_recipe
 from tests.training.test_step import BATCH, eight_rows
 
 
-def test_pretrain_and_evaluate_are_the_commands(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Bit for bit: the state, every logged number and every row; and the held-out numbers. R29: an evaluation splits the parameters as
-    the run's mesh preset says, or as the one that it is given."""
+def test_pretrain_is_the_command(data: Path, tmp_path: Path) -> None:
+    """Bit for bit: the state and its configuration, every logged number and every row."""
     run = recipe(data, mesh=MeshConfig("fsdp"))
-    run = dataclasses.replace(run, train=dataclasses.replace(run.train, steps=6), checkpoint=dataclasses.replace(run.checkpoint, every=3))
-    outcome = jaxenc.pretrain(run, tmp_path / "python")
     written = write_recipe(run, tmp_path / "recipe.json")
-    assert main(["pretrain", "--config", str(written), "--workdir", str(tmp_path / "command")]) == 0
-    assert outcome.step == 6 and not outcome.preempted
-    assert_same_run(run, tmp_path / "python", tmp_path / "command", 6)
+    with stepping():
+        outcome = jaxenc.pretrain(run, tmp_path / "python")
+        assert main(["pretrain", "--config", str(written), "--workdir", str(tmp_path / "command")]) == 0
+        assert outcome.step == 20 and not outcome.preempted and outcome.held_out == {"loss": 1.0}
+        assert_same_run(run, tmp_path / "python", tmp_path / "command", 20)
+    names = ("config.json", "checkpoints/20/config.json", "checkpoints/20/manifest.json")
+    assert all((tmp_path / "python" / name).read_bytes() == (tmp_path / "command" / name).read_bytes() for name in names)
 
+
+def test_evaluate_is_the_command(pairs: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every held-out number bitwise, which is that of the run. R29: an evaluation splits the parameters as the run's mesh preset says, or
+    as the one that it is given."""
     split: list[bool] = []
     monkeypatch.setattr(held_out.restore, "restore_params", lambda *given: kept(split, restore_params(*given)))
-    capsys.readouterr()
-    assert main(["evaluate", "--workdir", str(tmp_path / "command")]) == 0
+    assert main(["evaluate", "--workdir", str(pairs)]) == 0
     said = json.loads(capsys.readouterr().out)
-    found = jaxenc.evaluate(tmp_path / "python")
-    assert {"step": found.step, **found.numbers} == said
-    assert {"step": 6, **outcome.held_out} == said
-    copies = jaxenc.evaluate(str(tmp_path / "python"), step=6, batch=8, mesh="dp")
-    np.testing.assert_allclose(copies.numbers["mlm_loss"], said["mlm_loss"], rtol=1e-6)
-    assert main(["evaluate", "--workdir", str(tmp_path / "command"), "--mesh", "dp"]) == 0
-    assert split == [True, True, False, False]
+    found = jaxenc.evaluate(pairs)
+    logged = rows(pairs)[-1]
+    assert {"step": found.step, **found.numbers} == said == {name: logged[name] for name in said}
+    assert main(["evaluate", "--workdir", str(pairs), "--mesh", "dp"]) == 0
+    copies = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose(copies["mlm_loss"], said["mlm_loss"], rtol=1e-6)
+    assert split == [True, True, False]
+    with pytest.raises(UserError, match="--step 4: no such checkpoint in .*: it holds 3"):
+        jaxenc.evaluate(pairs, step=4)
+
+
+def test_a_run_that_predicts_nothing_for_a_row_is_one_line(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with stepping():
+        jaxenc.pretrain(recipe(data), tmp_path / "run")
+    capsys.readouterr()
     with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
-        assert main(["evaluate", "--workdir", str(tmp_path / "python"), "--predictions", str(tmp_path / "p.npz")]) == 2
+        assert main(["evaluate", "--workdir", str(tmp_path / "run"), "--predictions", str(tmp_path / "p.npz")]) == 2
     told = "jaxenc: objective.kind=mlm makes no prediction for a row: leave --predictions out\n"
     assert capsys.readouterr().err == told and not (tmp_path / "p.npz").exists()
-    with pytest.raises(UserError, match="--step 4: no such checkpoint in .*: it holds 3, 6"):
-        jaxenc.evaluate(tmp_path / "python", step=4)
 
 
 def kept(split: list[bool], params: Tree) -> Tree:
@@ -72,10 +81,11 @@ def kept(split: list[bool], params: Tree) -> Tree:
 @pytest.fixture(scope="module")
 def pairs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of three steps that says whether the second part of a row follows the first."""
-    run = dataclasses.replace(recipe(data, objective=PairConfig()), data=DataConfig(path=str(data), rows="pairs", length=24))
-    short = dataclasses.replace(run.checkpoint, every=3), dataclasses.replace(run.train, steps=3), dataclasses.replace(run.optim, warmup=1)
+    run = recipe(data, objective=PairConfig(), mesh=MeshConfig("fsdp"))
+    shorter = {"checkpoint": {"every": 3}, "train": {"steps": 3}, "optim": {"warmup": 1}, "data": {"rows": "pairs"}}
     workdir = tmp_path_factory.mktemp("pairs") / "run"
-    jaxenc.pretrain(dataclasses.replace(run, checkpoint=short[0], train=short[1], optim=short[2]), workdir)
+    parts = {name: dataclasses.replace(getattr(run, name), **fields) for name, fields in shorter.items()}
+    jaxenc.pretrain(dataclasses.replace(run, **parts), workdir)
     return workdir
 
 

@@ -108,9 +108,10 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workdir
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path, tmp_path: Path) -> None:
-    """An evaluation is due at step 10: the run that stops there leaves it out, so as to be gone in time, and the next one makes it up."""
+    """An evaluation is due at step 10: the run that stops there leaves it out, so as to be gone in time, and the next one makes it up. In
+    the short suite the two tests below do one half each."""
     assert run_until(10, recipe(data), tmp_path / "run") == 10
     with command(tmp_path / "run", tmp_path / "run" / "config.json") as process:
         _, text = process.communicate(timeout=120)
@@ -121,12 +122,12 @@ def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [pytest.param(10, marks=pytest.mark.full), 20])
-def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, tmp_path: Path) -> None:
+def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, whole: Path, tmp_path: Path) -> None:
     """A stop in the evaluation of step 10, between its batches: whether or not a checkpoint was due, step 10 is saved, and no number of
     half the rows is logged. A second stop, in the evaluation that is made up, changes nothing."""
-    run = recipe(data, checkpoint=CheckpointConfig(every=every, keep=100), eval=EvalConfig(every=10, batch=8))
-    undisturbed = tmp_path / "whole"
-    pretrain(run, undisturbed)
+    run = recipe(data, checkpoint=CheckpointConfig(every=every, keep=100))
+    job = prepare.prepare(run, whole)
+    assert len(job.batches("held_out", run.plan[0], run.eval.batch)) > 1
 
     def terminated(*args: Any) -> Any:
         signal.raise_signal(signal.SIGTERM)
@@ -138,7 +139,7 @@ def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, tm
         assert outcome.preempted and outcome.step == 10 and {row["split"] for row in rows(tmp_path / "run")} == {"train"}
         assert (tmp_path / "run" / "checkpoints" / "10").is_dir()
     assert not pretrain(run, tmp_path / "run").preempted
-    assert_same_run(run, tmp_path / "run", undisturbed, 20)
+    assert_same_run(run, tmp_path / "run", whole, 20)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from jaxenc.training import prepare
 from jaxenc.training.phases import Phases
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
+from tests.faults import same
 from tests.training import test_loop
 from tests.training.conftest import make_data
 
@@ -54,9 +55,9 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     shutil.copytree(whole, half)
     for step in (5, 6):
         shutil.rmtree(half / "checkpoints" / str(step))
-    ended, begun, kept = (test_loop.saved(run, half, step).carry for step in (2, 3, 4))
-    assert [carry["filled"].tolist() for carry in (ended, begun, kept)] == [[12] * 8, [8] * 8, [12] * 8]
-    assert kept["states"].shape == (8, 1, 12, 16) and np.abs(kept["states"]).max(-1).min() > 0
+    ended, begun, kept = (same.state(half / "checkpoints" / str(step)) for step in (2, 3, 4))
+    assert [state["carry/filled"].tolist() for state in (ended, begun, kept)] == [[12] * 8, [8] * 8, [12] * 8]
+    assert kept["carry/states"].shape == (8, 1, 12, 16) and np.abs(kept["carry/states"]).max(-1).min() > 0
 
     other = dataclasses.replace(run, objective=dataclasses.replace(OBJECTIVE, memory=8))
     with pytest.raises(UserError, match="objective.memory"):

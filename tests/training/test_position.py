@@ -16,6 +16,7 @@ from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from tests.training import test_loop
+from tests.training.stepping import stepping
 
 SAVED = Run(data=DataConfig(length=32), train=TrainConfig(steps=10, batch=16, seed=3))
 
@@ -111,9 +112,11 @@ def test_r35_at_a_border_the_phase_that_wrote_the_checkpoint_counts() -> None:
 def test_r35_the_advice_works(data: Path, tmp_path: Path) -> None:
     """Refused before anything is written; the overrides that the message prints are a run that may go on, with its own batch."""
     run = changed(test_loop.recipe(data), train={"steps": 1})
-    assert pretrain(run, tmp_path / "first").step == 1
+    with stepping():
+        assert pretrain(run, tmp_path / "first").step == 1
     other = changed(run, train={"batch": 16, "steps": 4})
-    with pytest.raises(UserError, match="has read 8 rows in batches of 8, and this run would go on at row 16 in batches of 16") as error:
+    told = "has read 8 rows in batches of 8, and this run would go on at row 16 in batches of 16"
+    with stepping(), pytest.raises(UserError, match=told) as error:
         pretrain(other, tmp_path / "next", continue_from=str(tmp_path / "first"))
     assert not (tmp_path / "next").exists()
     overrides = re.findall(r"--config\.phases\S+", str(error.value))
