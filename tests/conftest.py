@@ -52,12 +52,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("second_python", "how the ids begin of the tests that also run on the second Python", type="linelist")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The second Python reads no file of which it runs nothing: reading all takes longer than some of its tests."""
+    named = {begins.partition("::")[0] for begins in config.getini("second_python")}
+    unnamed = collection_path.name.startswith("test_") and collection_path.relative_to(ROOT).as_posix() not in named
+    return True if SECOND and unnamed else None
+
+
 def _reason(item: pytest.Item) -> str:
     """Why this run leaves a test out, '' where it does not."""
     if item.get_closest_marker("full") and not FULL:
         return "marked full: bash tests/run.sh --full"
     if SECOND and not item.nodeid.startswith(tuple(item.config.getini("second_python"))):
-        return "not in second_python of pytest.ini: they run on the first Python"
+        return "of files that second_python of pytest.ini names in part: they run on the first Python"
     return ""
 
 
@@ -86,5 +93,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"not run: tests/parity/test_live*.py, which need {', '.join(MISSING)}: bash tests/run.sh --live")
     for reason, count in config.stash.get(LEFT_OUT, {}).items():
         terminalreporter.write_line(f"not run: {count} tests {reason}")
+    if SECOND:
+        terminalreporter.write_line("not run: the files that second_python of pytest.ini does not name: they run on the first Python")
     if not FULL:
         terminalreporter.write_line("short counts and inputs in tests/faults and tests/safety; all of them: bash tests/run.sh --full")
