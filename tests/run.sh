@@ -43,6 +43,8 @@ if [ "$live" = true ]; then
   install - .venv dev,hdf5,log,tf,live "$peers" 2>/dev/null ||
     PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" install - .venv dev,hdf5,log,tf,live "$peers"
 fi
+# Whatever the shell says, bytecode is kept: rewriting the assertions of all tests takes each worker 4 s.
+export PYTHONDONTWRITEBYTECODE=
 # Programs that no run has used for a week.
 find .pytest_cache/compiled -type f -atime +7 -delete 2>/dev/null || true
 # A file is one worker's: what its tests share is made once, and what they count, such as kills, is counted in one place.

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -123,6 +124,14 @@ def filled(shapes: Any, objective: Objective, size: int, seed: int = 0) -> Any:
 
 def mesh(preset: str, devices: int) -> Mesh:
     return meshes.make(MeshConfig(preset), jax.devices()[:devices])
+
+
+@contextmanager
+def on_one_device() -> Iterator[None]:
+    """Runs in the block are on one device, which compiles faster than eight: for tests of whole runs that are not about meshes."""
+    one, make = mesh("dp", 1), meshes.make
+    with mock.patch.object(meshes, "make", lambda config, devices=None: one if devices is None else make(config, devices)):
+        yield
 
 
 def phase(rows: int = ROWS, length: int = LENGTH, steps: int = 10, lr: float = 1e-3) -> Phase:

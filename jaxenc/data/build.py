@@ -34,7 +34,8 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
 
     tokenizer: a folder that tokenizers.load opens; its files are copied. held_out: the share of documents, chosen by a hash of their
     text, that form the split `held_out`. workers: processes that tokenise, with one thread each; the bytes written are the same for
-    any number, because the work is cut by the size of the text. Processes are spawned: a script calls this under its __main__ guard.
+    any number, because the work is cut by the size of the text. Processes are spawned, but for a text of a single group: a script calls
+    this under its __main__ guard.
 
     The folder appears complete or not at all. One that holds the same request already is kept.
     Raises UserError for input that cannot be read, no text, no permission, a full disk, and an `out` that holds something else.
@@ -89,12 +90,18 @@ def _kept(out: Path, request: Manifest) -> Manifest:
 
 
 def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: str, workers: int, inputs: Sequence[str]) -> Manifest:
-    work = functools.partial(_tokenise, tokenizer=tokenizer, held_out=request.held_out, dtype=request.dtype)
     groups = _groups(readers.watched(readers.documents(inputs, counts), "data"))
+    first = list(itertools.islice(groups, 2))
+    rule = {"held_out": request.held_out, "dtype": request.dtype}
+    if len(first) < 2:
+        # A process takes longer to start than one group takes.
+        found = map(functools.partial(_tokenise, tool=tokenizers.load(tokenizer), **rule), first)
+    else:
+        found = _in_order(functools.partial(_in_worker, tokenizer=tokenizer, **rule), itertools.chain(first, groups), workers)
     lost = Marks()
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(contextlib.closing(ShardWriter(folder, split, request.dtype))) for split in SPLITS]
-        for pieces in _in_order(work, groups, workers):
+        for pieces in found:
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.add(piece)
                 lost += piece.marks
@@ -149,9 +156,13 @@ def _opened(folder: str) -> tokenizers.Tokenizer:
     return tokenizers.load(folder)
 
 
-def _tokenise(group: Sequence[tuple[str, ...]], tokenizer: str, held_out: float, dtype: str) -> tuple[Piece, Piece]:
-    """The pieces (train, held_out) of one group of documents. Runs in a worker process."""
-    tool = _opened(tokenizer)
+def _in_worker(group: Sequence[tuple[str, ...]], tokenizer: str, held_out: float, dtype: str) -> tuple[Piece, Piece]:
+    """`_tokenise` with the tokenizer in a folder, which each worker process opens once."""
+    return _tokenise(group, _opened(tokenizer), held_out, dtype)
+
+
+def _tokenise(group: Sequence[tuple[str, ...]], tool: tokenizers.Tokenizer, held_out: float, dtype: str) -> tuple[Piece, Piece]:
+    """The pieces (train, held_out) of one group of documents."""
     parts: tuple[list, list] = ([], [])
     for lines in group:
         parts[_is_held_out(lines, held_out)].append([s for line in lines for s in tool.sentences(line)])

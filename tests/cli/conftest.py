@@ -1,17 +1,24 @@
 """A small data folder, and commands that are expected to fail."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from jaxenc.cli.main import main
+from tests import tiny
 from tests.training.conftest import make_data
 
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_data(tmp_path_factory.mktemp("cli") / "data", 1)
+
+
+@pytest.fixture(scope="module")
+def one_device() -> Iterator[None]:
+    with tiny.on_one_device():
+        yield
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from jaxenc.data.vocabulary import of_words
 from jaxenc.training import perf
 from tests import tiny
 
+pytestmark = pytest.mark.usefixtures("one_device")
+
 SMALL = ["--config.model.width=16", "--config.model.layers=1", "--config.model.heads=1", "--config.model.vocab_size=1100"]
 
 

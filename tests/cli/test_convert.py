@@ -18,6 +18,8 @@ from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from tests.convert import folders
 
+pytestmark = pytest.mark.usefixtures("one_device")
+
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:

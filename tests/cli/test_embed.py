@@ -18,6 +18,8 @@ from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.inference import words
 from tests.families.elmo import folders
 
+pytestmark = pytest.mark.usefixtures("one_device")
+
 LINES = ["the fox", "", "a dog , a fox", "the fox"]
 WIDTH = 2 * folders.WIDTH
 

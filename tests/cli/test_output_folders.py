@@ -11,6 +11,8 @@ from jaxenc.cli import main as cli_main
 from jaxenc.cli.main import COMMANDS
 from tests.cli.test_pretrain import NANO
 
+pytestmark = pytest.mark.usefixtures("one_device")
+
 # Every command that writes to a place that the user names: its arguments but for that place.
 WRITERS = {
     "pretrain": ("--config", "bert/tiny", "--config.data.path={data}", *NANO, "--workdir"),

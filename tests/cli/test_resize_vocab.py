@@ -19,6 +19,8 @@ from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from tests import tiny
 
+pytestmark = pytest.mark.usefixtures("one_device")
+
 NEW = ["zebra", "##fish", "quagga"]
 
 

@@ -2,9 +2,8 @@
 samples while it stays as it is. One device, a nano pair."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,8 +12,9 @@ import jaxenc
 from jaxenc import tree
 from jaxenc.cli.main import main
 from jaxenc.data.build import build
-from jaxenc.sharding import mesh as meshes
 from tests import tiny
+
+pytestmark = pytest.mark.usefixtures("one_device")
 
 SIZES = {"width": 16, "layers": 1, "heads": 2, "feed_forward": 32, "embedding": 8, "positions": 24}
 ROOM = {f"generator_{name}": SIZES[name] for name in ("width", "layers", "heads", "feed_forward")}
@@ -35,14 +35,6 @@ def recipe(text: Path, file: Path, objective: dict, optim: dict, **model: object
     }
     file.write_text(json.dumps(parts))
     return file
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_device() -> Iterator[None]:
-    """Compiles faster than eight, which other tests of whole runs have."""
-    one = tiny.mesh("dp", 1)
-    with mock.patch.object(meshes, "make", lambda config: one):
-        yield
 
 
 @pytest.fixture(scope="module")

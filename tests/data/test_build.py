@@ -48,6 +48,19 @@ def test_the_same_bytes_for_any_number_of_workers(corpus, tokenizer, tmp_path, m
     assert len({m.fingerprint for m in made}) == 1
 
 
+def test_a_text_of_one_group_starts_no_process(corpus, tokenizer, tmp_path, monkeypatch):
+    """Starting one takes longer than its work; the tokenizer is the one that is given, also where the folder had another before."""
+    monkeypatch.setattr(building, "pool", None)
+    (tmp_path / "text.txt").write_text("bande kilo\nnothing known\n")
+    wordpiece.train(["nothing known"] * 3, 60).save(tmp_path / "other")
+    for folder in (tokenizer, tmp_path / "other"):
+        build([str(tmp_path / "text.txt")], folder, tmp_path / "out", 0.0)
+        tokens = open_split(tmp_path / "out", "train").tokens
+        wanted = [i for line in ("bande kilo", "nothing known") for i in load(folder).encode([line])[0]]
+        assert tokens.take(np.arange(len(tokens))).tolist() == wanted
+        shutil.rmtree(tmp_path / "out")
+
+
 def test_several_shards_read_as_one(corpus, tokenizer, tmp_path, monkeypatch):
     whole = tmp_path / "whole"
     build([str(corpus)], tokenizer, whole, 0.1)

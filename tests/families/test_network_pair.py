@@ -22,14 +22,14 @@ from jaxenc.training.run import Run, from_dict
 from jaxenc.training.state import parameters
 from tests import tiny
 
-ONE = dataclasses.replace(tiny.MODEL, activation="gelu_erf")
-SMALL = dataclasses.replace(ONE, layers=1, heads=2, feed_forward=48)
+ONE = dataclasses.replace(tiny.MODEL, layers=1, activation="gelu_erf")
+SMALL = dataclasses.replace(ONE, heads=2, feed_forward=48)
 PAIR = NetworkPairConfig(SMALL, ONE, "embeddings")
 # The same two networks as one family has them.
 ELECTRA = ElectraConfig(
     vocab_size=200,
     width=32,
-    layers=2,
+    layers=1,
     heads=4,
     feed_forward=64,
     embedding=32,
