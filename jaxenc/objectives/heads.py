@@ -41,7 +41,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     labels: names of the classes, for `classifier` and `tags`.
     pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
         GELU, out_proj; google-research/electra has no such layer.
-    choices: number of texts in a row, for a head that chooses between them (its label has the bound `choices`); 0 for rows of one text.
+    choices: number of texts in a row, for a head whose label has the bound `choices`; 0 for rows of one text.
     """
 
     kind: ClassVar[str] = "heads"

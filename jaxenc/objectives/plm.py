@@ -38,9 +38,9 @@ LARGEST_MEMORY = 2**31 - 1
 class PlmConfig(ObjectiveConfig[ModelConfig]):
     """Permutation language modelling (XLNet) on rows of streams (`data.rows=streams`). The numbers are those of zihangdai/xlnet README.md.
 
-    Four lengths are related. A row has `data.length` tokens (512 as published) in two parts, called halves. The first half is `data.reuse`
-    tokens: the next row of the slot starts after it and has it in its memory. The second half is the rest. The first half never sees the
-    second, since as memory it must not reveal tokens that are still to be predicted. Each half is split into blocks of `permutation`
+    Four lengths are related. A row has `data.length` tokens (512 as published) in two parts, called halves. The first half has `data.reuse`
+    tokens, and the next row of the slot starts after it and has it in its memory. The second half is the rest. The first half never sees
+    the second, since as memory it must not reveal tokens that are still to be predicted. Each half is split into blocks of `permutation`
     tokens, whose order is shuffled, so `permutation` divides both halves. The memory of all slots has batch · layers · memory · width
     numbers.
 

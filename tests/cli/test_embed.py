@@ -169,7 +169,7 @@ def test_an_elmo_without_a_softmax_is_trained_on(
         more = [f"--config.{item}" for item in small] if argv[1] == "pretrain" else []
         assert argv[0] == "jaxenc" and main([*({"FILES": "text.txt"}.get(item, item) for item in argv[1:]), *more]) == 0
     assert [line.split()[0] for line in capsys.readouterr().err.splitlines() if "starts fresh: " in line] == ["softmax"]
-    assert "objective.kind=features predicts nothing" in fails("evaluate", "--workdir", "our model", "--data", "DATA")
+    assert "objective.kind=features has no loss" in fails("evaluate", "--workdir", "our model", "--data", "DATA")
     before, after = jaxenc.load("our model").params, jaxenc.load("RUN").params
     change = np.abs(np.asarray(after["forward"]["layer_00"]["input"]) - before["forward"]["layer_00"]["input"]).max()
     assert 0 < change < 0.5 and "softmax" in after

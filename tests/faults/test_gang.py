@@ -43,7 +43,7 @@ def test_a_gang_stands_still_is_killed_and_is_asked_to_stop(several: Several, tm
     assert gang.said.count("starting all 2 again") == 2 and gang.said.count("resume") == 3
     (stopped,) = [step for step in steps(workdir / "checkpoints") if step >= 28]
     assert stopped < STEPS and verify(workdir / "checkpoints" / str(stopped)) == []
-    assert gang.lines[-1] == f"[0] {workdir}: stopped at step {stopped:,}, checkpoint written: run the same command to go on"
+    assert gang.lines[-1] == f"[0] {workdir}: stopped at step {stopped:,}, checkpoint written: run the same command to continue"
     assert f"resume {workdir}/checkpoints/{stopped}" in several.finish(2, 2, workdir)
     shutil.rmtree(workdir / "checkpoints" / f"{2 * EVERY}.bad-1")
     assert_same_run(several.undisturbed(2, 2), workdir, 0, STEPS)

@@ -25,8 +25,8 @@ class NetworkPairConfig(ModelConfig):
 
     generator: an encoder of any kind; the default has the size of ELECTRA-base's.
     discriminator: an encoder of any kind.
-    sharing: which parameters of the discriminator the generator uses: `none`, `table` (of tokens) or `embeddings` (all tables and their
-        norm). Gradients of both losses reach them.
+    sharing: parameters of the discriminator that the generator uses: `none`, `table` (of tokens) or `embeddings` (tables and norm).
+        Gradients of both losses reach them.
     Raises UserError for models that are not encoders.
     """
 
