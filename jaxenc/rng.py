@@ -13,7 +13,7 @@ from jax import Array
 
 STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
 
-# Sites of layers, of networks, and of the heads that one objective has to itself. The numbers 33 to 38, 41, 44, 45 and 49 are those of
+# Sites of layers, of networks, and of the heads that one objective has to itself. The numbers 33 to 38, 41, 44, 45, 49 and 50 are those of
 # `heads/`.
 SITES = {
     "params": 1,
