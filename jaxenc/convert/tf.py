@@ -43,7 +43,9 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     prefix = Path(prefix)
     tensors = open_tensors(prefix)
     layouts = [family.google for family in BUILT_IN.values() if family.google]
-    google = next((google for google in layouts if any(name.startswith(google.base) for name in tensors)), None)
+    fitting = [google for google in layouts if any(name.startswith(google.base) for name in tensors)]
+    # Names of one family may begin as another's do and go on.
+    google = max(fitting, key=lambda google: len(google.base), default=None)
     if google is None:
         wanted = " or ".join(google.base for google in layouts)
         raise UserError(f"{prefix}: no name in it begins with {wanted}: name a checkpoint of a model that can be converted")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from jaxenc.errors import UserError
+from jaxenc.families.albert import ALBERT
 from jaxenc.families.bert import BERT
 from jaxenc.families.contract import ModelConfig, check
 from jaxenc.families.electra import ELECTRA
@@ -16,7 +17,7 @@ from jaxenc.families.family import registry
 from jaxenc.families.network_pair import NETWORK_PAIR
 from jaxenc.families.xlnet import XLNET
 
-BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, NETWORK_PAIR))
+BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, ALBERT, NETWORK_PAIR))
 # {kind: class of the config}: what a config.json may name.
 Models = Mapping[str, type[ModelConfig]]
 MODELS: Models = MappingProxyType({kind: family.config for kind, family in BUILT_IN.items()})

@@ -10,11 +10,12 @@ from jaxenc.heads.next_sentence import NEXT_SENTENCE
 from jaxenc.heads.next_token import NEXT_TOKEN
 from jaxenc.heads.pooler import POOLER
 from jaxenc.heads.replaced import REPLACED
+from jaxenc.heads.sentence_order import SENTENCE_ORDER
 from jaxenc.heads.spans import SPANS
 from jaxenc.heads.summary import SUMMARY
 from jaxenc.heads.tags import TAGS
 
-BUILT_IN = registry((POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY, NEXT_TOKEN))
+BUILT_IN = registry((POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY, SENTENCE_ORDER, NEXT_TOKEN))
 
 
 def with_built_in(*own: Head) -> Mapping[str, Head]:

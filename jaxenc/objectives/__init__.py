@@ -5,11 +5,22 @@ from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.objectives.pair import PairConfig
+from jaxenc.objectives.pair import PairConfig, SentenceOrderConfig
 from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 
 DEFAULT = MlmConfig()
-ALL = (MlmConfig, PairConfig, RtdConfig, ReplacedMlmConfig, PlmConfig, BilmConfig, CausalConfig, FeaturesConfig, HeadsConfig)
+ALL = (
+    MlmConfig,
+    PairConfig,
+    SentenceOrderConfig,
+    RtdConfig,
+    ReplacedMlmConfig,
+    PlmConfig,
+    BilmConfig,
+    CausalConfig,
+    FeaturesConfig,
+    HeadsConfig,
+)
 OBJECTIVES = {cls.kind: cls for cls in ALL}

@@ -1,4 +1,5 @@
-"""Masked language modelling with next-sentence prediction (Devlin et al. 2018, section 3.1, tasks 1 and 2)."""
+"""Masked language modelling and how the two parts of a row are related: next-sentence prediction (Devlin et al. 2018, section 3.1, tasks 1
+and 2), sentence order (Lan et al. 2019, section 3.1)."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from jaxenc.families.contract import EncoderConfig
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.next_sentence import NEXT_SENTENCE
 from jaxenc.heads.pooler import POOLER
+from jaxenc.heads.sentence_order import SENTENCE_ORDER
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.objectives.mlm import Mlm, MlmConfig
@@ -29,6 +31,7 @@ class PairConfig(MlmConfig):
     kind: ClassVar[str] = "mlm_nsp"
     trains: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence")
     rows: ClassVar[DataConfig] = DataConfig(rows="pairs")
+    relation: ClassVar[Head] = NEXT_SENTENCE
 
     def build(
         self,
@@ -40,20 +43,37 @@ class PairConfig(MlmConfig):
         heads: Mapping[str, Head] = BUILT_IN,
     ) -> "Pair":
         mlm = super().build(model, vocabulary, execution, data, max_predictions, heads)
-        return Pair(mlm, encoders.fit(mlm.encoder, (POOLER, NEXT_SENTENCE)))
+        encoders.of(self.kind, model, (POOLER.name, self.relation.name), execution)
+        return Pair(mlm, encoders.fit(mlm.encoder, (POOLER, self.relation)), self.relation.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceOrderConfig(PairConfig):
+    """Masked language modelling with sentence-order prediction, on rows of two parts (`data.rows=swapped_pairs`). Masking is as MlmConfig
+    says."""
+
+    kind: ClassVar[str] = "mlm_sop"
+    trains: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "sentence_order")
+    rows: ClassVar[DataConfig] = DataConfig(rows="swapped_pairs")
+    relation: ClassVar[Head] = SENTENCE_ORDER
 
 
 @dataclasses.dataclass(frozen=True)
 class Pair(Objective):
-    """The sum of both losses, each a mean over its own predictions (google-research/bert run_pretraining.py). Label 1 means a random second
-    part.
+    """The sum of both losses, each a mean over its own predictions (google-research/bert run_pretraining.py).
+    Label 1 means that the second part does not follow the first.
 
-    of_texts: the heads `pooler` and `next_sentence`. Parameters: those of Mlm and of these heads.
+    of_texts: the heads `pooler` and `relation`. Parameters: those of Mlm and of these heads.
     """
 
     mlm: Mlm
     of_texts: encoders.FittedHeads
-    coef: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"mlm": 1.0, "next_sentence": 1.0})
+    relation: str
+
+    @property
+    def coef(self) -> Mapping[str, float]:
+        """1 for each of the two losses."""
+        return {"mlm": 1.0, self.relation: 1.0}
 
     @property
     def heads(self) -> encoders.FittedHeads:
@@ -71,7 +91,7 @@ class Pair(Objective):
         return self.mlm.corrupt(key, one, step)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
-        return {**self.mlm.weights(example), "next_sentence": jnp.sum(_real_rows(example))}
+        return {**self.mlm.weights(example), self.relation: jnp.sum(_real_rows(example))}
 
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
@@ -79,18 +99,18 @@ class Pair(Objective):
         states = encoders.read(self.mlm.encoder, params, example, keys if train else None)
         mlm, metrics = self.mlm.at_masks(params, states, example)
         model, segments = self.mlm.encoder.config, example["segments"]
-        logits = encoders.logits(model, self.of_texts, params, states, segments, None)["next_sentence"]
+        logits = encoders.logits(model, self.of_texts, params, states, segments, None)[self.relation]
         rows = _real_rows(example)
         loss, correct = losses.cross_entropy(logits, example["is_random"], rows)
         count = jnp.sum(rows).astype(jnp.float32)
-        pair_metrics = {"next_sentence_loss": (loss, count), "next_sentence_accuracy": (correct, count)}
-        return {"mlm": mlm, "next_sentence": loss}, {**metrics, **pair_metrics}, carry
+        pair_metrics = {f"{self.relation}_loss": (loss, count), f"{self.relation}_accuracy": (correct, count)}
+        return {"mlm": mlm, self.relation: loss}, {**metrics, **pair_metrics}, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return encoders.outputs(self.mlm.encoder, self.heads, params, example)
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
-        """`next_sentence`: the probabilities of next and of random, float32 [rows, 2], for the masked row that the evaluation scores."""
+        """The probabilities of both relations under the head's name, float32 [rows, 2], for the masked row that the evaluation scores."""
         given = encoders.row_logits(self.mlm.encoder, self.of_texts, params, example)
         return {name: self.of_texts[name].head.prediction(logits) for name, logits in given.items()}
 

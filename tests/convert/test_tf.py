@@ -30,6 +30,14 @@ def test_the_same_numbers(architecture: str, tmp_path: Path) -> None:
     assert found.config.model.activation == "gelu_tanh" and found.config.model.norm_epsilon == 1e-12 and found.tokenizer is None
 
 
+@pytest.mark.parametrize("architecture", ["AlbertForPreTraining", "AlbertForSequenceClassification"])
+def test_the_same_numbers_of_an_albert(architecture: str, tmp_path: Path) -> None:
+    """As google-research/albert's run_pretraining.py and classifier_utils.py leave theirs, whose names begin as BERT's do."""
+    found = tf.load(tf1.albert(tmp_path, architecture))
+    check(found, architecture)
+    assert found.config.model.kind == "albert" and found.config.model.activation == "gelu_tanh"
+
+
 def test_a_checkpoint_that_tensorflow_wrote(tmp_path: Path) -> None:
     tf1.archive(tmp_path)
     for path in (GOLDEN.parent / "tf").glob("model.ckpt.*"):

@@ -28,6 +28,36 @@ def archive(folder: Path, architecture: str = "BertForPreTraining", pieces: tupl
     return folder / "bert_model.ckpt"
 
 
+def albert(folder: Path, architecture: str) -> Path:
+    """As `archive`, of google-research/albert."""
+    layer = "bert/encoder/transformer/group_0/inner_group_0"
+    renamed = {
+        r"^albert\.": "bert.",
+        r"encoder\.albert_layer_groups\.0\.albert_layers\.0": layer.removeprefix("bert/").replace("/", "."),
+        r"full_layer_layer_norm": "LayerNorm_1",
+        r"attention\.LayerNorm": "LayerNorm",
+        r"attention\.(query|key|value)": r"attention_1.self.\1",
+        r"attention\.dense": "attention_1.output.dense",
+        r"ffn_output": "ffn_1.intermediate.output.dense",
+        r"ffn\.": "ffn_1.intermediate.dense.",
+        r"^bert\.pooler\.": "bert.pooler.dense.",
+        r"^predictions\.(dense|LayerNorm)": r"cls.predictions.transform.\1",
+        r"^predictions\.bias": "cls.predictions.bias",
+        r"^sop_classifier\.classifier": "cls.seq_relationship",
+    }
+    names = {}
+    for name, value in golden(architecture, "weights/").items():
+        for pattern, new in renamed.items():
+            name = re.sub(pattern, new, name)
+        names[name] = value
+    write(folder / "model.ckpt", google_names(names))
+    theirs = json.loads(str(golden(architecture)["config"]))
+    sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
+    config = {name: theirs[name] for name in (*sizes, "vocab_size", "embedding_size", "num_hidden_groups", "inner_group_num")}
+    (folder / "albert_config.json").write_text(json.dumps({**config, "hidden_act": "gelu"}))
+    return folder / "model.ckpt"
+
+
 def google_names(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The weights of transformers' BERT by google's names, with Adam's slots beside each and the step."""
     out = {}
@@ -41,7 +71,8 @@ def google_names(theirs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         name = re.sub(r"layer\.(\d+)", r"layer_\1", name)
         name = re.sub(r"(cls\.predictions|seq_relationship)\.bias", r"\1.output_bias", name)
         name = name.replace("seq_relationship.weight", "seq_relationship.output_weights").replace("_embeddings.weight", "_embeddings")
-        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta").replace(".weight", ".kernel")
+        name = re.sub(r"(LayerNorm(?:_1)?)\.(weight|bias)", lambda found: f"{found[1]}.{'gamma' if found[2] == 'weight' else 'beta'}", name)
+        name = name.replace(".weight", ".kernel")
         out[name.replace(".", "/")] = value.T if dense else value
     slots = {f"{name}/{slot}": np.full_like(value, 7) for name, value in out.items() for slot in ("adam_m", "adam_v")}
     return {**out, **slots, "global_step": np.array(1000, np.int64)}

@@ -123,8 +123,8 @@ def test_a_damaged_grid_is_made_again(shards):
     assert chunk_starts(opened, 17).tolist() == expected
 
 
-def slow_pair(tables, chunks, length, index, words, coins, short=0.1):
-    """(A, B, random) of one pair from the same draws, by plain loops over lists."""
+def slow_pair(tables, chunks, length, index, words, coins, short=0.1, swaps=False):
+    """(A, B, label) of one pair from the same draws, by plain loops over lists; swaps: of the order of sentences."""
     tokens, starts, documents = tables
     full = length - 3
     sentence = lambda s: tokens[starts[s] : starts[s + 1]]
@@ -138,8 +138,8 @@ def slow_pair(tables, chunks, length, index, words, coins, short=0.1):
     a_end = 1 if len(current) == 1 else 1 + int(random.below(words[2:3], len(current) - 1)[0])
     a = [t for s in current[:a_end] for t in sentence(s)]
     b = [t for s in current[a_end:] for t in sentence(s)]
-    is_random = len(current) == 1 or bool(random.unit(words[3]) < 0.5)
-    if is_random:
+    heads = bool(random.unit(words[3]) < 0.5)
+    if len(current) == 1 or (heads and not swaps):
         own = next(d for d in range(len(documents) - 1) if documents[d] <= current[0] < documents[d + 1])
         others = [d for d in range(len(documents) - 1) if d != own] or [own]
         document = others[int(random.below(words[4:5], len(others))[0])]
@@ -149,31 +149,33 @@ def slow_pair(tables, chunks, length, index, words, coins, short=0.1):
             b += sentence(s)
             if len(b) >= target - len(a):
                 break
+    elif heads:
+        a, b = b, a
     flipped = [0, 0]
     while len(a) + len(b) > full:
         side = 0 if len(a) > len(b) else 1
         word = int(coins[2 * (flipped[side] // 64) + side])
         del (a, b)[side][0 if word >> (flipped[side] % 64) & 1 else -1]
         flipped[side] += 1
-    return a, b, is_random
+    return a, b, heads or len(current) == 1
 
 
-@pytest.mark.parametrize("length", [5, 8, 32, 200])
-def test_pairs_equal_an_independent_loop(shards, length):
-    source = open_source(DataConfig(str(shards), length, "pairs"), "train", 7, False)
+@pytest.mark.parametrize("length, swaps", [(5, False), (8, False), (32, False), (200, False), (5, True), (32, True)])
+def test_pairs_equal_an_independent_loop(shards, length, swaps):
+    source = open_source(DataConfig(str(shards), length, "swapped_pairs" if swaps else "pairs"), "train", 7, False)
     tables, words_only = flat(shards), [flat_words(shards), *flat(shards)[1:]]
     chunks = chunk_starts(open_split(shards, "train"), length - 3).tolist()
     indices = np.arange(len(source))
     words, coins = random.draws(7, 2, indices, 6, "pairs"), random.draws(7, 2, indices, 40, "trim")
     for i, row in enumerate(each(source.rows(2, indices))):
-        a, b, is_random = slow_pair(tables, chunks, length, i, words[i], coins[i])
+        a, b, label = slow_pair(tables, chunks, length, i, words[i], coins[i], swaps=swaps)
         used = len(a) + len(b) + 3
         assert row["tokens"].tolist() == [CLS, *a, SEP, *b, SEP, *[PAD] * (length - used)], i
         assert row["types"].tolist() == [0] * (len(a) + 2) + [1] * (len(b) + 1) + [0] * (length - used)
         assert row["segments"].tolist() == [1] * used + [0] * (length - used)
         assert row["positions"].tolist() == [*range(used), *[0] * (length - used)]
-        assert row["is_random"] == is_random and len(a) and len(b)
-        a, b, _ = slow_pair(words_only, chunks, length, i, words[i], coins[i])
+        assert row["is_random"] == label and len(a) and len(b)
+        a, b, _ = slow_pair(words_only, chunks, length, i, words[i], coins[i], swaps=swaps)
         assert row["word_starts"].tolist() == [1, 1, *a[1:], 1, 1, *b[1:], 1, *[0] * (length - used)]
 
 
@@ -223,6 +225,20 @@ def test_choices_of_pairs_follow_their_distributions_within_four_sigma(regular):
     assert abs(short - p) < 4 * np.sqrt(p * (1 - p) / rows)
     counts = np.bincount(a[(label == 0) & (used == 19)], minlength=8)[1:]
     assert len(counts) == 7 and np.abs(counts - counts.sum() / 7).max() < 4 * np.sqrt(counts.sum() / 7)
+
+
+def test_half_of_the_pairs_in_order_are_swapped_within_three_sigma(regular):
+    """Whole chunks of 8 sentences, each its letter: parts of one document that follow each other, in either order."""
+    source = open_source(DataConfig(str(regular), 19, "swapped_pairs", short_probability=0.0), "train", 0, False)
+    batches = [source.rows(epoch, np.arange(500)) for epoch in range(40)]
+    label = np.concatenate([batch["is_random"] for batch in batches])
+    assert abs(label.mean() - 0.5) < 3 * np.sqrt(0.25 / len(label))
+    whole = open_source(DataConfig(str(regular), 19, "text"), "train", 0, False).rows(0, np.arange(10))
+    text = [t for row in each(whole) for t in body(row)]
+    for row in each({name: array[:60] for name, array in batches[0].items()}):
+        parts = [[int(t) for t in row["tokens"][(row["types"] == side) & (row["segments"] > 0)] if t not in (CLS, SEP)] for side in (0, 1)]
+        ordered = parts[1] + parts[0] if row["is_random"] else parts[0] + parts[1]
+        assert len(ordered) == 16 and any(text[at : at + 16] == ordered for at in range(0, 80, 16))
 
 
 def test_random_text_comes_from_every_other_document_alike(regular):

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxenc.data.batch import Batch
 
-VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0, "xlnet": 5}
+VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0, "xlnet": 5, "albert": 0}
 LENGTHS = (11, 7, 2)
 GOLDEN = Path(__file__).parents[1] / "golden" / "hf"
 
@@ -65,6 +65,9 @@ CASES = {
         Case("XLNetModel", (), {}),
         Case("XLNetLMHeadModel", (), {"lm": "logits"}),  # its loss, of permuted rows, is compared by xlnet.py
         *_heads("XLNet", "Simple")[1:],
+        *_heads("Albert"),
+        Case("AlbertModel", (), {"pooled": "pooler_output"}),
+        Case("AlbertForPreTraining", ("labels", "sentence_order_label"), {"mlm": "prediction_logits", "sentence_order": "sop_logits"}),
     )
 }
 
@@ -90,6 +93,7 @@ def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
     counted[np.arange(rows), mask.argmax(axis=1)] = 1
     makers = {
         "next_sentence_label": lambda: random.integers(0, 2, rows),
+        "sentence_order_label": lambda: random.integers(0, 2, rows),
         "start_positions": lambda: random.integers(0, LENGTHS),
         "end_positions": lambda: random.integers(0, LENGTHS),
         "labels": lambda: _labels(case, random, counted, words),
@@ -120,7 +124,7 @@ def example(case: Case, theirs: Mapping[str, np.ndarray], positions: np.ndarray)
         out["tags"] = np.where(labels >= 0, labels, -1)
     elif "classifier" in case.logits:
         out["label"] = labels
-    names = {"next_sentence_label": "is_random", "start_positions": "start", "end_positions": "end"}
+    names = {"next_sentence_label": "is_random", "sentence_order_label": "is_random", "start_positions": "start", "end_positions": "end"}
     out |= {ours: theirs[name] for name, ours in names.items() if name in theirs}
     return {name: np.asarray(value, np.int32) for name, value in out.items()}
 

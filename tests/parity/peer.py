@@ -41,7 +41,7 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
 
 
 def _config(case: Case, activation: str, width: int) -> PreTrainedConfig:
-    labels = {"pad_token_id": PAD[case.family], "num_labels": 2 if "spans" in case.logits else LABELS}
+    labels = {"pad_token_id": PAD[case.family], "num_labels": 2 if {"spans", "sentence_order"} & set(case.logits) else LABELS}
     if case.family == "xlnet":
         sizes = {"d_model": width, "n_layer": LAYERS, "n_head": 2, "d_inner": 2 * width, "clamp_len": 6}
         return transformers.XLNetConfig(vocab_size=VOCAB, ff_activation=activation, **sizes, **labels)
@@ -57,7 +57,7 @@ def _config(case: Case, activation: str, width: int) -> PreTrainedConfig:
         type_vocab_size=1 if roberta else 2,
         layer_norm_eps=1e-5 if roberta else 1e-12,
         **labels,
-        **({"embedding_size": EMBEDDING} if case.family == "electra" else {}),
+        **({"embedding_size": EMBEDDING} if case.family in ("electra", "albert") else {}),
     )
 
 

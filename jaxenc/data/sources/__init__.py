@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from jaxenc.data.sources.packed import Packed
-from jaxenc.data.sources.pairs import Pairs
+from jaxenc.data.sources.pairs import Pairs, SwappedPairs
 from jaxenc.data.sources.segments import check_segments, open_segments
 from jaxenc.data.sources.sentences import check_sentences, open_sentences
 from jaxenc.data.sources.source import SHAPED_BY, DataConfig, Source
@@ -22,6 +22,7 @@ KINDS = {
     "full_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=True)),
     "doc_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=False)),
     "pairs": (5, lambda shards, config, *choices: Pairs(shards, config.length, config.short_probability, *choices)),
+    "swapped_pairs": (5, lambda shards, config, *choices: SwappedPairs(shards, config.length, config.short_probability, *choices)),
 }
 
 # data.rows -> (the check of (config, batch), the streams of (shards, config, batch, seed, evaluation, limit)): rows that follow each other,

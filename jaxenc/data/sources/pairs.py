@@ -1,7 +1,9 @@
-"""Pairs for next-sentence prediction (Devlin et al. 2018) as a function of (seed, epoch, index)."""
+"""Pairs of segments, for next-sentence prediction (Devlin et al. 2018) and for the order of sentences (Lan et al. 2019), as a function of
+(seed, epoch, index)."""
 
 import dataclasses
 import functools
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +31,8 @@ class Pairs:
     With one document the random text comes from that document, as in the original. In evaluation the draws do not depend on the epoch.
     """
 
+    kind: ClassVar[str] = "pairs"
+
     shards: Shards
     length: int
     short_probability: float
@@ -43,7 +47,7 @@ class Pairs:
     @property
     def fingerprint(self) -> str:
         settings = [self.length, self.short_probability, self.seed, self.evaluation]
-        return fingerprint([self.shards.manifest.fingerprint, self.shards.split, "pairs", *settings])
+        return fingerprint([self.shards.manifest.fingerprint, self.shards.split, self.kind, *settings])
 
     @functools.cached_property
     def _chunks(self) -> np.ndarray:
@@ -60,12 +64,18 @@ class Pairs:
         target = self._targets(words)
         middle, end, document = self._split(indices, target, words[:, 2])
         first = self._chunks[indices]
-        is_random = (end - first == 1) | (random.unit(words[:, 3]) < 0.5)
+        is_random, swapped = self._negatives(end - first == 1, random.unit(words[:, 3]) < 0.5)
         a = self._span(first, middle)
         b_first, b_end = self._random_text(document, target - a[1], words)
         b = self._span(np.where(is_random, b_first, middle), np.where(is_random, b_end, end))
+        a, b = (tuple(np.where(swapped, other, one) for one, other in zip(*sides, strict=True)) for sides in ((a, b), (b, a)))
         spans = self._trimmed(drawn, indices, a, b)
-        return self._assembled(epoch, indices, *spans) | {"is_random": is_random.astype(np.int32)}
+        return self._assembled(epoch, indices, *spans) | {"is_random": (is_random | swapped).astype(np.int32)}
+
+    def _negatives(self, alone: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(rows whose B is random text, rows whose parts change places), bool [n]. alone: where the chunk is one sentence, so that nothing
+        follows A; drawn: fair coins."""
+        return alone | drawn, np.zeros_like(alone)
 
     def _span(self, first: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(offset, tokens) of the sentences from `first` to before `end`."""
@@ -135,3 +145,13 @@ class Pairs:
             begins = (places < 2) | (places == middle) | (places == middle + 1) | (places == end)
             out["word_starts"] = np.where(places > end, 0, begins | self.shards.words.take(source)).astype(np.int32)
         return out
+
+
+class SwappedPairs(Pairs):
+    """As `Pairs`, but B always follows A in the document, and with probability one half the two have changed places (`is_random` 1), as in
+    google-research/albert:create_pretraining_data.py without random_next_sentence. A chunk of one sentence has a random B, label 1."""
+
+    kind: ClassVar[str] = "swapped_pairs"
+
+    def _negatives(self, alone: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return alone, drawn & ~alone

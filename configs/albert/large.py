@@ -1,0 +1,16 @@
+"""ALBERT-large (Lan et al. 2019, table 1): 24 layers, 1,024 wide, 16 heads, 17,683,968 parameters with the pooler, without heads.
+
+    jaxenc pretrain --config albert/large --config.data.path=DATA --workdir RUN --config.train.microbatches=64
+
+Published on 64 to 512 Cloud TPU v3 chips. Not yet run here.
+"""
+
+from jaxenc.configs import recipe
+from jaxenc.configs.albert import published
+from ml_collections import ConfigDict
+
+from jaxenc.families.albert.sizes import ALBERT, albert
+
+
+def get_config() -> ConfigDict:
+    return recipe(published(albert(*ALBERT["large"])))

@@ -1,0 +1,130 @@
+"""ALBERT (Lan et al. 2019): a BERT with narrow embeddings, whose layers share one set of parameters."""
+
+import dataclasses
+from collections.abc import Collection
+from typing import ClassVar
+
+import numpy as np
+from flax import linen as nn
+from jax import Array
+
+from jaxenc.config import at_least
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.execution import Execution
+from jaxenc.families.albert.vocabulary import published_albert
+from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.layers.attend import Visible
+from jaxenc.layers.dense import Dense
+from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
+from jaxenc.layers.frame import BlockSpec
+from jaxenc.layers.stack import Stack, stack_flops
+from jaxenc.rng import Keys
+
+
+@dataclasses.dataclass(frozen=True)
+class AlbertConfig(EncoderConfig):
+    """An ALBERT encoder; the defaults are ALBERT-base, version 2. Raises UserError when a number does not fit.
+
+    heads: number of attention heads; it divides `width`.
+    feed_forward: inner width of the feed-forward layers.
+    embedding: width of the token, position and type tables; a dense layer takes their sum to `width`.
+    groups: number of sets of layer parameters that are stored, 1 as published; consecutive layers share a set.
+    dropout: dropout rate on the embeddings, on what each sublayer adds and on what the heads `dropped_out` read. It is 0 in version 2 of
+        the published models and 0.1 in version 1 (google-research/albert README.md), as is `attention_dropout`.
+    activation: `gelu_tanh` is what google-research/albert was trained with.
+    attention: what a token sees of its text: `full`, all of it, as published, or `causal`, nothing after itself.
+    """
+
+    kind: ClassVar[str] = "albert"
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "sentence_order", "classifier", "tags", "spans")
+
+    vocab_size: int = 30000
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    feed_forward: int = 3072
+    embedding: int = 128
+    groups: int = 1
+    positions: int = 512
+    types: int = 2
+    activation: str = "gelu_tanh"
+    norm_epsilon: float = 1e-12
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    init: str = "truncated_normal"
+    init_scale: float = 0.02
+    attention: str = "full"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(1, "model", self, "heads", "feed_forward", "embedding", "groups", "positions")
+        if self.width % self.heads:
+            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
+        if self.groups > self.layers:
+            raise UserError(f"model.groups is {self.groups} and model.layers {self.layers}: a group has one layer or more")
+
+    @property
+    def published_vocabulary(self) -> Vocabulary:
+        """The vocabulary that a recipe stands for when no data is named: ALBERT's layout."""
+        return published_albert(self.vocab_size)
+
+    def with_vocabulary(self, vocabulary: Vocabulary) -> "AlbertConfig":
+        """This model for a tokenizer."""
+        return dataclasses.replace(self, vocab_size=vocabulary.size)
+
+    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
+        """0, 1, 2 ... at every place of every row, i32 [batch, length]."""
+        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
+
+    def encoder(self, heads: Collection[str], execution: Execution) -> "Albert":
+        """The one network. Raises UserError for a head that is another family's."""
+        self.check_heads(heads)
+        return Albert(self, execution)
+
+    @property
+    def embeddings(self) -> EmbeddingsSpec:
+        """What the tables need to know."""
+        shape = (self.vocab_size, self.embedding, self.positions, 0, self.types)
+        return EmbeddingsSpec(*shape, self.norm_epsilon, self.dropout, self.initializer)
+
+    @property
+    def block(self) -> BlockSpec:
+        """What one layer needs to know."""
+        rates = (self.dropout, self.attention_dropout)
+        return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
+
+
+class Albert(nn.Module):
+    """The encoder: narrow embeddings, the dense layer `project`, and a stack of `config.layers` layers with the parameters of
+    `config.groups`. Heads are in `heads/`."""
+
+    config: AlbertConfig
+    execution: Execution
+
+    @property
+    def width(self) -> int:
+        """Of the hidden states."""
+        return self.config.width
+
+    @property
+    def table_width(self) -> int:
+        """Of the tables."""
+        return self.config.embedding
+
+    @nn.compact
+    def __call__(
+        self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+    ) -> States:
+        """As `contract.Encoder.apply`. What enters the first layer is what `project` gives (google-research/albert modeling.py,
+        transformer_model)."""
+        config = self.config
+        hidden, table = Embeddings(config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
+        hidden = Dense(config.width, ("embed", "norm"), config.initializer, self.execution, name="project")(hidden)
+        stack = Stack(config.block, config.layers, self.execution, stored=config.groups, name="encoder")
+        return states(stack(hidden, visible, noise, all_layers), table, all_layers)
+
+    def forward_flops(self, length: int) -> float:
+        """As `contract.Encoder`."""
+        config = self.config
+        return 2.0 * length * config.embedding * config.width + stack_flops(config.block, config.layers, length)

@@ -1,0 +1,125 @@
+"""ALBERT in folders of transformers, in and out."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxenc import tree
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.families import config_json
+from jaxenc.families.albert import names
+from jaxenc.families.albert.model import AlbertConfig
+from jaxenc.families.albert.names import AlbertFile
+from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
+from jaxenc.formats.tensor import Tensor
+from jaxenc.heads.pooler import TANH
+
+# Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is
+# taken; a file may hold more than its class uses.
+ENDINGS = (
+    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
+    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
+    (("pooler", "mlm", "sentence_order"), "ForPreTraining", {"mlm": ("prediction_logits",), "sentence_order": ("sop_logits",)}),
+    (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
+    (("pooler",), "Model", {"pooled": ("pooler_output",)}),
+    ((), "Model", {}),
+)
+FIELDS = {
+    "vocab_size": "vocab_size",
+    "width": "hidden_size",
+    "layers": "num_hidden_layers",
+    "groups": "num_hidden_groups",
+    "heads": "num_attention_heads",
+    "feed_forward": "intermediate_size",
+    "embedding": "embedding_size",
+    "positions": "max_position_embeddings",
+    "types": "type_vocab_size",
+    "norm_epsilon": "layer_norm_eps",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "init_scale": "initializer_range",
+}
+# What transformers takes for fields that a config.json does not name: those of ALBERT-xxlarge.
+DEFAULTS = {"width": 4096, "heads": 64, "feed_forward": 16384}
+
+
+def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The model of a folder of transformers; its heads are those whose tensors are there."""
+    if class_of(config).endswith("ForMultipleChoice"):
+        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
+    file = names.file_of(tensors)
+    heads = names.heads_of(tensors, file, class_of(config))
+    labelled = [head for head in heads if head in ("classifier", "tags")]
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else ()
+    return imported(Structure(model_of(config, DEFAULTS, config_json.ACTIVATIONS, where), heads, labels), file, tensors, where)
+
+
+def imported(structure: Structure, file: AlbertFile, tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The model of a file of transformers or of google-research/albert. Raises UserError for more groups of layers than it has tensors."""
+    refuse(structure, where)
+    check_layers(structure.model.groups, tensors, where)
+    return Import(structure, tensors, names.entries(structure.model, structure.heads, file), names.skipped(file))
+
+
+def write(ours: Weights) -> Export:
+    """The model as transformers has it; an encoder without heads as AlbertModel saves itself, names bare."""
+    model, heads, params = ours.structure.model, ours.structure.heads, ours.params
+    refuse(ours.structure, "this model")
+    config, outputs = described(ours.structure, ours.vocabulary)
+    if not model.types:
+        # transformers always adds a row of types: zeros change nothing.
+        model = dataclasses.replace(model, types=1)
+        params = tree.merge(params, {"embeddings": {"type": {"table": np.zeros((1, model.embedding), np.float32)}}})
+    file = AlbertFile("albert." if set(heads) - {"pooler"} else "")
+    return Export(config, names.entries(model, heads, file), params, outputs)
+
+
+def model_of(data: Mapping[str, Any], defaults: Mapping[str, int], activations: Mapping[str, str], where: Path) -> AlbertConfig:
+    """The model of a config.json or an albert_config.json. defaults: of fields that it does not name; activations: {their name: ours}.
+
+    Raises UserError, which begins with `where`, for what we do not compute.
+    """
+    if data.get("inner_group_num", 1) != 1:
+        raise UserError(f"{where}: inner_group_num is {data['inner_group_num']!r}: only 1 can be converted")
+    if data.get("position_embedding_type", "absolute") != "absolute":
+        raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")
+    return config_json.built(AlbertConfig, {**defaults, **config_json.sizes(data, FIELDS, activations, where)}, where)
+
+
+def refuse(structure: Structure, where: str | Path) -> None:
+    """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
+    config_json.refuse_causal(structure.model, where)
+    if "pooler" in structure.heads and structure.pooler_activation != TANH:
+        raise UserError(f"{where}: objective.pooler_activation is {structure.pooler_activation}: transformers' ALBERT has tanh")
+    if {"classifier", "tags"} <= set(structure.heads):
+        raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+
+
+def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
+    """What transformers' AutoConfig reads of a model of ours, and {our output: attributes} of the class that it names. vocabulary: the
+    tokenizer's, None without one."""
+    model = structure.model
+    ending, outputs = next((ending, outputs) for needed, ending, outputs in ENDINGS if set(needed) <= set(structure.heads))
+    data = {
+        "architectures": [f"Albert{ending}"],
+        "model_type": "albert",
+        **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
+        "type_vocab_size": max(model.types, 1),
+        "inner_group_num": 1,
+        "hidden_act": config_json.HIDDEN_ACT[model.activation],
+        "classifier_dropout_prob": model.dropout,
+        "position_embedding_type": "absolute",
+        "tie_word_embeddings": True,
+    }
+    data["pad_token_id"] = vocabulary.pad if vocabulary else 0
+    if vocabulary:
+        data |= {"bos_token_id": vocabulary.cls, "eos_token_id": vocabulary.sep}
+    return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
+
+
+TRANSFORMERS = Transformers(("albert",), read, write)
