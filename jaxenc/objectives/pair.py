@@ -9,14 +9,11 @@ from jax import Array
 
 from jaxenc import losses
 from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig
-from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.next_sentence import NEXT_SENTENCE
 from jaxenc.heads.pooler import POOLER
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives.base import Objective, Sums
+from jaxenc.objectives.base import Objective, PhaseSetting, Sums
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -30,16 +27,8 @@ class PairConfig(MlmConfig):
     trains: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence")
     rows: ClassVar[DataConfig] = DataConfig(rows="pairs")
 
-    def build(
-        self,
-        model: EncoderConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Pair":
-        mlm = super().build(model, vocabulary, execution, data, max_predictions, heads)
+    def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Pair":
+        mlm = super().build(model, setting)
         return Pair(mlm, encoders.fit(mlm.encoder, (POOLER, NEXT_SENTENCE)))
 
 
