@@ -26,7 +26,7 @@ LAYOUTS = [("fsdp_tp", 8, 2), *([("dp", 8, 4)] if FULL else [])]
 # Two scores nearer than this may change places with the order of a sum.
 NEAR = 1e-4
 # Draws of each prediction, in chunks.
-DRAWS = (10, 100)
+DRAWS = (10, 50)
 
 
 @dataclasses.dataclass(frozen=True)
