@@ -77,9 +77,9 @@ def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int
 
 @pytest.mark.slow
 def test_samples_differ_between_layouts_at_near_ties_alone() -> None:
-    """1,000 draws of each of the step's 84 predictions from the logits of each layout, 6e-7 apart by their rounding, with one noise.
+    """500 draws of each of the step's 84 predictions from the logits of each layout, 6e-7 apart by their rounding, with one noise.
 
-    The best two scores of 8 of the 84,000 are nearer than 1e-4, as about 1e-4 of all draws are; none of the 8 differs here, others may.
+    The best two scores of 3 of the 42,000 are nearer than 1e-4, as about 1e-4 of all draws are; none of the 3 differs here, others may.
     """
     masked = stepped("dp", 1, 1)[2]["masked"] > 0
     logits = jnp.stack([stepped(*layout)[2]["logits"][masked] for layout in [("dp", 1, 1), *LAYOUTS]])
@@ -95,7 +95,7 @@ def test_samples_differ_between_layouts_at_near_ties_alone() -> None:
     chunks = [jax.device_get(drawn(keys)) for keys in jax.random.split(jax.random.key(1), DRAWS)]
     samples, gaps = np.concatenate([a for a, _ in chunks], 1), np.concatenate([gap for _, gap in chunks])
     differ, near = (samples != samples[0]).any(0), gaps < NEAR
-    assert 0 < near.sum() <= 25 and not differ[~near].any() and samples.max() < 200
+    assert 0 < near.sum() <= 15 and not differ[~near].any() and samples.max() < 200
 
 
 def test_the_first_loss_is_that_of_a_uniform_guess() -> None:
