@@ -47,8 +47,9 @@ fi
 export PYTHONDONTWRITEBYTECODE=
 # Programs that no run has used for a week.
 find .pytest_cache/compiled -type f -atime +7 -delete 2>/dev/null || true
-# A file is one worker's: what its tests share is made once, and what they count, such as kills, is counted in one place.
-spread="-n 2 --dist loadfile --no-loadscope-reorder"
+# A file is one worker's: what its tests share is made once, and what they count, such as kills, is counted in one place. Three workers on two
+# cores: the tests of several processes wait more than they compute.
+spread="-n 3 --dist loadfile --no-loadscope-reorder"
 if [ "$full" ] && [ $# -eq 0 ]; then # The faults alone: their table has times.
   JAXENC_TESTS=full .venv/bin/python -m pytest -q $spread --ignore tests/faults
   PYTHON=.venv/bin/python bash tests/faults/run.sh --full

@@ -27,7 +27,7 @@ from jaxenc.families.count import has_vocabulary
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference.load import objective_of
-from jaxenc.objectives.base import Objective, ObjectiveConfig
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.precision import policy
@@ -74,7 +74,7 @@ def objective(
     how: Execution = execution(),
     heads: Mapping[str, Head] = BUILT_IN,
 ) -> Objective:
-    return config.build(model, VOCABULARY, how, DataConfig(length=length), 0, heads)
+    return config.build(model, PhaseSetting(VOCABULARY, how, DataConfig(length=length), 0, heads))
 
 
 def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:

@@ -26,7 +26,7 @@ from jaxenc.families.count import parameter_count
 from jaxenc.files import made
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference import inputs
-from jaxenc.objectives.base import Objective
+from jaxenc.objectives.base import Objective, PhaseSetting
 from jaxenc.precision import policy
 from jaxenc.training.run import Run, of_checkpoint, to_json
 from jaxenc.training.state import parameters
@@ -240,4 +240,5 @@ def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, H
     """The objective of a run for inference: in float32, on one device, at any length that the model supports."""
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
     longest = config.model.positions or max(config.phases.length, default=config.data.length)
-    return config.objective.build(config.model, vocabulary, EXACT, dataclasses.replace(config.data, length=longest), 0, heads)
+    data = dataclasses.replace(config.data, length=longest)
+    return config.objective.build(config.model, PhaseSetting(vocabulary, EXACT, data, heads=heads))

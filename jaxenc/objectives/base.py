@@ -1,6 +1,7 @@
 """The contract between an objective and everything that trains, evaluates, saves or loads it."""
 
 import abc
+import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
@@ -108,6 +109,22 @@ class Objective(abc.ABC):
         return metric_sums.means(sums)
 
 
+@dataclasses.dataclass(frozen=True)
+class PhaseSetting:
+    """What an objective is built for, besides its model.
+
+    vocabulary: the tokenizer's. execution: how modules are computed. data: the settings of the rows, with the phase's length.
+    max_predictions: the limit of one row, 0 for the config's own. heads: those that the config may name, for an objective whose heads are
+    configurable.
+    """
+
+    vocabulary: Vocabulary
+    execution: Execution
+    data: DataConfig
+    max_predictions: int = 0
+    heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
+
+
 class ObjectiveConfig(abc.ABC, Generic[M]):
     """The settings of an objective for models of type M, a frozen dataclass.
 
@@ -126,14 +143,5 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
         return {}
 
     @abc.abstractmethod
-    def build(
-        self,
-        model: M,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> Objective:
-        """The objective of one phase. data: the settings of its rows; max_predictions: the limit of one row, 0 for the config's own; heads:
-        those that the config may name, for an objective whose heads are configurable."""
+    def build(self, model: M, setting: PhaseSetting) -> Objective:
+        """The objective of one phase."""

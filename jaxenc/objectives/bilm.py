@@ -13,16 +13,13 @@ from jax import Array
 from jaxenc import families, losses, rng
 from jaxenc import metrics as metric_sums
 from jaxenc.config import at_least
-from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary, padded
+from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.both_directions import DIRECTIONS, Both, BothDirections, Read, TwoReaders
 from jaxenc.families.contract import ModelConfig
-from jaxenc.heads import BUILT_IN, Head
 from jaxenc.layers.softmax import Softmax
 from jaxenc.objectives import parts, sampled
-from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.objectives.sampled import LogUniform
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -62,21 +59,13 @@ class BilmConfig(ObjectiveConfig[ModelConfig]):
         out = dict.fromkeys(("train.dupe_factor", "phases.max_predictions"), f"objective.kind={self.kind} masks nothing")
         return out if self.softmax == "sampled" else {**out, "objective.negatives": "objective.softmax=full takes every word"}
 
-    def build(
-        self,
-        model: ModelConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Bilm":
+    def build(self, model: ModelConfig, setting: PhaseSetting) -> "Bilm":
         """The objective of one phase; with as many negatives as ids it uses the full softmax. Raises UserError for a model that does not
         read both ways."""
-        readers = families.able(model, BothDirections, "objective.kind bilm takes a model that reads both ways").readers(execution)
+        readers = families.able(model, BothDirections, "objective.kind bilm takes a model that reads both ways").readers(setting.execution)
         samples = self.softmax == "sampled" and self.negatives < model.vocab_size
         law = LogUniform(model.vocab_size, self.negatives) if samples else None
-        softmax = Softmax(model.vocab_size, model.width, execution)
+        softmax = Softmax(model.vocab_size, model.width, setting.execution)
         return Bilm(readers, softmax, law, {name: 0.5 * self.scale for name in DIRECTIONS})
 
 

@@ -8,17 +8,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import families, losses
-from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary, padded
+from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, ModelConfig
-from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.next_token import NEXT_TOKEN
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import parts
-from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -33,21 +30,13 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
         """See `Run.unused`."""
         return dict.fromkeys(("train.dupe_factor", "phases.max_predictions"), f"objective.kind={self.kind} masks nothing")
 
-    def build(
-        self,
-        model: ModelConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Causal":
+    def build(self, model: ModelConfig, setting: PhaseSetting) -> "Causal":
         """The objective of one phase. Raises UserError for a model whose attention is not causal."""
         if "causal" not in model.attentions:
             kinds = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in cls().attentions)
             what = f"objective.kind {self.kind} needs model.attention=causal, which a model of kind {model.kind} does not have"
             raise UserError(f"{what}: set model.kind to {kinds}")
-        encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), execution)
+        encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), setting.execution)
         if (attention := encoder.config.attention) != "causal":
             # A model that is made of others has none of its own: the encoder's config is that of one of its fields, in a pair the last.
             nested = [f".{field.name}" for field in dataclasses.fields(model) if getattr(model, field.name) is encoder.config]

@@ -10,12 +10,9 @@ from jax import Array
 
 from jaxenc import families, rng
 from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.execution import Execution
 from jaxenc.families.both_directions import BothDirections, TwoReaders
 from jaxenc.families.contract import ModelConfig
-from jaxenc.heads import BUILT_IN, Head
-from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -27,19 +24,11 @@ class FeaturesConfig(ObjectiveConfig[ModelConfig]):
     kind: ClassVar[str] = "features"
     rows: ClassVar[DataConfig] = DataConfig(rows="sentences", length=20)
 
-    def build(
-        self,
-        model: ModelConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Features":
+    def build(self, model: ModelConfig, setting: PhaseSetting) -> "Features":
         """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a model that does not read both
         ways."""
         needs = "objective.kind features takes a model that reads both ways (heads takes others)"
-        return Features(families.able(model, BothDirections, needs).readers(execution))
+        return Features(families.able(model, BothDirections, needs).readers(setting.execution))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,18 +9,15 @@ from jax import Array
 
 from jaxenc.config import at_least
 from jaxenc.data.batch import FIELDS, Field
-from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig
-from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads import Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation
 from jaxenc.layers.attend import HIDDEN
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -60,19 +57,11 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError("objective.choices is 1, which leaves nothing to choose: set it to 0 for rows of one text, or to 2 or more")
         activation.check(self.pooler_activation, "objective.pooler_activation")
 
-    def build(
-        self,
-        model: EncoderConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Heads":
+    def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Heads":
         """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a name that is not in `heads` and for
         heads that do not fit together."""
-        chosen = self.chosen(heads)
-        encoder = encoders.of(self.kind, model, [head.name for head in chosen], execution)
+        chosen = self.chosen(setting.heads)
+        encoder = encoders.of(self.kind, model, [head.name for head in chosen], setting.execution)
         # A softmax over one class is always 1, so such a head has nothing to learn.
         idle = [head.name for head in chosen if len(self.labels) == 1 and _classifies(head)]
         coef = {head.name: 1.0 for head in chosen if head.loss and head.name not in idle}

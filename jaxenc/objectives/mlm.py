@@ -11,16 +11,13 @@ from jax import Array
 
 from jaxenc import losses
 from jaxenc.config import at_least
-from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig, States
-from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.objectives.corrupt import masking, rule, spans
 from jaxenc.objectives.corrupt.rule import Masking
 from jaxenc.rng import Keys
@@ -145,19 +142,11 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             return spans.ngrams(self.longest or 3)
         return spans.geometric(self.geometric, self.longest or 10) if self.unit == "spans" else ()
 
-    def build(
-        self,
-        model: EncoderConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Mlm":
+    def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Mlm":
         """The objective of one phase; for a pair of networks it trains the generator."""
-        encoder = encoders.of(self.kind, model, (MASKED_LM.name,), execution)
+        encoder = encoders.of(self.kind, model, (MASKED_LM.name,), setting.execution)
         head = encoders.fit(encoder, (MASKED_LM,))[MASKED_LM.name]
-        return Mlm(encoder, head, self.masking(vocabulary, data.length, max_predictions))
+        return Mlm(encoder, head, self.masking(setting.vocabulary, setting.data.length, setting.max_predictions))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,15 +10,13 @@ from jax import Array
 
 from jaxenc import losses
 from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig
-from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads import Head
 from jaxenc.heads.next_sentence import NEXT_SENTENCE
 from jaxenc.heads.pooler import POOLER
 from jaxenc.heads.sentence_order import SENTENCE_ORDER
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives.base import Objective, Sums
+from jaxenc.objectives.base import Objective, PhaseSetting, Sums
 from jaxenc.objectives.mlm import Mlm, MlmConfig
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -33,17 +31,9 @@ class PairConfig(MlmConfig):
     rows: ClassVar[DataConfig] = DataConfig(rows="pairs")
     relation: ClassVar[Head] = NEXT_SENTENCE
 
-    def build(
-        self,
-        model: EncoderConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Pair":
-        mlm = super().build(model, vocabulary, execution, data, max_predictions, heads)
-        encoders.of(self.kind, model, (POOLER.name, self.relation.name), execution)
+    def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Pair":
+        mlm = super().build(model, setting)
+        encoders.of(self.kind, model, (POOLER.name, self.relation.name), setting.execution)
         return Pair(mlm, encoders.fit(mlm.encoder, (POOLER, self.relation)), self.relation.name)
 
 

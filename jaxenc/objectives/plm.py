@@ -13,14 +13,12 @@ from jaxenc.config import at_least
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.contract import ModelConfig
 from jaxenc.families.two_stream import Memory, Query, Rows, TwoStream, TwoStreamEncoder, TwoStreams
-from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.lm import LM
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives.base import Objective, ObjectiveConfig, Sums
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.objectives.corrupt import masking, permute, spans
 from jaxenc.objectives.corrupt.permute import Permutation
 from jaxenc.rng import Keys
@@ -115,23 +113,17 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
                 raise UserError(f"{what}: lower objective.predictions or lengthen data.length")
         return rule
 
-    def build(
-        self,
-        model: ModelConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Plm":
+    def build(self, model: ModelConfig, setting: PhaseSetting) -> "Plm":
         """The objective of one phase. Raises UserError as `rule`, for a model without a query stream, and for a tokenizer without <eod>,
         which ends each document of a stream."""
-        encoder = families.able(model, TwoStream, "objective.kind plm takes a model with two streams").two_streams(execution)
-        if vocabulary.fingerprint and vocabulary.eod < 0:
+        encoder = families.able(model, TwoStream, "objective.kind plm takes a model with two streams").two_streams(setting.execution)
+        if setting.vocabulary.fingerprint and setting.vocabulary.eod < 0:
             advice = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
-            raise UserError(f"objective.kind plm: the tokenizer of data.path {data.path!r} has no <eod>, which ends a document: {advice}")
+            raise UserError(
+                f"objective.kind plm: the tokenizer of data.path {setting.data.path!r} has no <eod>, which ends a document: {advice}"
+            )
         head = encoders.fit(encoder, (LM,))[LM.name]
-        return Plm(encoder, head, self.rule(vocabulary, data, max_predictions), self.memory)
+        return Plm(encoder, head, self.rule(setting.vocabulary, setting.data, setting.max_predictions), self.memory)
 
 
 @dataclasses.dataclass(frozen=True)

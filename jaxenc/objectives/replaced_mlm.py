@@ -8,17 +8,13 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxenc import losses, rng
-from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, ModelConfig, States
-from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.heads.replaced import REPLACED
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import parts
-from jaxenc.objectives.base import Objective, Sums
+from jaxenc.objectives.base import Objective, PhaseSetting, Sums
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.generator import LearnedGenerator, ReplacingConfig
 from jaxenc.objectives.mlm import head_flops
@@ -51,18 +47,11 @@ class ReplacedMlmConfig(ReplacingConfig):
         if self.predicts not in PREDICTS:
             raise UserError(f"objective.predicts is {self.predicts!r}: use {' or '.join(PREDICTS)}")
 
-    def build(
-        self,
-        model: ModelConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "ReplacedMlm":
+    def build(self, model: ModelConfig, setting: PhaseSetting) -> "ReplacedMlm":
         """The objective of one phase. Raises UserError for a model that is not a pair."""
-        networks = self.networks(model, execution)
-        encoder, generator = networks.discriminator, self.learned(networks.generator, vocabulary, data.length, max_predictions)
+        networks = self.networks(model, setting.execution)
+        encoder = networks.discriminator
+        generator = self.learned(networks.generator, setting.vocabulary, setting.data.length, setting.max_predictions)
         own = encoders.fit(encoder, (SOFTMAX, COPY) if self.predicts == "all" else (SOFTMAX,))
         return ReplacedMlm(generator, encoder, own, {"mlm": self.mlm_coef, "replaced_mlm": self.replaced_mlm_coef})
 

@@ -9,18 +9,14 @@ from jax import Array
 
 from jaxenc import losses
 from jaxenc import metrics as metric_sums
-from jaxenc.data.sources import DataConfig
-from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, ModelConfig
 from jaxenc.families.networks import NetworkPair
-from jaxenc.heads import BUILT_IN, Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.replaced import REPLACED
 from jaxenc.objectives import detection
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives.base import Objective, Sums
+from jaxenc.objectives.base import Objective, PhaseSetting, Sums
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.generator import LearnedGenerator, ReplacingConfig, UniformGenerator
 from jaxenc.rng import Keys
@@ -62,22 +58,14 @@ class RtdConfig(ReplacingConfig):
         of_network = model.of_generator if isinstance(model, NetworkPair) else ()
         return super().unused(model) | dict.fromkeys([*of_masks, *of_network], "objective.generator=uniform has no network")
 
-    def build(
-        self,
-        model: ModelConfig,
-        vocabulary: Vocabulary,
-        execution: Execution,
-        data: DataConfig,
-        max_predictions: int,
-        heads: Mapping[str, Head] = BUILT_IN,
-    ) -> "Rtd":
+    def build(self, model: ModelConfig, setting: PhaseSetting) -> "Rtd":
         """The objective of one phase. Raises UserError for a model that is not a pair."""
-        networks = self.networks(model, execution)
-        discriminator = networks.discriminator
+        networks = self.networks(model, setting.execution)
+        discriminator, rows = networks.discriminator, (setting.vocabulary, setting.data.length, setting.max_predictions)
         if self.generator == "uniform":
-            generator, coef = self.uniform(discriminator.config, vocabulary, data.length, max_predictions), {}
+            generator, coef = self.uniform(discriminator.config, *rows), {}
         else:
-            generator, coef = self.learned(networks.generator, vocabulary, data.length, max_predictions), {"mlm": self.mlm_coef}
+            generator, coef = self.learned(networks.generator, *rows), {"mlm": self.mlm_coef}
         head = encoders.fit(discriminator, (REPLACED,))[REPLACED.name]
         return Rtd(generator, discriminator, head, self.detects, {**coef, "rtd": self.rtd_coef})
 

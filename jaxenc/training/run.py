@@ -18,7 +18,7 @@ from jaxenc.families import Models
 from jaxenc.families.contract import ModelConfig
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.layers import attend
-from jaxenc.objectives.base import Objective, ObjectiveConfig
+from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases
@@ -89,7 +89,7 @@ class Run:
     def build(self, vocabulary: Vocabulary, phase: Phase, platform: str, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
         """The objective of one phase; heads: those that its config may name. Call it on the result of `with_vocabulary`."""
         data = dataclasses.replace(self.data, length=phase.length)
-        return self.objective.build(self.model, vocabulary, self.execution(platform), data, phase.max_predictions, heads)
+        return self.objective.build(self.model, PhaseSetting(vocabulary, self.execution(platform), data, phase.max_predictions, heads))
 
 
 def from_dict(data: Mapping[str, Any], where: str = "config", models: Models = families.MODELS) -> Run:

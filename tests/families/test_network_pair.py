@@ -52,9 +52,10 @@ def as_electra(params: dict[str, Any]) -> dict[str, Any]:
 def loss_and_gradient(model: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     """The loss of replaced-token detection in training step 4, with dropout, and its gradient."""
     objective, keys = tiny.objective(RtdConfig(), model, 16), rng.training(0, jnp.int32(4), 6)
-    example = jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), tiny.reads(ROWS, objective), keys.step)
 
     def loss(params: dict[str, Any]) -> jax.Array:
+        rows = tiny.reads(ROWS, objective)
+        example = jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), rows, keys.step)
         return combine(objective, objective.terms(params, {}, example, keys, True)[0], objective.weights(example))
 
     return jax.device_get(jax.jit(jax.value_and_grad(loss))(params))

@@ -109,7 +109,7 @@ def test_it_trains(trained: tuple[dict, dict, list[dict]]) -> None:
     """The first loss is the mean squared error over the six rows that have a score (<= 1e-5), and training takes it below a tenth."""
     before, _, reports = trained
     batch, params = rows(), jax.tree.map(jnp.asarray, before)
-    pooled = np.float64(Model(RUN, params, None, OWN).apply(params, batch)["pooled"])
+    pooled = np.float64(jax.jit(Model(RUN, params, None, OWN).apply)(params, batch)["pooled"])
     errors = (dense(pooled, before["score"]["dense"])[:, 0] - batch["score"])[[0, 1, 4, 5, 6, 7]]
     want = np.mean(errors**2)
     assert abs(reports[0]["loss"] - want) <= 1e-5 * want
@@ -123,7 +123,7 @@ def test_it_is_saved_and_opened_and_predicts(trained: tuple[dict, dict, list[dic
     model = jaxenc.load(saved, heads=OWN)
     tiny.assert_bitwise(jax.device_get(model.params), trained[1])
     batch = {name: array for name, array in rows().items() if name != "score"}
-    found = np.asarray(SCORE.prediction(model.apply(model.params, batch)["score"]))
+    found = np.asarray(SCORE.prediction(jax.jit(model.apply)(model.params, batch)["score"]))
     known = [0, 1, 4, 5, 6, 7]
     assert found.shape == (8,) and found.dtype == np.float32
     assert abs(np.mean((found - rows()["score"])[known] ** 2) - trained[2][-1]["loss"]) <= 0.01
@@ -146,7 +146,7 @@ def test_it_is_evaluated_with_predictions(batch: int, devices: int, preset: str,
     assert index.tolist() == known and predictions.keys() == {"score"}
     model, held_out = jaxenc.load(saved, heads=OWN), rows(HELD_OUT, seed=1)
     texts = {name: array for name, array in held_out.items() if name != "score"}
-    want = np.asarray(model.apply(model.params, texts)["score"])[known]
+    want = np.asarray(jax.jit(model.apply)(model.params, texts)["score"])[known]
     assert predictions["score"].dtype == np.float32 and np.diff(np.sort(want)).min() > 1e-3
     np.testing.assert_allclose(predictions["score"], want, rtol=0, atol=1e-5)
     errors = np.abs(predictions["score"] - held_out["score"][known])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from jaxenc import rng
+from jaxenc import rng, tree
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import Block
@@ -42,7 +42,9 @@ def run(execution, params):
 
 @pytest.fixture(scope="module")
 def plain():
-    params = init()
+    shapes = nn.meta.unbox(jax.eval_shape(Stack(SPEC, LAYERS, PLAIN).init, jax.random.key(0), X, VISIBLE, None)["params"])
+    random = np.random.default_rng(0)
+    params = tree.map_with_path(lambda path, leaf: np.float32(random.normal(path.endswith("scale"), 0.2, leaf.shape)), shapes)
     return params, *run(PLAIN, params)
 
 

@@ -13,6 +13,7 @@ from jaxenc.data import characters
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
 from jaxenc.families.elmo.model import ElmoConfig
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.bilm import Bilm, BilmConfig
 from jaxenc.objectives.sampled import LogUniform
 from jaxenc.training.run import Run
@@ -25,7 +26,7 @@ CONFIG = BilmConfig(negatives=50)
 
 
 def objective(config: BilmConfig = CONFIG, model: ElmoConfig = MODEL) -> Bilm:
-    return config.build(model, tiny.VOCABULARY, tiny.execution(), DATA, 0)
+    return config.build(model, PhaseSetting(tiny.VOCABULARY, tiny.execution(), DATA))
 
 
 def drawn(config: BilmConfig = CONFIG, model: ElmoConfig = MODEL) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from jaxenc import rng
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
 from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.corrupt import permute
 from jaxenc.objectives.corrupt.permute import Permutation
 from jaxenc.objectives.plm import Plm, PlmConfig
@@ -26,7 +27,7 @@ CONFIG = PlmConfig(predictions=9, permutation=8, memory=24)
 
 
 def objective(config: PlmConfig = CONFIG, model: XlnetConfig = MODEL, data: DataConfig = DATA) -> Plm:
-    return config.build(model, tiny.VOCABULARY, tiny.execution(), data, 0)
+    return config.build(model, PhaseSetting(tiny.VOCABULARY, tiny.execution(), data))
 
 
 def drawn(config: PlmConfig = CONFIG, model: XlnetConfig = MODEL) -> dict[str, Any]:

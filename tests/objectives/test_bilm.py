@@ -12,6 +12,7 @@ from jaxenc.data import characters
 from jaxenc.errors import UserError
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.objectives import bilm, parts
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -160,7 +161,7 @@ def test_perplexities_are_those_of_the_means() -> None:
 
 def test_flops_are_those_of_the_published_row() -> None:
     """3 · (of each of 20 words and 2 directions: the characters, two layers, and 8,193 rows of the softmax)."""
-    chosen = BilmConfig().build(ElmoConfig(), tiny.VOCABULARY, tiny.execution(), sentences.DATA, 0)
+    chosen = BilmConfig().build(ElmoConfig(), PhaseSetting(tiny.VOCABULARY, tiny.execution(), sentences.DATA))
     filters = zip(range(1, 8), (32, 32, 64, 128, 256, 512, 1024), strict=True)
     word = sum((51 - width) * width * 16 * count for width, count in filters) + 2 * 2 * 2048**2 + 2048 * 512
     layer = 1024 * 16384 + 4096 * 512
@@ -170,13 +171,13 @@ def test_flops_are_those_of_the_published_row() -> None:
 @pytest.mark.parametrize("config", [MlmConfig(), HeadsConfig(heads=("pooler", "classifier"), labels=("a", "b"))], ids=["mlm", "heads"])
 def test_an_objective_of_encoders_is_refused_in_one_line(config: Any) -> None:
     with pytest.raises(UserError, match=f"^objective.kind {config.kind} takes an encoder: set model.kind to bert .* not elmo$"):
-        config.build(sentences.MODEL, tiny.VOCABULARY, tiny.execution(), sentences.DATA, 0)
+        config.build(sentences.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), sentences.DATA))
 
 
 def test_masked_words_need_a_mask() -> None:
     vocabulary = dataclasses.replace(tiny.VOCABULARY, mask=-1)
     with pytest.raises(UserError, match="objective.kind mlm: the tokenizer has no mask: .* --type wordpiece or bpe"):
-        MlmConfig().build(tiny.MODEL, vocabulary, tiny.execution(), sentences.DATA, 0)
+        MlmConfig().build(tiny.MODEL, PhaseSetting(vocabulary, tiny.execution(), sentences.DATA))
 
 
 @pytest.mark.parametrize(
@@ -194,4 +195,4 @@ def test_a_setting_that_cannot_be_is_one_line(fields: dict, words: str) -> None:
 
 def test_a_model_that_reads_one_way_is_refused() -> None:
     with pytest.raises(UserError, match="objective.kind bilm takes a model that reads both ways: set model.kind to elmo, not bert"):
-        sentences.CONFIG.build(tiny.MODEL, tiny.VOCABULARY, tiny.execution(), sentences.DATA, 0)
+        sentences.CONFIG.build(tiny.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), sentences.DATA))

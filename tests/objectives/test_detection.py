@@ -1,5 +1,7 @@
 """Areas under the curve, of scores and of what the identity of a token alone says, against all pairs of tokens."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,9 +83,10 @@ def test_where_every_token_or_none_was_replaced_there_is_no_area() -> None:
 
 def test_only_an_evaluation_counts_ids() -> None:
     """By hand on the tiny pair's own samples; no array is among the numbers that a run writes down."""
-    objective, lengths = tiny.objective(RtdConfig(rate=0.4), tiny.PAIR, 16), (16, 9, 3, 0)
+    model = dataclasses.replace(tiny.PAIR, layers=1)
+    objective, lengths = tiny.objective(RtdConfig(rate=0.4), model, 16), (16, 9, 3, 0)
     rows, keys = tiny.reads(tiny.batch(lengths, 16), objective), rng.training(0, jnp.int32(4), 4)
-    params = tiny.drawn(Run(objective=RtdConfig(), model=tiny.PAIR))
+    params = tiny.drawn(Run(objective=RtdConfig(), model=model))
 
     @jax.jit
     def run(params: dict) -> tuple:
@@ -92,7 +95,7 @@ def test_only_an_evaluation_counts_ids() -> None:
         return fake, *(objective.terms(params, {}, example, keys, train)[1] for train in (True, False))
 
     fake, trained, evaluated = jax.device_get(run(params))
-    want = np.zeros((2, tiny.PAIR.vocab_size))
+    want = np.zeros((2, model.vocab_size))
     for row, at in np.argwhere(rows["segments"]):
         want[int(fake[row, at] != rows["tokens"][row, at]), fake[row, at]] += 1
     assert want[1].sum() > 5 and evaluated.keys() - trained.keys() == {"rtd_ids"}

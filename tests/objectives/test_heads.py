@@ -29,7 +29,7 @@ from tests.families.reference_bert import dense
 LABELS = ("none", "person", "place")
 ALL = HeadsConfig(heads=("pooler", "mlm", "next_sentence", "classifier", "tags", "spans"), labels=LABELS)
 LENGTHS = (12, 7, 3, 12, 0)
-QUIET = dataclasses.replace(tiny.MODEL, dropout=0.0, attention_dropout=0.0)
+QUIET = dataclasses.replace(tiny.MODEL, layers=1, dropout=0.0, attention_dropout=0.0)
 
 
 def rows() -> dict[str, np.ndarray]:
@@ -83,7 +83,7 @@ def test_losses_and_weights_are_those_of_loops() -> None:
 def test_outputs_are_what_the_heads_are_made_of() -> None:
     objective, params = built()
     got = jax.jit(objective.outputs)(params, rows())
-    shapes = {"hidden": (3, 5, 12, 32), "pooled": (5, 32), "mlm": (5, 12, 200), "next_sentence": (5, 2), "classifier": (5, 3)}
+    shapes = {"hidden": (2, 5, 12, 32), "pooled": (5, 32), "mlm": (5, 12, 200), "next_sentence": (5, 2), "classifier": (5, 3)}
     assert {name: a.shape for name, a in got.items()} == {**shapes, "tags": (5, 12, 3), "spans": (5, 12, 2)}
     assert {a.dtype for a in got.values()} == {jnp.dtype("float32")}
     p = jax.device_get(params)
@@ -124,14 +124,13 @@ def test_dropout_is_on_what_classifier_and_tags_read() -> None:
         States(hidden, params["embeddings"]["token"]["table"]),
         rows()["segments"],
     )
-    still, moved = (encoders.logits(*inputs, noise) for noise in (None, keys))
+    still, moved = jax.jit(lambda: [encoders.logits(*inputs, noise) for noise in (None, keys)])()
     same = {name: bool((still[name] == moved[name]).all()) for name in still}
     assert same == {"pooled": True, "mlm": True, "next_sentence": True, "spans": True, "classifier": False, "tags": False}
     read = dropout(hidden, 0.5, keys, TAGS.site)
     np.testing.assert_allclose(moved["tags"], dense(np.float64(read), jax.device_get(params)["tags"]["dense"]), rtol=0, atol=1e-5)
     noisy = tiny.objective(ALL, dataclasses.replace(QUIET, dropout=0.5))
-    terms = jax.jit(lambda params, train: noisy.terms(params, {}, rows(), keys, train)[0], static_argnums=1)
-    one, other = (terms(params, train) for train in (True, False))
+    one, other = jax.jit(lambda params: [noisy.terms(params, {}, rows(), keys, train)[0] for train in (True, False)])(params)
     assert all(abs(float(one[name] - other[name])) > 1e-3 for name in noisy.coef)
 
 
@@ -151,8 +150,9 @@ def test_parameters_have_the_agreed_paths() -> None:
 
 def test_a_head_starts_the_same_with_other_heads_beside_it() -> None:
     """And the encoder as under any other objective: each part draws from a key of its own."""
-    alone = jax.device_get(tiny.objective(HeadsConfig(("tags",), LABELS)).init(rng.init_key(0)))
-    both, mlm = (jax.device_get(tiny.objective(config).init(rng.init_key(0))) for config in (ALL, PairConfig()))
+    configs = (HeadsConfig(("tags",), LABELS), ALL, PairConfig())
+    start = lambda key: [tiny.objective(config, QUIET).init(key) for config in configs]
+    alone, both, mlm = jax.device_get(jax.jit(start)(rng.init_key(0)))
     tiny.assert_bitwise(alone["tags"], both["tags"])
     for name in ("embeddings", "encoder", "mlm", "pooler", "next_sentence"):
         tiny.assert_bitwise(both[name], mlm[name])
@@ -201,7 +201,7 @@ def test_a_recipe_names_heads() -> None:
 def test_heads_train_on_eight_devices_in_parts() -> None:
     """The first loss is the sum of means over the whole batch, whatever the mesh and the parts (<= 1e-5); twenty-five steps halve it."""
     config = HeadsConfig(("pooler", "classifier", "tags", "spans"), LABELS)
-    objective = tiny.objective(config, dataclasses.replace(QUIET, layers=1))
+    objective = tiny.objective(config, QUIET)
     batch = tiny.batch([48, 9, 30, 4] * 4)
     words = batch["tokens"]
     marks = {"label": words[:, 1] % 3, "start": np.full(16, 1), "end": np.full(16, 2), "tags": np.where(batch["segments"], words % 3, -1)}
@@ -209,7 +209,7 @@ def test_heads_train_on_eight_devices_in_parts() -> None:
     train, phase = TrainConfig(batch=16, microbatches=2), tiny.phase(16, steps=25, lr=5e-3)
     ready = tiny.compile_for(objective, OptimConfig(warmup=0), train, phase, tiny.mesh("fsdp_tp", 8), "fsdp_tp")
     with jax.set_mesh(ready.mesh):
-        state = ready.layout.create(rng.init_key(0))
+        state = ready.start()
         params = jax.device_get(state.all_params)
         reports = []
         for _ in range(25):

@@ -13,6 +13,7 @@ import pytest
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.plm import Plm, PlmConfig
 from tests import tiny
 from tests.objectives import streams
@@ -73,22 +74,22 @@ def test_the_likelihood_is_that_of_one_token_at_a_time() -> None:
     chosen, params = streams.objective(FULL, data=SHORT), streams.drawn(FULL)
     example, keys = streams.corrupted(chosen, streams.batch_at(1, reuse=SHORT.reuse))
     carry, score = remembered(chosen, 32), scored(FULL, data=SHORT)
-    whole = score(params, carry, example)[0] * example["masked"]
-    total = np.zeros(32)
+    example = jax.device_get(example)
+    whole = np.asarray(score(params, carry, example)[0]) * example["masked"]
+    total, places = np.zeros(32), np.arange(32)
     for p in range(16):
         at = example["predicted_at"][:, p : p + 1]
-        own = jnp.take_along_axis(example["rank"], at, axis=1)
-        garbage = jax.random.randint(jax.random.key(p), example["tokens"].shape, 5, 200)
-        alone = jnp.where((example["rank"] >= own) & (jnp.arange(32) != at), garbage, example["tokens"])
+        own = np.take_along_axis(example["rank"], at, axis=1)
+        garbage = np.random.default_rng(p).integers(5, 200, example["tokens"].shape, np.int32)
         # The token itself is only the label; what is fed at its place is garbage too.
-        fed = jnp.where(jnp.arange(32) == at, garbage, alone)
-        logits = score(params, carry, {**example, "tokens": fed, "predicted_at": jnp.repeat(at, 16, axis=1)})[1][:, 0]
-        label = jnp.take_along_axis(example["tokens"], at, axis=1)
-        given = jnp.take_along_axis(jax.nn.log_softmax(logits), label, axis=1)[:, 0]
-        total += np.asarray(given * example["masked"][:, p])
-    assert (np.asarray(example["masked"]).sum(1) == 16).all()
-    np.testing.assert_allclose(total, np.asarray(whole.sum(1)), rtol=1e-5)
-    terms, metrics, _ = chosen.terms(params, carry, example, keys, False)
+        fed = np.where((example["rank"] >= own) | (places == at), garbage, example["tokens"])
+        logits = np.float64(score(params, carry, {**example, "tokens": fed, "predicted_at": np.repeat(at, 16, axis=1)})[1][:, 0])
+        label = np.take_along_axis(example["tokens"], at, axis=1)
+        given = np.take_along_axis(logits, label, axis=1)[:, 0] - np.log(np.exp(logits).sum(1))
+        total += given * example["masked"][:, p]
+    assert (example["masked"].sum(1) == 16).all()
+    np.testing.assert_allclose(total, whole.sum(1), rtol=1e-5)
+    terms, metrics, _ = jax.jit(lambda params: chosen.terms(params, carry, example, keys, False))(params)
     assert terms["plm"] == pytest.approx(-total.sum(), rel=1e-5) and metrics["plm_loss"][1] == 16 * 32
 
 
@@ -211,7 +212,7 @@ def test_outputs_are_those_of_the_content_stream_that_sees_everything() -> None:
 
 def test_flops_are_those_of_the_published_row() -> None:
     """3 · (each layer's products over 512 + 85 queries and 384 + 512 keys, and the vocabulary of 85 predictions)."""
-    chosen = PlmConfig().build(XlnetConfig(), tiny.VOCABULARY, tiny.execution(), DataConfig(length=512, reuse=256), 0)
+    chosen = PlmConfig().build(XlnetConfig(), PhaseSetting(tiny.VOCABULARY, tiny.execution(), DataConfig(length=512, reuse=256)))
     w, queries, keys = 768, 597, 896
     layer = 2 * (queries * 2 * w * w + keys * 2 * w * w + queries * 8 * w * w + 3 * queries * keys * w)
     assert chosen.flops(512) == 3 * (12 * layer + 2 * 85 * w * 32000)
@@ -245,13 +246,13 @@ def test_lengths_that_do_not_fit_are_one_line(fields: dict, data: dict, words: s
 def test_a_phase_with_one_prediction_is_refused() -> None:
     """The second half would have none to choose."""
     with pytest.raises(UserError, match="phases.max_predictions is 1: .* use 2 or more"):
-        streams.CONFIG.build(streams.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 1)
+        streams.CONFIG.build(streams.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), streams.DATA, 1))
 
 
 def test_a_tokenizer_without_an_end_of_documents_is_refused() -> None:
     """That of WordPiece, say; a model that has none still opens."""
     named = dataclasses.replace(tiny.VOCABULARY, fingerprint="wordpiece")
-    build = lambda vocabulary: streams.CONFIG.build(streams.MODEL, vocabulary, tiny.execution(), streams.DATA, 0)
+    build = lambda vocabulary: streams.CONFIG.build(streams.MODEL, PhaseSetting(vocabulary, tiny.execution(), streams.DATA))
     with pytest.raises(UserError, match="objective.kind plm: the tokenizer .* has no <eod>.* `jaxenc tokenizer --type unigram`"):
         build(named)
     assert build(dataclasses.replace(named, eod=7)) and build(tiny.VOCABULARY)
@@ -259,4 +260,4 @@ def test_a_tokenizer_without_an_end_of_documents_is_refused() -> None:
 
 def test_a_model_without_a_query_stream_is_refused() -> None:
     with pytest.raises(UserError, match="objective.kind plm .* set model.kind to xlnet, not bert"):
-        streams.CONFIG.build(tiny.MODEL, tiny.VOCABULARY, tiny.execution(), streams.DATA, 0)
+        streams.CONFIG.build(tiny.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), streams.DATA))

@@ -10,7 +10,7 @@ from jaxenc.data import characters
 from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.objectives.base import Objective
+from jaxenc.objectives.base import Objective, PhaseSetting
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -46,7 +46,7 @@ OBJECTIVES = {
         },
     ),
     "features": lambda: (
-        FeaturesConfig().build(sentences.MODEL, tiny.VOCABULARY, tiny.execution(), DataConfig(), 0),
+        FeaturesConfig().build(sentences.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), DataConfig())),
         {"characters": characters.SIZE, "segments": 0},
     ),
 }

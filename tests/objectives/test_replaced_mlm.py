@@ -31,7 +31,7 @@ UNTIED = dataclasses.replace(TIED, sharing="none")
 
 
 @functools.cache
-def setting(config: ReplacedMlmConfig, model: ElectraConfig = tiny.PAIR, lengths: tuple[int, ...] = LENGTHS) -> tuple:
+def setting(config: ReplacedMlmConfig, model: ElectraConfig = TIED, lengths: tuple[int, ...] = LENGTHS) -> tuple:
     """(objective, random parameters, example, keys) of rows of 16 places."""
     objective = tiny.objective(config, model, 16)
     rows, keys = tiny.reads(tiny.batch(lengths, 16), objective), rng.training(0, jnp.int32(4), len(lengths))
@@ -164,13 +164,13 @@ def test_outputs_are_those_of_both_networks() -> None:
     rows = tiny.batch([9, 1, 13], 13)
     got = jax.jit(objective.outputs)(params, {name: rows[name] for name in ("tokens", "types", "positions", "segments")})
     wide, inputs = jax.tree.map(np.float64, params), (rows["tokens"], rows["types"], rows["positions"], rows["segments"].sum(1))
-    states = reference_electra.encode(wide, tiny.PAIR, "discriminator", *inputs)
-    generated = reference_electra.encode(wide, tiny.PAIR, "generator", *inputs)[-1]
+    states = reference_electra.encode(wide, TIED, "discriminator", *inputs)
+    generated = reference_electra.encode(wide, TIED, "generator", *inputs)[-1]
     want = {
         "hidden": states,
-        "replaced_mlm": reference_bert.mlm_logits(wide["replaced_mlm"], wide["embeddings"]["token"]["table"], tiny.PAIR, states[-1]),
-        "copy": reference_electra.rtd_logits({"rtd": wide["copy"]}, tiny.PAIR, states[-1]),
-        "mlm": reference_electra.mlm_logits(wide, tiny.PAIR, generated),
+        "replaced_mlm": reference_bert.mlm_logits(wide["replaced_mlm"], wide["embeddings"]["token"]["table"], TIED, states[-1]),
+        "copy": reference_electra.rtd_logits({"rtd": wide["copy"]}, TIED, states[-1]),
+        "mlm": reference_electra.mlm_logits(wide, TIED, generated),
     }
     assert got.keys() == want.keys()
     for name, value in want.items():

@@ -26,7 +26,7 @@ LAYOUTS = [("fsdp_tp", 8, 2), *([("dp", 8, 4)] if FULL else [])]
 # Two scores nearer than this may change places with the order of a sum.
 NEAR = 1e-4
 # Draws of each prediction, in chunks.
-DRAWS = (10, 100)
+DRAWS = (10, 50)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,9 +77,9 @@ def test_the_step_is_that_of_one_device_and_one_part(layout: tuple[str, int, int
 
 @pytest.mark.slow
 def test_samples_differ_between_layouts_at_near_ties_alone() -> None:
-    """1,000 draws of each of the step's 84 predictions from the logits of each layout, 6e-7 apart by their rounding, with one noise.
+    """500 draws of each of the step's 84 predictions from the logits of each layout, 6e-7 apart by their rounding, with one noise.
 
-    The best two scores of 8 of the 84,000 are nearer than 1e-4, as about 1e-4 of all draws are; none of the 8 differs here, others may.
+    The best two scores of 3 of the 42,000 are nearer than 1e-4, as about 1e-4 of all draws are; none of the 3 differs here, others may.
     """
     masked = stepped("dp", 1, 1)[2]["masked"] > 0
     logits = jnp.stack([stepped(*layout)[2]["logits"][masked] for layout in [("dp", 1, 1), *LAYOUTS]])
@@ -88,13 +88,14 @@ def test_samples_differ_between_layouts_at_near_ties_alone() -> None:
     @jax.jit
     def drawn(keys: jax.Array) -> tuple[jax.Array, jax.Array]:
         noise = sample.gumbel(keys, *logits.shape[1:])
-        best = jax.lax.top_k(logits[0] + noise, 2)[0]
-        return jax.vmap(lambda one: sample.draw(one, noise, 1.0))(logits), best[..., 0] - best[..., 1]
+        scores = logits[0] + noise
+        best = scores.max(-1, keepdims=True)
+        return jax.vmap(lambda one: sample.draw(one, noise, 1.0))(logits), jnp.min(jnp.where(scores < best, best - scores, jnp.inf), -1)
 
     chunks = [jax.device_get(drawn(keys)) for keys in jax.random.split(jax.random.key(1), DRAWS)]
     samples, gaps = np.concatenate([a for a, _ in chunks], 1), np.concatenate([gap for _, gap in chunks])
     differ, near = (samples != samples[0]).any(0), gaps < NEAR
-    assert 0 < near.sum() <= 25 and not differ[~near].any() and samples.max() < 200
+    assert 0 < near.sum() <= 15 and not differ[~near].any() and samples.max() < 200
 
 
 def test_the_first_loss_is_that_of_a_uniform_guess() -> None:

@@ -17,6 +17,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families.electra import two_models
 from jaxenc.inference.load import Model
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig
 from jaxenc.training import accumulate
@@ -64,7 +65,7 @@ def computed(folder: Path, config: RtdConfig) -> Joint:
     """Our side in float32, by what the trainer calls, in training but without dropout."""
     model = hf.load(folder)
     quiet = dataclasses.replace(model.config.model, dropout=0.0, attention_dropout=0.0)
-    objective, params = config.build(quiet, VOCABULARY, tiny.execution(), DataConfig(length=11), 0), model.params
+    objective, params = config.build(quiet, PhaseSetting(VOCABULARY, tiny.execution(), DataConfig(length=11))), model.params
     rows = _rows(model)
     keys = rng.training(0, jnp.int32(0), len(rows["tokens"]))
 

@@ -16,7 +16,7 @@ from jaxenc.data.batch import Batch, pad_rows
 from jaxenc.data.pipeline import Pass
 from jaxenc.data.sources import DataConfig
 from jaxenc.execution import Execution
-from jaxenc.objectives.base import ObjectiveConfig
+from jaxenc.objectives.base import ObjectiveConfig, PhaseSetting
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig
@@ -163,7 +163,7 @@ def test_predictions_are_float32_in_any_precision() -> None:
     """Even those that a head of one's own gives in bfloat16, which NumPy lacks."""
     how = Execution(policy("bfloat16"), "xla", "none", False)
     half = heads.with_built_in(dataclasses.replace(SCORE, prediction=lambda logits: logits.astype(jnp.bfloat16)))
-    objective = HeadsConfig(("pooler", "score")).build(MODEL, tiny.VOCABULARY, how, DataConfig(length=LENGTH), 0, half)
+    objective = HeadsConfig(("pooler", "score")).build(MODEL, PhaseSetting(tiny.VOCABULARY, how, DataConfig(length=LENGTH), 0, half))
     where = tiny.mesh("dp", 1)
     with jax.set_mesh(where):
         place = layout(objective, OptimConfig(), 8, where, "dp")

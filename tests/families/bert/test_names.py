@@ -18,6 +18,7 @@ from jaxenc.families.bert.names import GOOGLE_FILE, BertFile
 from jaxenc.formats import key_map
 from jaxenc.formats.tensor import Tensor
 from jaxenc.inference.load import objective_of
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.precision import policy
 from jaxenc.training.state import parameters
@@ -31,7 +32,7 @@ def shapes(model: BertConfig, heads: tuple[str, ...]) -> dict[str, tuple[int, ..
     """{our path: shape} of an encoder with `heads`."""
     labels = ("a", "b", "c") if {"classifier", "tags"} & set(heads) else ()
     how = Execution(policy("float32"), "xla", "none", False)
-    objective = HeadsConfig(heads, labels).build(model, unnamed(model.vocab_size), how, DataConfig(), 0)
+    objective = HeadsConfig(heads, labels).build(model, PhaseSetting(unnamed(model.vocab_size), how, DataConfig()))
     return {path: leaf.shape for path, leaf in tree.leaves(parameters(objective)[0])}
 
 

@@ -15,11 +15,11 @@ from tests import tiny
 
 
 def test_samples_have_the_distribution_of_the_softmax() -> None:
-    """Pearson's chi-square over 2^20 draws of 25 ids at each temperature has p in [1e-4, 1 - 1e-4], which a temperature that is 2 % off has
+    """Pearson's chi-square over 2^18 draws of 12 ids at each temperature has p in [1e-4, 1 - 1e-4], which a temperature that is 2 % off has
     not. No padding id is drawn, though the noise covers it."""
-    rows, predictions, vocab, padded, temperatures = 1024, 128, 25, 32, (0.5, 1.0, 2.0)
+    rows, predictions, vocab, padded, temperatures = 1024, 128, 12, 16, (0.5, 1.0, 2.0)
     logits = np.full(padded, NEVER, np.float32)
-    logits[:vocab] = np.random.default_rng(0).normal(0, 1, vocab)
+    logits[:vocab] = np.random.default_rng(0).permutation(np.linspace(-2, 2, vocab))
 
     @jax.jit
     def counted(step: jax.Array) -> jax.Array:
@@ -27,8 +27,8 @@ def test_samples_have_the_distribution_of_the_softmax() -> None:
         count = lambda t: jnp.bincount(sample.draw(jnp.asarray(logits), noise, t).ravel(), length=padded)
         return jax.vmap(count)(jnp.array([*temperatures, 1.02]))
 
-    counts = sum(np.asarray(counted(jnp.int32(step)), np.int64) for step in range(8))
-    assert not counts[:, vocab:].any() and (counts.sum(1) == 1 << 20).all()
+    counts = sum(np.asarray(counted(jnp.int32(step)), np.int64) for step in range(2))
+    assert not counts[:, vocab:].any() and (counts.sum(1) == 1 << 18).all()
     for drawn, temperature in zip(counts, temperatures, strict=False):
         p = chi_square(drawn[:vocab], logits[:vocab] / temperature)
         assert 1e-4 <= p <= 1 - 1e-4, f"p is {p:.1e} at temperature {temperature}"

@@ -9,6 +9,7 @@ import pytest
 
 from jaxenc import rng
 from jaxenc.data.sources import DataConfig
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.corrupt import rule
 from jaxenc.objectives.corrupt import with_replacement as repeats
 from jaxenc.objectives.corrupt.rule import Masking
@@ -20,7 +21,7 @@ V = tiny.VOCABULARY
 
 def published(length: int, rate: float = 0.15) -> Masking:
     config = RtdConfig(rate=rate, mask_share=0.85, with_replacement=True, max_predictions=int((rate + 0.005) * length))
-    return config.build(tiny.PAIR, V, tiny.execution(), DataConfig(length=length), 0).generator.masking
+    return config.build(tiny.PAIR, PhaseSetting(V, tiny.execution(), DataConfig(length=length))).generator.masking
 
 
 def corrupt(masking: Masking, rows: np.ndarray, segments: np.ndarray) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
