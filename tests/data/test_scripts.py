@@ -168,7 +168,7 @@ def test_characters_of_layout_cost_no_word(kind: str) -> None:
 
 @pytest.mark.parametrize("kind, unknown", [("wordpiece", "in words that are [UNK]"), ("unigram", "<unk>")])
 def test_characters_below_the_coverage_are_named(kind: str, unknown: str, capsys, monkeypatch) -> None:
-    monkeypatch.setattr("jaxenc.data.tokenizers.wordpiece_train.ALPHABET", 2)
+    monkeypatch.setattr("jaxenc.data.tokenizers.alphabet.LEAST", 2)
     tool = TRAIN[kind](["ab" * 50 + " "] * 400 + ["ड"])
     said = [line for line in capsys.readouterr().err.splitlines() if "characters are" in line]
     assert said == [f"tokenizer: 0.0025% of the characters are {unknown}: 'ड' (U+0921)"]
