@@ -14,7 +14,13 @@ from jaxenc.errors import UserError
 from jaxenc.files import made
 
 # {--type: module that trains it}; characters are a list of words
-TYPES: Mapping[str, ModuleType] = {"wordpiece": wordpiece, "bpe": bpe, "word_bpe": word_bpe, "unigram": sentencepiece, "characters": word_list}
+TYPES: Mapping[str, ModuleType] = {
+    "wordpiece": wordpiece,
+    "bpe": bpe,
+    "word_bpe": word_bpe,
+    "unigram": sentencepiece,
+    "characters": word_list,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
