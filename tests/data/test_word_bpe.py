@@ -107,7 +107,8 @@ def test_layout_of_a_new_vocabulary(tool: Tokenizer) -> None:
 
 
 def test_training_is_the_same_in_any_process(corpus: Path, tmp_path: Path) -> None:
-    script = "import sys; from jaxenc.data.tokenizers import word_bpe; word_bpe.train(open(sys.argv[1]).read().split('\\n'), 300).save(sys.argv[2])"
+    train = "word_bpe.train(open(sys.argv[1]).read().split('\\n'), 300).save(sys.argv[2])"
+    script = f"import sys; from jaxenc.data.tokenizers import word_bpe; {train}"
     for seed, threads in (("1", "1"), ("2", "3")):
         environment = os.environ | {"PYTHONHASHSEED": seed, "RAYON_NUM_THREADS": threads}
         subprocess.run([sys.executable, "-c", script, str(corpus), str(tmp_path / seed)], env=environment, check=True)
