@@ -4,11 +4,11 @@ Radford et al., "Improving language understanding by generative pre-training" (2
 published gives the ids that transformers gives: texts are cleaned, lower-cased and split into words as BERT's uncased models do it
 (word_bpe_rules.py). It has <unk> alone for a special piece, so nothing frames its texts.
 
-openai/finetune-transformer-lm:text_utils.py reads texts in another way, as transformers does where ftfy and spaCy are installed in its
-older versions. `standardize` in a tokenizer_config.json takes from it that curly quotes, dashes and the ellipsis become ASCII. Not
-reproduced: spaCy's word splitter (`don't` is do n't there and don ' t here; `...` is one word there and three here) and the repairs of
-ftfy (wrongly decoded text, ligatures, full-width letters), since both are rules of other libraries and change with their versions; and a
-line end as the word \\n</w>, since a text here is one line.
+openai/finetune-transformer-lm:text_utils.py, by which GPT-1 was trained, reads texts in another way. With `"standardize": true` in a
+tokenizer_config.json one part of it is done first: curly quotes, dashes and the ellipsis become ASCII. Not reproduced: spaCy's word
+splitter (`don't` is do n't there and don ' t here, `...` one word there and three here) and the repairs of ftfy (wrongly decoded text,
+ligatures, full-width letters), which are rules of other libraries and change with their versions; and the line end as a word, \\n</w>,
+since white space only separates words in transformers.
 
 A vocabulary made here has <pad> and the pieces that the original adds for fine-tuning. It frames a text as _start_ A _classify_ and a pair
 as _start_ A _delimiter_ B _classify_, as the original's tasks do. Rows of pretraining start with _start_, its CLS, and end with
