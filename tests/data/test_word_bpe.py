@@ -349,6 +349,26 @@ def test_a_piece_of_one_letter_that_transformers_added_is_no_letter_of_words(tmp
     tool = load(tmp_path)
     (ids,) = tool.encode(["ξ aξa"])
     assert ids[0] == tool.vocabulary.size - 1 and ids.count(tool.vocabulary.size - 1) == 1 and tool.vocabulary.unk in ids
+    tool.save(tmp_path / "saved")
+    (tmp_path / "saved" / "tokenizer.json").unlink()
+    assert load(tmp_path / "saved").vocabulary == tool.vocabulary and load(tmp_path / "saved").encode(["ξ aξa"]) == [ids]
+
+
+def test_the_last_merge_may_be_an_added_piece_too(tmp_path: Path, published: Path) -> None:
+    """As add_tokens of transformers leaves a vocabulary that holds the piece already."""
+    load(published).save(tmp_path)
+    data = json.loads((tmp_path / "tokenizer.json").read_text())
+    last = max(data["model"]["vocab"], key=data["model"]["vocab"].get)
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+    data["added_tokens"].append({"id": data["model"]["vocab"][last], "content": last, **flags})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(data))
+    assert load(tmp_path).encode(TEXT) == load(published).encode(TEXT)
+    data["model"]["merges"].append(["x", "new"])
+    data["added_tokens"].append({"id": len(data["model"]["vocab"]), "content": "xnew", **flags})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(data))
+    (tmp_path / "merges.txt").unlink()
+    with pytest.raises(UserError, match="names 'new', which has no id"):
+        load(tmp_path)
 
 
 def test_a_vocabulary_that_is_cased_keeps_marks_and_one_that_is_not_drops_them() -> None:

@@ -51,14 +51,25 @@ OTHERS = "only GPT-1's and ours can be opened, other kinds come later"
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What a vocabulary is made of. ids: of every piece; added: those found whole in a text before it is cut into words, special ones in
-    prompts only; framed: whether prompts stand between START and CLASSIFY."""
+    """What a vocabulary is made of. vocab: {piece: id} of the merges' model; added: pieces found whole in a text before it is cut into
+    words, special ones in prompts only, whether in `vocab` or not; framed: whether prompts stand between START and CLASSIFY."""
 
-    ids: Mapping[str, int]
+    vocab: Mapping[str, int]
     merges: Merges
     added: Sequence[Entry]
     rules: Rules
     framed: bool
+
+    @property
+    def ids(self) -> dict[str, int]:
+        """{piece: id} of all pieces."""
+        return {**self.vocab, **{entry["content"]: entry["id"] for entry in self.added}}
+
+    @property
+    def model(self) -> Mapping[str, int]:
+        """`vocab`, to which the library adds the others with the ids after it; all pieces where their ids are in between."""
+        ids = self.ids
+        return self.vocab if all(ids[piece] >= len(self.vocab) for piece in ids.keys() - self.vocab.keys()) else ids
 
 
 def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normalization()) -> Tokenizer:
@@ -96,9 +107,9 @@ def from_files(folder: str | Path) -> Tokenizer:
     with checks.damaged(settings):
         added = adding.of_settings(config)
     with checks.damaged(vocab):
-        ids = read_json(vocab, AGAIN) | {entry["content"]: entry["id"] for entry in added}
-        framed = config.get("tokenizer_class") == OWN_CLASS and ids.keys() >= {*FRAME}
-        return _checked(vocab, Facts(ids, pairs, added, rules, framed))
+        facts = Facts(read_json(vocab, AGAIN), pairs, added, rules, framed=False)
+        framed = config.get("tokenizer_class") == OWN_CLASS and facts.ids.keys() >= {*FRAME}
+        return _checked(vocab, dataclasses.replace(facts, framed=framed))
 
 
 def from_json(path: str | Path, data: Mapping[str, Any]) -> Tokenizer:
@@ -121,16 +132,15 @@ def from_json(path: str | Path, data: Mapping[str, Any]) -> Tokenizer:
             raise Unsupported(f"{path}: frames texts, and not as {SINGLE}; {OTHERS}")
         rules = word_bpe_rules.of_json(path, normalizer, splitter)
         added = adding.of_list(data.get("added_tokens") or [])
-        ids = dict(model["vocab"]) | {entry["content"]: entry["id"] for entry in added}
-        return _checked(path, Facts(ids, [merging.pair(merge) for merge in model["merges"]], added, rules, found == ours))
+        return _checked(path, Facts(dict(model["vocab"]), [merging.pair(merge) for merge in model["merges"]], added, rules, found == ours))
 
 
 def _checked(path: str | Path, facts: Facts) -> Tokenizer:
     """`_build` of what was read from `path`. Raises UserError."""
     checks.by_id(facts.ids, path)
-    if UNK not in facts.ids:
+    if UNK not in facts.vocab:
         raise Unsupported(f"{path}: lacks {UNK}; {OTHERS}")
-    merging.check(facts.merges, facts.ids, path)
+    merging.check(facts.merges, facts.vocab, path)
     return _build(facts)
 
 
@@ -151,7 +161,7 @@ def _build(facts: Facts) -> Tokenizer:
     vocabulary = Vocabulary(len(ids), pad, ids[UNK], cls, sep, -1, reserved, mark)
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
-        "vocab.json": json.dumps({piece: ids[piece] for piece in pieces}, ensure_ascii=False) + "\n",
+        "vocab.json": json.dumps({piece: ids[piece] for piece in pieces if piece in facts.model}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(facts.merges),
         SETTINGS: json.dumps(_config(facts), indent=2) + "\n",
     }
@@ -159,15 +169,10 @@ def _build(facts: Facts) -> Tokenizer:
 
 
 def _library(facts: Facts) -> library.Tokenizer:
-    """Pieces that were added after all others are none of the model's: it would find one of a single letter inside words."""
-    pieces, named = sorted(facts.ids, key=facts.ids.__getitem__), {entry["content"] for entry in facts.added} - {UNK}
-    while pieces[-1] in named:
-        pieces.pop()
-    model = models.BPE({piece: facts.ids[piece] for piece in pieces}, list(facts.merges), unk_token=UNK, end_of_word_suffix=END)
-    out = library.Tokenizer(model)
+    out = library.Tokenizer(models.BPE(dict(facts.model), list(facts.merges), unk_token=UNK, end_of_word_suffix=END))
     out.normalizer, out.pre_tokenizer = facts.rules.normalizer, facts.rules.splitter
     # Added pieces have no </w> and are words: the decoder gives them one, as it does to <unk>, which may end a word or not.
-    alone = "|".join(rf"\A{_escaped(piece)}" for piece in sorted({UNK, *named}))
+    alone = "|".join(rf"\A{_escaped(piece)}" for piece in sorted({UNK, *(entry["content"] for entry in facts.added)}))
     out.decoder = decoders.Sequence([decoders.Replace(Regex(rf"(?<={alone})\z"), END), decoders.BPEDecoder(suffix=END)])
     adding.register(out, facts.added)
     return out
@@ -204,20 +209,21 @@ def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
     Raises UserError for what is no word as texts are read, and for a word that is a piece inside of words.
     """
     normalizer, splitter = facts.rules.normalizer, facts.rules.splitter
-    ids, added = dict(facts.ids), list(facts.added)
-    for piece in more:
+    vocab, added, old = dict(facts.vocab), list(facts.added), facts.ids
+    for index, piece in enumerate(more, len(old)):
         words = [part for part, _ in splitter.pre_tokenize_str(normalizer.normalize_str(piece))]
         if piece in SPECIALS:
-            added.append(adding.entry(piece, len(ids), "special"))
+            added.append(adding.entry(piece, index, "special"))
         elif len(words) > 1:
             held = ", ".join(map(repr, words))
             raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {held}; a piece is one")
         elif words != [piece]:
             raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}; write it as it is read")
-        elif len(piece) > 1 and piece in ids:
+        elif len(piece) > 1 and piece in old:
             raise UserError(f"{piece!r} is in the vocabulary already, as an added word or a part of words, and has one id: leave it out")
         elif len(piece) > 1:
-            added.append(adding.entry(piece, len(ids), "single_word", "normalized"))
-        ids[piece if piece in SPECIALS or len(piece) > 1 else piece + END] = len(ids)
-    framed = facts.framed or (not facts.ids.keys() >= {*FRAME} and ids.keys() >= {*FRAME})
-    return _build(dataclasses.replace(facts, ids=ids, added=added, framed=framed))
+            added.append(adding.entry(piece, index, "single_word", "normalized"))
+        else:
+            vocab[piece + END] = index
+    framed = facts.framed or (bool({*FRAME} & {*more}) and {*old, *more} >= {*FRAME})
+    return _build(dataclasses.replace(facts, vocab=vocab, added=added, framed=framed))
