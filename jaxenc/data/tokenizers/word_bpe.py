@@ -129,7 +129,7 @@ def from_json(path: str | Path, data: Mapping[str, Any]) -> Tokenizer:
         found = templates.of_section(framing)
         ours = tuple(template.replace("$", "") for template in (SINGLE, PAIR))
         if found not in (ours, ("A", "A B"), ("", "")) or framing.get("type", "TemplateProcessing") != "TemplateProcessing":
-            raise Unsupported(f"{path}: frames texts, and not as {SINGLE}; {OTHERS}")
+            raise Unsupported(f"{path}: does not frame texts as {ours[0]}; {OTHERS}")
         rules = word_bpe_rules.of_json(path, normalizer, splitter)
         added = adding.of_list(data.get("added_tokens") or [])
         return _checked(path, Facts(dict(model["vocab"]), [merging.pair(merge) for merge in model["merges"]], added, rules, found == ours))

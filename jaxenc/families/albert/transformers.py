@@ -119,7 +119,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     data["pad_token_id"] = vocabulary.pad if vocabulary else 0
     if vocabulary:
         ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
-        data |= dict(zip(("bos_token_id", "eos_token_id"), ends, strict=True))
+        data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
     return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
 
 

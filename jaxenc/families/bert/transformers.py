@@ -148,7 +148,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     }
     if column == "roberta" and vocabulary:
         ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
-        data |= dict(zip(("bos_token_id", "eos_token_id"), ends, strict=True))
+        data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
     if structure.labels:
         data |= config_json.labels_json(structure.labels)
     return data, outputs
