@@ -2,22 +2,30 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
-from jaxenc.data.tokenizers import Tokenizer, bpe, marks, sentencepiece, word_list, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, marks, sentencepiece, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
 from jaxenc.errors import UserError
 from jaxenc.files import made
 
-KINDS = ("wordpiece", "bpe", "unigram", "characters")
+# {--type: module that trains it}; characters are a list of words
+TYPES: Mapping[str, ModuleType] = {
+    "wordpiece": wordpiece,
+    "bpe": bpe,
+    "word_bpe": word_bpe,
+    "unigram": sentencepiece,
+    "characters": word_list,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
-    parser.add_argument("--type", choices=KINDS, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
+    parser.add_argument("--type", choices=TYPES, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="pieces, or words to predict (default: 30000)")
     rule, switch = Normalization(), argparse.BooleanOptionalAction
     normalize = "nfc: letters and marks composed; nfkc: also ligatures, full-width and presentation forms folded; none: text as it is"
@@ -51,13 +59,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _trained(args: argparse.Namespace, texts: Iterator[str], rule: Normalization) -> Tokenizer:
-    if args.type == "bpe":
-        return bpe.train(texts, args.vocab_size, rule)
-    if args.type == "unigram":
-        return sentencepiece.train(texts, args.vocab_size, rule)
-    if args.type == "characters":
-        return word_list.train(texts, args.vocab_size, rule, args.pretokenized)
-    return wordpiece.train(texts, args.vocab_size, rule)
+    own = (args.pretokenized,) if args.type == "characters" else ()
+    return TYPES[args.type].train(texts, args.vocab_size, rule, *own)
 
 
 def _lines(inputs: Sequence[str]) -> Iterator[str]:

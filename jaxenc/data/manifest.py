@@ -166,7 +166,8 @@ def _check(manifest: Manifest) -> None:
         raise ValueError(f"the dtype {manifest.dtype!r}, which is none of {', '.join(DTYPES)}")
     if outside := [name for name in files if not inside(name)]:
         raise ValueError(f"{outside[0]!r} is no file of the folder")
-    if any(not 0 <= index < tokenizer.ids for index in (tokenizer.pad, tokenizer.unk, tokenizer.cls, tokenizer.sep, *tokenizer.reserved)):
+    needed, optional = (tokenizer.pad, tokenizer.unk, *tokenizer.reserved), (tokenizer.cls, tokenizer.sep)
+    if any(not least <= index < tokenizer.ids for least, indices in ((0, needed), (-1, optional)) for index in indices):
         raise ValueError(f"a special id outside the vocabulary of {tokenizer.ids}")
     for name, split in manifest.splits.items():
         if split.tokens != sum(shard.tokens for shard in split.shards):

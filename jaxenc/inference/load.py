@@ -146,8 +146,8 @@ class Model:
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
         """For each mask of `text`, such as [MASK], the `k` most probable tokens, most probable first.
 
-        Raises UserError without a tokenizer, a masked-token head or a mask, for anything but one text, for a text that is too long and for
-        a `k` above the size of the vocabulary.
+        Raises UserError without a tokenizer, a masked-token head or a mask in the vocabulary or the text, for anything but one text, for a
+        text that is too long and for a `k` above the size of the vocabulary.
         """
         if not isinstance(text, str):
             raise UserError("fill_mask takes one text: call it for each of several")
@@ -157,6 +157,8 @@ class Model:
             raise UserError("this model has no masked-token head: load one that was trained with it")
         if not 1 <= k <= size:
             raise UserError(f"k is {k}: it takes 1 to {size}")
+        if mask < 0:
+            raise UserError("the tokenizer of this model has no mask: fill_mask needs a model that was trained with one that has it")
         ids = tokenizer.encode_prompt(text)
         if mask not in ids:
             raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")

@@ -13,7 +13,7 @@ def run(*arguments):
     return tokenizer.run(parser.parse_args([str(argument) for argument in arguments]))
 
 
-SIZES = {"wordpiece": 80, "bpe": 280, "unigram": 60, "characters": 20}
+SIZES = {"wordpiece": 80, "bpe": 280, "word_bpe": 80, "unigram": 60, "characters": 20}
 
 
 @pytest.fixture

@@ -6,20 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_list, wordpiece
+from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_bpe, word_list, wordpiece
 from jaxenc.errors import UserError
 
 TEXT = ["the quick brown fox jumps over the lazy dog"] * 4
 KINDS = {
     "vocab.txt": lambda text: wordpiece.train(text, 90),
     "vocab.json": lambda text: bpe.train(text, 300),
+    "vocab.json, words": lambda text: word_bpe.train(text, 90),
     "spiece.model": lambda text: sentencepiece.train(text, 60),
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_r39_a_file_of_another_vocabulary_is_refused_by_its_first_piece(name: str, tmp_path: Path) -> None:
-    ours, theirs = (KINDS[name](text) for text in (TEXT, ["a second text with other words in it, many of them"] * 4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_r39_a_file_of_another_vocabulary_is_refused_by_its_first_piece(kind: str, tmp_path: Path) -> None:
+    name = kind.split(",")[0]
+    ours, theirs = (KINDS[kind](text) for text in (TEXT, ["a second text with other words in it, many of them"] * 4))
     ours.save(tmp_path / "tok")
     theirs.save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / name, tmp_path / "tok" / name)

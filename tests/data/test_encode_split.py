@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, word_bpe, wordpiece
 from jaxenc.data.tokenizers import word_list as word_lists
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
@@ -11,6 +11,7 @@ TEXT = "The quick brown fox jumps over the lazy dog, again and again, don't stop
 MADE = {
     "wordpiece": lambda: wordpiece.train([TEXT] * 6, 90),
     "bpe": lambda: bpe.train([TEXT] * 6, 300),
+    "word_bpe": lambda: word_bpe.train([TEXT] * 6, 90),
     "unigram": lambda: sentencepiece.train([TEXT] * 18, 60),
 }
 WORDS = ["The", "quick", "don't", "New York", "", " ", "fox,", "東京タワー", "naïve", "🙂🙂", "\u200b", "[MASK]", "</s>", "dog"]
@@ -71,7 +72,12 @@ def test_a_vocabulary_of_words_cuts_no_word() -> None:
         assert types == [0] * 7 and words == [-1, 0, 1, 2, 3, 4, -1]
 
 
-CUT = {"wordpiece": "The|quick|don|'|t|,|stop|東|京|.", "bpe": "The|quick|don|'t|,|stop|東京|.", "unigram": "The|quick|don't,|stop|東京."}
+CUT = {
+    "wordpiece": "The|quick|don|'|t|,|stop|東|京|.",
+    "bpe": "The|quick|don|'t|,|stop|東京|.",
+    "word_bpe": "The|quick|don|'|t|,|stop|東|京|.",
+    "unigram": "The|quick|don't,|stop|東京.",
+}
 
 
 @pytest.mark.parametrize("kind, cut", CUT.items())

@@ -61,7 +61,7 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-SIZES = {"wordpiece": 200, "bpe": 280, "unigram": 100, "characters": 20}
+SIZES = {"wordpiece": 200, "bpe": 280, "word_bpe": 200, "unigram": 100, "characters": 20}
 
 
 @pytest.mark.parametrize("kind, size", SIZES.items())

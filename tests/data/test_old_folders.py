@@ -1,6 +1,7 @@
 """Folders as the code wrote them before new vocabularies kept marks and case: the same ids, facts and files.
 
 Each holds expected.json, of the code that wrote it: the fingerprint, texts, their ids, and their ids as prompts.
+In word_bpe are the two files of GPT-1's format, made by the tokenizers library, and the ids as prompts are those of transformers 5.24.
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxenc.data.tokenizers import bpe, coverage, sentencepiece, spiece, wordpiece, wordpiece_train
+from jaxenc.data.tokenizers import alphabet, bpe, coverage, sentencepiece, spiece, wordpiece
 
 WORDS = ["again", "and", "so", "on"]
 
@@ -34,7 +34,7 @@ def test_of_two_added_words_the_longer_one_is_found(added: list[str], tmp_path) 
 
 def test_equally_frequent_letters_are_kept_by_code_point(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the order they are seen in: with room for three of five letters, the first three, and a more frequent one before them."""
-    monkeypatch.setattr(wordpiece_train, "ALPHABET", 3)
+    monkeypatch.setattr(alphabet, "LEAST", 3)
     monkeypatch.setattr(coverage, "SHARE", 0.0)
     for text, kept in (("e d c b a", "abc"), ("c a e b d", "abc"), ("e e d c b a", "abe")):
         tool = wordpiece.train([text] * 3, 30)

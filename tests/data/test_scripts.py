@@ -9,7 +9,7 @@ import pytest
 
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_list, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from tests.data.scripts import SENTENCES
 
@@ -17,6 +17,7 @@ ALL = [line for lines in SENTENCES.values() for line in lines]
 TRAIN = {
     "wordpiece": lambda texts, *how: wordpiece.train(texts, 3000, *how),
     "bpe": lambda texts, *how: bpe.train(texts, 600, *how),
+    "word_bpe": lambda texts, *how: word_bpe.train(texts, 3000, *how),
     "unigram": lambda texts, *how: sentencepiece.train(texts, 1500, *how),
     "characters": lambda texts, *how: word_list.train(texts, 100, *how),
 }
@@ -24,6 +25,7 @@ TRAIN = {
 SPACES = {
     "wordpiece": lambda text: re.sub(r"\s+", "", text),
     "bpe": lambda text: text,
+    "word_bpe": lambda text: re.sub(r"\s+", "", text),
     "unigram": lambda text: " ".join(text.split()),
     "characters": lambda text: re.sub(r"\s+", "", text),
 }
@@ -76,7 +78,7 @@ def test_r01_marks_of_rarer_scripts_come_back(kind: str, line: str) -> None:
         assert tool.vocabulary.unk not in ids and SPACES[kind](tool.decode(ids)) == SPACES[kind](unicodedata.normalize("NFC", line))
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "unigram"])
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe", "word_bpe", "unigram"])
 def test_r01_a_word_that_is_added_keeps_its_marks(kind: str) -> None:
     """Its id decodes to the word, vowel signs and visarga included, whichever form the text has."""
     text = ["सुख में है", "और"] * 3
@@ -159,16 +161,16 @@ def test_words_end_at_a_zero_width_space() -> None:
     assert tool.split("តើ\u200bអ្នក") == ["តើ", "\u200b", "អ្នក"]
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+@pytest.mark.parametrize("kind", ["wordpiece", "word_bpe", "unigram"])
 def test_characters_of_layout_cost_no_word(kind: str) -> None:
     """A vocabulary of characters would not know them."""
     tool = TRAIN[kind](["soft hyphen"] * 3)
     assert tool.encode(["\ufeffso\u00adft\u200f hy\x97phen\u200e\ufffd"]) == tool.encode(["soft hyphen"])
 
 
-@pytest.mark.parametrize("kind, unknown", [("wordpiece", "in words that are [UNK]"), ("unigram", "<unk>")])
+@pytest.mark.parametrize("kind, unknown", [("wordpiece", "in words that are [UNK]"), ("word_bpe", "<unk>"), ("unigram", "<unk>")])
 def test_characters_below_the_coverage_are_named(kind: str, unknown: str, capsys, monkeypatch) -> None:
-    monkeypatch.setattr("jaxenc.data.tokenizers.wordpiece_train.ALPHABET", 2)
+    monkeypatch.setattr("jaxenc.data.tokenizers.alphabet.LEAST", 2)
     tool = TRAIN[kind](["ab" * 50 + " "] * 400 + ["ड"])
     said = [line for line in capsys.readouterr().err.splitlines() if "characters are" in line]
     assert said == [f"tokenizer: 0.0025% of the characters are {unknown}: 'ड' (U+0921)"]

@@ -16,7 +16,8 @@ from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli.fill_mask import shown
 from jaxenc.data.sources import DataConfig
-from jaxenc.data.tokenizers import bpe, wordpiece
+from jaxenc.data.tokenizers import bpe, word_bpe, wordpiece
+from jaxenc.data.tokenizers import load as load_tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.inference import load
@@ -30,6 +31,7 @@ from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.state import layout
 from tests import tiny
+from tests.data import word_bpe_files
 from tests.families.reference_bert import encode
 
 TEXT = "the quick brown fox jumps over the lazy dog"
@@ -338,6 +340,21 @@ def test_a_model_without_what_fill_mask_needs_is_one_line(bare: Model, model: Mo
     load.save(tmp_path / "pooler", Model(recipe, tiny.drawn(recipe), model.tokenizer))
     with pytest.raises(UserError, match="no masked-token head"):
         jaxenc.load(tmp_path / "pooler").fill_mask("the [MASK]")
+    tool = word_bpe.train([TEXT] * 3, 60)
+    other = dataclasses.replace(model.config.model, vocab_size=tool.vocabulary.size)
+    recipe = dataclasses.replace(model.config, model=other, objective=HeadsConfig(("mlm",)))
+    with pytest.raises(UserError, match="the tokenizer of this model has no mask: fill_mask needs"):
+        Model(recipe, tiny.drawn(recipe), tool).fill_mask("the <mask>")
+
+
+def test_texts_of_a_vocabulary_that_frames_nothing(model: Model, tmp_path: Path) -> None:
+    """A row is the text alone, and one without a token is padding."""
+    tool = load_tokenizer(word_bpe_files.write(tmp_path / "files", [TEXT] * 3, 60))
+    recipe = dataclasses.replace(model.config, objective=HeadsConfig(()))
+    recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, vocab_size=tool.vocabulary.size))
+    got = Model(recipe, tiny.drawn(recipe), tool).encode(["the dog", "", "dog"])
+    assert got.mask.tolist() == [[1, 1], [0, 0], [1, 0]] and got.tokens[0].tolist() == tool.encode(["the dog"])[0]
+    assert np.isfinite(got.hidden).all()
 
 
 def test_a_tokenizer_with_more_pieces_than_rows_is_refused(model: Model, tmp_path: Path) -> None:

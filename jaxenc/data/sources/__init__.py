@@ -25,6 +25,8 @@ KINDS = {
     "swapped_pairs": (5, lambda shards, config, *choices: SwappedPairs(shards, config.length, config.short_probability, *choices)),
 }
 
+UNFRAMED = ("text",)  # data.rows that need no ids for the ends of a row
+
 # data.rows -> (the check of (config, batch), the streams of (shards, config, batch, seed, evaluation, limit)): rows that follow each other,
 # slot by slot
 STREAMS = {"streams": (check_segments, open_segments), "sentences": (check_sentences, open_sentences)}
@@ -45,7 +47,8 @@ def open_source(config: DataConfig, split: str, seed: int, evaluation: bool, ope
 
     seed: of the run; the choices of pairs depend on it. evaluation: the choices do not change from epoch to epoch. opener: opens a split of
     a data folder, or returns one that is already open.
-    Raises UserError as `check`, and when no data is named, it cannot be opened, or the split has no rows.
+    Raises UserError as `check`, and when no data is named, it cannot be opened, the split has no rows, or the rows need special pieces that
+    the tokenizer lacks.
     """
     check(config, 0)
     _, source = KINDS[config.rows]
@@ -68,4 +71,7 @@ def _opened(config: DataConfig, split: str, opener: Opener) -> Shards:
     shards = opener(config.path, split)
     if not len(shards.tokens):
         raise UserError(f"{config.path}: the split {split} has no documents, so no rows; add text or raise --held-out")
+    if config.rows not in UNFRAMED and not shards.manifest.tokenizer.frames:
+        what = f"data.rows={config.rows} puts special pieces around texts, which the tokenizer of {config.path} does not have"
+        raise UserError(f"{what}: use data.rows={' or '.join(UNFRAMED)}, or build the data with a tokenizer that has them")
     return shards

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, word_list, wordpiece, wordpiece_rules
+from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, word_bpe, word_list, wordpiece, wordpiece_rules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import Unsupported, UserError
@@ -12,7 +12,8 @@ from jaxenc.files import read_json
 
 __all__ = ["Tokenizer", "load"]
 
-# {type of model in a tokenizer.json: module that opens it}; wordpiece opens, or refuses, all others
+# {type of model in a tokenizer.json: module that opens it}; word_bpe opens a BPE that marks the ends of words; wordpiece opens, or refuses,
+# all others
 KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram": sentencepiece, "WordLevel": word_list}
 
 
@@ -32,8 +33,8 @@ def load(directory: str | Path) -> Tokenizer:
         if word_list.is_list(path):
             return word_list.from_vocab(path)
         return wordpiece.from_vocab(path, wordpiece_rules.of_settings(folder / SETTINGS))
-    if (folder / "vocab.json").is_file():
-        return bpe.from_files(folder)
+    if (path := folder / "vocab.json").is_file():
+        return word_bpe.from_files(folder) if word_bpe.is_vocab(path) else bpe.from_files(folder)
     if (path := folder / sentencepiece.NAME).is_file():
         return sentencepiece.from_model(path)
     if (folder / "tokenizer").is_dir():
@@ -48,7 +49,8 @@ def _opened(path: Path) -> Tokenizer:
     """The tokenizer of a tokenizer.json. Raises UserError where the original format's files next to it disagree."""
     data = read_json(path, AGAIN)
     kind = _kind(data.get("model"))
-    tool = KINDS.get(kind, wordpiece).from_json(path, data)
+    opener = word_bpe if kind == "BPE" and word_bpe.is_model(data["model"]) else KINDS.get(kind, wordpiece)
+    tool = opener.from_json(path, data)
     agreement.check(path, data, kind, tool)
     return tool
 

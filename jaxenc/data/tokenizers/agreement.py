@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.tokenizers import checks
+from jaxenc.data.tokenizers import checks, merges
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.spiece import parsed
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
@@ -26,10 +26,9 @@ def check(path: Path, data: Mapping[str, Any], kind: str, tool: Tokenizer) -> No
         with checks.damaged(path):
             added = {int(entry["id"]) for entry in data.get("added_tokens") or []}
         _compare(path, other, "id", {index: tool.token(index) for index in range(tool.vocabulary.ids)}, read(other), added)
-    if kind == "BPE" and (other := path.with_name("merges.txt")).is_file():
+    if kind == "BPE" and (other := path.with_name(merges.NAME)).is_file():
         ours = [merge if isinstance(merge, str) else " ".join(merge) for merge in data["model"]["merges"]]
-        theirs = [line for line in read_lines(other, AGAIN) if line and not line.startswith("#version")]
-        _compare(path, other, "merge", dict(enumerate(ours)), dict(enumerate(theirs)))
+        _compare(path, other, "merge", dict(enumerate(ours)), dict(enumerate(merges.lines(other))))
 
 
 def _compare(

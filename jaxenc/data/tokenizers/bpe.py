@@ -16,24 +16,24 @@ import tokenizers as library
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, normalization
+from jaxenc.data.tokenizers import added as adding
+from jaxenc.data.tokenizers import checks, normalization, templates
+from jaxenc.data.tokenizers import merges as merging
+from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.lines import cut
+from jaxenc.data.tokenizers.merges import Merges
 from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
-from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
-from jaxenc.files import read_json, read_lines
+from jaxenc.files import read_json
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # CLS, padding, SEP, unknown, mask
 BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())
 BLANK = "\u0120"  # Ġ, the letter of BYTES for the blank
 LONGEST = 4096  # characters trained on in one piece: the time for a word grows with the square of its length
-FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 MADE_UP = re.compile(r"madeupword\d+")
-
-Merges = Sequence[tuple[str, str]]
-Entry = Mapping[str, Any]  # an added piece: content, id and FLAGS, as tokenizer.json lists it
 
 
 def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normalization()) -> Tokenizer:
@@ -66,8 +66,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 
 def _special(piece: str, ids: Mapping[str, int]) -> Entry:
     """<mask> takes the blank before it, as in fairseq and transformers: a blank belongs to the word that it stands for."""
-    flags = dict.fromkeys(FLAGS, False) | {"special": True, "lstrip": piece == SPECIALS[-1]}
-    return {"content": piece, "id": ids[piece], **flags}
+    return adding.entry(piece, ids[piece], "special", *["lstrip"] * (piece == SPECIALS[-1]))
 
 
 def from_files(folder: str | Path) -> Tokenizer:
@@ -77,15 +76,13 @@ def from_files(folder: str | Path) -> Tokenizer:
     pieces are the specials and texts are read as they are.
     Raises UserError for files that are damaged, do not fit together, or lack a special piece or a byte.
     """
-    vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", "merges.txt", "tokenizer_config.json"))
+    vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", merging.NAME, SETTINGS))
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if config.get("add_prefix_space"):
         raise Unsupported(f"{settings}: add_prefix_space must be off; other settings come later")
-    lines = read_lines(merges, AGAIN)
-    with checks.damaged(merges):
-        pairs = [_pair(line) for line in lines if line and not line.startswith("#version")]
+    pairs = merging.read(merges)
     with checks.damaged(settings):
-        added = [{**entry, "id": int(index)} for index, entry in config.get("added_tokens_decoder", {}).items()]
+        added = adding.of_settings(config)
     rule = normalization.of_settings(settings, config) or UNCHANGED
     return _checked(vocab, read_json(vocab, AGAIN), pairs, added, rule)
 
@@ -105,24 +102,13 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         settings = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
         if given := [name for name in settings if model.get(name)]:
             raise Unsupported(f"{path}: {', '.join(given)} must be off; other settings come later")
-        if framing.get("type") != "RobertaProcessing" and _templates(framing) != ("<s> A </s>", "<s> A </s> </s> B </s>"):
+        if framing.get("type") != "RobertaProcessing" and templates.of_section(framing) != ("<s> A </s>", "<s> A </s> </s> B </s>"):
             raise Unsupported(
                 f"{path}: does not frame texts as <s> A </s></s> B </s>; only RoBERTa's BPE can be opened, other kinds come later"
             )
-        pairs = [_pair(merge) for merge in model["merges"]]
-        vocab, added = model["vocab"], data.get("added_tokens") or []
+        pairs = [merging.pair(merge) for merge in model["merges"]]
+        vocab, added = model["vocab"], adding.of_list(data.get("added_tokens") or [])
     return _checked(path, vocab, pairs, added, rule)
-
-
-def _templates(framing: Mapping) -> tuple[str, ...]:
-    """How a text and a pair are framed, as pieces with a blank between them; from the section of a TemplateProcessing."""
-    return tuple(" ".join(part["id"] for item in framing.get(name, []) for part in item.values()) for name in ("single", "pair"))
-
-
-def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
-    """Two pieces, written with a blank between them or as a list of two."""
-    left, right = merge.split(" ") if isinstance(merge, str) else merge
-    return left, right
 
 
 def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule: Normalization) -> Tokenizer:
@@ -134,12 +120,9 @@ def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: 
             raise Unsupported(f"{path}: lacks {' '.join(missing)}; only RoBERTa's BPE can be opened, other kinds come later")
         if missing := sorted(BYTES - ids.keys()):
             raise UserError(f"{path}: lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one; {AGAIN}")
-        for number, (left, right) in enumerate(merges, 1):
-            if missing := [piece for piece in (left, right, left + right) if piece not in ids]:
-                raise UserError(f"{path}: merge {number} names {missing[0]!r}, which has no id; {AGAIN}")
+        merging.check(merges, ids, path)
         named = {entry["content"] for entry in added}
-        entries = [{name: entry[name] for name in ("content", "id", *FLAGS)} for entry in added]
-        return _build(ids, merges, [*entries, *(_special(piece, ids) for piece in SPECIALS if piece not in named)], rule)
+        return _build(ids, merges, [*added, *(_special(piece, ids) for piece in SPECIALS if piece not in named)], rule)
 
 
 def _library(ids: Mapping[str, int], merges: Merges, rule: Normalization) -> library.Tokenizer:
@@ -152,16 +135,10 @@ def _library(ids: Mapping[str, int], merges: Merges, rule: Normalization) -> lib
 
 def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule: Normalization) -> Tokenizer:
     """ids: of every piece. added: those that are found whole in a text before it is cut into words; special ones in prompts only."""
-    added = sorted(added, key=lambda entry: entry["id"])
-
-    def tool() -> library.Tokenizer:
-        out = _library(ids, merges, rule)
-        for special, entries in itertools.groupby(added, key=lambda entry: entry["special"]):
-            tokens = [library.AddedToken(entry["content"], **{flag: entry[flag] for flag in FLAGS}) for entry in entries]
-            (out.add_special_tokens if special else out.add_tokens)(tokens)
-        return out
-
-    literal, framed = tool(), tool()
+    added = adding.by_id(added)
+    literal, framed = _library(ids, merges, rule), _library(ids, merges, rule)
+    for tool in (literal, framed):
+        adding.register(tool, added)
     literal.encode_special_tokens = True
     cls, pad, sep, unk, mask = (ids[piece] for piece in SPECIALS)
     framed.post_processor = processors.RobertaProcessing(("</s>", sep), ("<s>", cls), add_prefix_space=False)
@@ -173,8 +150,8 @@ def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule:
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
         "vocab.json": json.dumps({piece: ids[piece] for piece in pieces}, ensure_ascii=False) + "\n",
-        "merges.txt": "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in merges),
-        "tokenizer_config.json": json.dumps(_config(added, rule), indent=2) + "\n",
+        merging.NAME: merging.written(merges),
+        SETTINGS: json.dumps(_config(added, rule), indent=2) + "\n",
     }
     return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(ids, merges, added, rule, more))
 
@@ -192,16 +169,14 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], ru
         ((written, _),) = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(piece)
         if written in ids:
             raise UserError(f"{piece!r} is in the vocabulary already, as {written!r}: leave it out")
-    flags = dict.fromkeys(FLAGS, False) | {"normalized": True}
-    entries = [{"content": piece, "id": len(ids) + n, **flags} for n, piece in enumerate(more)]
+    entries = [adding.entry(piece, len(ids) + n, "normalized") for n, piece in enumerate(more)]
     return _build({**ids, **{entry["content"]: entry["id"] for entry in entries}}, merges, [*added, *entries], rule)
 
 
 def _config(added: Sequence[Entry], rule: Normalization) -> dict[str, Any]:
     """What transformers reads in tokenizer_config.json. RobertaTokenizer would skip a normalization, so it is named only without one."""
     names = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
-    decoder = {entry["id"]: {name: entry[name] for name in ("content", *FLAGS)} for entry in added}
     own = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", "attention_mask"], **rule.settings}
     settings = {"tokenizer_class": "RobertaTokenizer"} if rule == UNCHANGED else own
-    settings |= {"add_prefix_space": False, "clean_up_tokenization_spaces": False}
-    return settings | dict(zip(names, SPECIALS, strict=True)) | {"bos_token": "<s>", "eos_token": "</s>", "added_tokens_decoder": decoder}
+    settings |= {"add_prefix_space": False, "clean_up_tokenization_spaces": False, "added_tokens_decoder": adding.settings(added)}
+    return settings | dict(zip(names, SPECIALS, strict=True)) | {"bos_token": "<s>", "eos_token": "</s>"}

@@ -123,7 +123,8 @@ class Tokenizer:
         """Readable text of `ids`, special and unknown pieces included.
 
         Without unknown pieces it is the text as `written` gives it, except for white space: byte-level BPE restores all of it; unigram
-        gives one space for any; WordPiece and word lists put one space between words, also around punctuation and Chinese characters.
+        gives one space for any; WordPiece, GPT-1's BPE and word lists put one space between words, also around punctuation and Chinese
+        characters.
         """
         return self._framed.decode(list(ids), skip_special_tokens=False)
 

@@ -118,7 +118,8 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     }
     data["pad_token_id"] = vocabulary.pad if vocabulary else 0
     if vocabulary:
-        data |= {"bos_token_id": vocabulary.cls, "eos_token_id": vocabulary.sep}
+        ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
+        data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
     return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
 
 

@@ -147,7 +147,8 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "tie_word_embeddings": True,
     }
     if column == "roberta" and vocabulary:
-        data |= {"bos_token_id": vocabulary.cls, "eos_token_id": vocabulary.sep}
+        ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
+        data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
     if structure.labels:
         data |= config_json.labels_json(structure.labels)
     return data, outputs

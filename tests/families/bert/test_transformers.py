@@ -116,3 +116,5 @@ def test_positions_that_start_elsewhere_cannot_be_exported() -> None:
         transformers.described(structure, vocabulary)
     named, _ = transformers.described(structure, dataclasses.replace(vocabulary, pad=1))
     assert (named["pad_token_id"], named["bos_token_id"], named["eos_token_id"]) == (1, 0, 2)
+    unframed, _ = transformers.described(structure, dataclasses.replace(vocabulary, pad=1, cls=-1, sep=-1))
+    assert (unframed["bos_token_id"], unframed["eos_token_id"]) == (None, None)

@@ -1,0 +1,43 @@
+"""Added pieces: found whole in a text before it is cut into words, as the add_tokens of transformers has them."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tokenizers as library
+
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
+Entry = Mapping[str, Any]  # content, id and FLAGS, as tokenizer.json lists them
+
+
+def entry(piece: str, index: int, *flags: str) -> Entry:
+    """The added piece with this id and these of FLAGS on."""
+    return {"content": piece, "id": index, **{flag: flag in flags for flag in FLAGS}}
+
+
+def of_list(listed: Iterable[Mapping[str, Any]]) -> list[Entry]:
+    """The added pieces that a tokenizer.json lists. Raises KeyError or TypeError for entries of another form."""
+    return [{name: one[name] for name in ("content", "id", *FLAGS)} for one in listed]
+
+
+def of_settings(config: Mapping[str, Any]) -> list[Entry]:
+    """The added pieces in a tokenizer_config.json with the content `config`. Raises as `of_list`, also ValueError and AttributeError."""
+    return of_list({**one, "id": int(index)} for index, one in config.get("added_tokens_decoder", {}).items())
+
+
+def settings(entries: Sequence[Entry]) -> dict[int, dict[str, Any]]:
+    """The entry `added_tokens_decoder` of a tokenizer_config.json."""
+    return {one["id"]: {name: one[name] for name in ("content", *FLAGS)} for one in entries}
+
+
+def by_id(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries sorted by id."""
+    return sorted(entries, key=lambda one: one["id"])
+
+
+def register(tool: library.Tokenizer, entries: Sequence[Entry]) -> None:
+    """Adds `entries`, sorted by id, to `tool`; pieces that its model lacks get the ids after the model's."""
+    for special, some in itertools.groupby(entries, key=lambda one: one["special"]):
+        tokens = [library.AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}) for one in some]
+        (tool.add_special_tokens if special else tool.add_tokens)(tokens)
