@@ -1,4 +1,4 @@
-"""Runs that are refused before they write anything, and what a run says of itself. Eight devices, a nano BERT."""
+"""Runs that are refused before they write anything, and what a run says of itself. A nano BERT."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.processes import barriers
 from jaxenc.training import prepare, refusals
 from jaxenc.training.pretrain import pretrain
-from tests import older
+from tests import older, tiny
 from tests.cli.test_two_stage import ROOM, SIZES
 from tests.training.test_loop import recipe
 
@@ -90,6 +90,7 @@ def test_rows_that_lack_what_an_objective_reads_are_refused(data: Path, tmp_path
     assert "\n" not in str(raised.value)
 
 
+@tiny.on_one_device()
 def test_an_evaluation_on_data_of_an_older_version_is_one_line(
     lonely: tuple[Path, Path], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[..., str]
 ) -> None:
@@ -131,15 +132,17 @@ def test_a_shard_of_the_same_size_with_other_bytes_is_refused(data: Path, tmp_pa
 
 @pytest.fixture(scope="module")
 def lonely(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Data of one short document, nothing held out, and a run of one step on it."""
+    """Data of one short document, nothing held out, and a run of one step on it, on one device."""
     folder = tmp_path_factory.mktemp("lonely")
     (folder / "text.txt").write_text("ba de ki\n")
     wordpiece.train(["ba de ki lo mu"] * 3, 40).save(folder / "tokenizer")
     build([str(folder / "text.txt")], folder / "tokenizer", folder / "data", held_out=0.0)
-    assert main(command(folder / "data", folder / "run", "--config.optim.warmup=1")) == 0
+    with tiny.on_one_device():
+        assert main(command(folder / "data", folder / "run", "--config.optim.warmup=1")) == 0
     return folder / "data", folder / "run"
 
 
+@tiny.on_one_device()
 def test_a_field_younger_than_the_run_has_its_default_there(lonely: tuple[Path, Path], tmp_path: Path) -> None:
     """A run that an earlier version began, whose config.json lacks a field, is gone on with."""
     shutil.copytree(lonely[1], tmp_path / "run")
@@ -149,6 +152,7 @@ def test_a_field_younger_than_the_run_has_its_default_there(lonely: tuple[Path, 
     assert main(command(lonely[0], tmp_path / "run", "--config.optim.warmup=1")) == 0
 
 
+@tiny.on_one_device()
 def test_a_run_with_static_masks_is_not_gone_on_with_others(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
     run = command(lonely[0], tmp_path / "run", "--config.optim.warmup=1")
     assert main([*run, "--config.train.dupe_factor=2"]) == 0
@@ -177,11 +181,13 @@ def test_parameters_of_another_vocabulary_are_refused(
     assert "another tokenizer" in said and not (tmp_path / "run").exists()
 
 
+@tiny.on_one_device()
 def test_a_start_that_fails_leaves_the_directory_free(lonely: tuple[Path, Path], tmp_path: Path, fails: Callable[..., str]) -> None:
     fails(*command(lonely[0], tmp_path / "run", "--init-from", str(lonely[1]), "--config.model.width=32"))
     assert not (tmp_path / "run").exists()
 
 
+@tiny.on_one_device()
 def test_only_a_head_that_is_wholly_missing_starts_fresh(
     lonely: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture, fails: Callable[..., str]
 ) -> None:

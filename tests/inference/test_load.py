@@ -113,9 +113,12 @@ def test_a_guess_can_be_read(tmp_path: Path) -> None:
     assert "the 0.50" in shown([Guess("Ġthe", "the", 0.5)])
 
 
-def test_a_model_shows_itself_in_one_line(model: Model, bare: Model) -> None:
+def test_a_model_shows_itself_in_one_line(bare: Model) -> None:
     count = sum(leaf.size for leaf in jax.tree.leaves(bare.params)) - (128 - SIZE) * 17
     assert repr(bare) == f"<jaxenc Model: bert, 2 layers of 16, {SIZE} tokens, mlm, {count:,} parameters>"
+
+
+def test_a_model_with_a_tokenizer_shows_itself_in_one_line(model: Model) -> None:
     assert str(model) == repr(model) and "\n" not in repr(model) and len(repr(model)) < 140
 
 
@@ -333,9 +336,12 @@ def test_texts_are_framed_padded_and_never_cut(model: Model) -> None:
         model.encode(["the", "the " * 20, "the " * 15])
 
 
-def test_a_model_without_what_fill_mask_needs_is_one_line(bare: Model, model: Model, tmp_path: Path) -> None:
+def test_a_model_without_a_tokenizer_fills_no_mask(bare: Model) -> None:
     with pytest.raises(UserError, match="no tokenizer"):
         bare.fill_mask("the [MASK]")
+
+
+def test_a_model_without_a_masked_token_head_fills_no_mask(model: Model, tmp_path: Path) -> None:
     recipe = dataclasses.replace(model.config, objective=HeadsConfig(("pooler",)))
     load.save(tmp_path / "pooler", Model(recipe, tiny.drawn(recipe), model.tokenizer))
     with pytest.raises(UserError, match="no masked-token head"):

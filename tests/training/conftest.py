@@ -1,5 +1,6 @@
 """Small data folders for whole runs."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from jaxenc.data.build import build
 from jaxenc.data.tokenizers import sentencepiece, word_list, wordpiece
+from tests import tiny
 
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "sa", "te", "ro", "ni", "pa")
 
@@ -38,3 +40,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def other_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_data(tmp_path_factory.mktemp("runs") / "second", 2)
+
+
+@pytest.fixture
+def one_device() -> Iterator[None]:
+    with tiny.on_one_device():
+        yield

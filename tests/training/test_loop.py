@@ -32,6 +32,7 @@ from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 from jaxenc.training.state import zero_carry
+from tests import tiny
 
 CLOCKS = ("seconds", "tokens_per_second", "mfu")
 
@@ -66,9 +67,11 @@ def run_until(step: int, run: Run, workdir: Path) -> int:
 
 
 def command(workdir: Path, recipe_file: Path) -> subprocess.Popen:
+    """`jaxenc pretrain` in a process of its own, on one device."""
+    flags = os.environ["XLA_FLAGS"].replace("device_count=8", "device_count=1")
     return subprocess.Popen(
         [sys.executable, "-m", "jaxenc.cli.main", "pretrain", "--config", str(recipe_file), "--workdir", str(workdir)],
-        stderr=subprocess.PIPE, text=True, env=os.environ, cwd=workdir.parent,
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "XLA_FLAGS": flags}, cwd=workdir.parent,
     )  # fmt: skip
 
 
@@ -93,8 +96,6 @@ def rows(workdir: Path) -> list[dict[str, Any]]:
 
 def assert_same_run(run: Run, stopped: Path, whole: Path, step: int) -> None:
     """Parameters, moments, carry and counts bitwise; every logged number; every row id of every step."""
-    from tests import tiny
-
     tiny.assert_bitwise(saved(run, stopped, step), saved(run, whole, step))
     assert rows(stopped) == rows(whole)
     assert (stopped / "examples.log").read_text() == (whole / "examples.log").read_text()
@@ -102,12 +103,14 @@ def assert_same_run(run: Run, stopped: Path, whole: Path, step: int) -> None:
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 20 steps that nothing stopped."""
+    """A run of 20 steps on one device that nothing stopped."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
-    assert pretrain(recipe(data), workdir).step == 20
+    with tiny.on_one_device():
+        assert pretrain(recipe(data), workdir).step == 20
     return workdir
 
 
+@pytest.mark.usefixtures("one_device")
 @pytest.mark.full
 def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path, tmp_path: Path) -> None:
     """An evaluation is due at step 10: the run that stops there leaves it out, so as to be gone in time, and the next one makes it up. In
@@ -120,6 +123,7 @@ def test_ten_steps_a_new_process_and_ten_more_are_twenty(data: Path, whole: Path
     assert [line.split("\t")[0] for line in (whole / "examples.log").read_text().splitlines()] == [str(n) for n in range(1, 21)]
 
 
+@pytest.mark.usefixtures("one_device")
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [pytest.param(10, marks=pytest.mark.full), 20])
 def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, whole: Path, tmp_path: Path) -> None:
@@ -142,6 +146,7 @@ def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, wh
     assert_same_run(run, tmp_path / "run", whole, 20)
 
 
+@pytest.mark.usefixtures("one_device")
 @pytest.mark.slow
 def test_a_terminated_process_exits_with_75_and_goes_on(data: Path, whole: Path, tmp_path: Path) -> None:
     """SIGTERM arrives before the first step or in one of the next; the process takes that step, saves, and says to be run again."""
@@ -171,10 +176,12 @@ def in_phases(data: Path) -> Run:
 @pytest.fixture(scope="module")
 def whole_in_phases(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     workdir = tmp_path_factory.mktemp("phases") / "run"
-    assert pretrain(in_phases(data), workdir).step == 8
+    with tiny.on_one_device():
+        assert pretrain(in_phases(data), workdir).step == 8
     return workdir
 
 
+@pytest.mark.usefixtures("one_device")
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [pytest.param(3, marks=pytest.mark.full), 4, pytest.param(5, marks=pytest.mark.full)])
 def test_a_stop_before_on_and_behind_a_phase_border(stop: int, data: Path, whole_in_phases: Path, tmp_path: Path) -> None:
@@ -205,6 +212,7 @@ def test_the_rate_of_masks_goes_down_over_a_border_and_then_stays(whole_in_phase
     np.testing.assert_allclose(rates["held_out"], [0.15], atol=0.05)
 
 
+@pytest.mark.usefixtures("one_device")
 def test_an_evaluation_of_the_checkpoint_is_the_one_of_the_run(whole: Path, capsys: pytest.CaptureFixture) -> None:
     """After a restore, with batches of another size: <= 1e-6 relative; with the run's own, bitwise."""
     for step in (10, 20):
@@ -248,6 +256,7 @@ def test_a_finished_run_is_left_as_it_is(data: Path, whole: Path, capsys: pytest
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
 
 
+@pytest.mark.usefixtures("one_device")
 def test_a_run_that_died_before_its_last_evaluation_makes_it_up(data: Path, whole: Path, tmp_path: Path) -> None:
     workdir = without_the_end(whole, tmp_path / "run")
     outcome = pretrain(recipe(data), workdir)
@@ -255,7 +264,8 @@ def test_a_run_that_died_before_its_last_evaluation_makes_it_up(data: Path, whol
 
 
 def test_a_run_may_go_on_on_another_mesh_and_in_other_parts(data: Path, whole: Path, tmp_path: Path) -> None:
-    """`mesh.*`, `train.microbatches`, `eval.*`, `log.*` and `checkpoint.*` say nothing about what is computed: losses agree to 1e-5."""
+    """`mesh.*`, `train.microbatches`, `eval.*`, `log.*` and `checkpoint.*` say nothing about what is computed: losses agree to 1e-5. The
+    checkpoint is of one device; eight go on from it."""
     shutil.copytree(whole, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "20")
     run = recipe(data, mesh=MeshConfig("fsdp_tp"), eval=EvalConfig(every=15, batch=4), checkpoint=CheckpointConfig(every=7))

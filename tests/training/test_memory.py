@@ -44,6 +44,7 @@ def recipe(data: Path) -> Run:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_device")
 def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Six steps, and two more from the checkpoint of step 4, inside the second phase: parameters, moments, memory, numbers and rows are
     bitwise. The memory of step 4 is in its checkpoint and is not empty. Behind the border it holds no more than the rows since then: those

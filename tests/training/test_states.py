@@ -20,6 +20,7 @@ from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training import prepare
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
+from tests import tiny
 from tests.training import test_loop
 from tests.training.conftest import make_data
 
@@ -47,13 +48,15 @@ def recipe(data: Path) -> Run:
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 40 steps that nothing stopped."""
+    """A run of 40 steps on one device that nothing stopped."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
-    assert pretrain(recipe(data), workdir).step == 40
+    with tiny.on_one_device():
+        assert pretrain(recipe(data), workdir).step == 40
     return workdir
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_device")
 def test_twenty_steps_and_twenty_more_after_a_restart_are_forty(data: Path, whole: Path, tmp_path: Path) -> None:
     """Parameters, Adagrad's sums, the states of both directions, numbers and rows bitwise; the states of step 20 are in its checkpoint."""
     run = recipe(data)
@@ -70,6 +73,7 @@ def test_twenty_steps_and_twenty_more_after_a_restart_are_forty(data: Path, whol
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_device")
 def test_held_out_numbers_do_not_depend_on_the_batch(whole: Path, capsys: pytest.CaptureFixture) -> None:
     """Groups of 2 slots, each with its own state, against the run's own: <= 1e-6; perplexities are of the full softmax."""
     last = test_loop.rows(whole)[-1]
