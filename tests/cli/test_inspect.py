@@ -1,8 +1,10 @@
 """`jaxenc inspect` counts what papers count, for every recipe, and compiles nothing."""
 
+import math
 import re
 from collections.abc import Callable
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,7 +13,8 @@ from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.config import flatten, to_dict
 from jaxenc.optim.masks import decay_mask
-from jaxenc.training.state import parameters
+from jaxenc.training.state import layout, parameters
+from tests import tiny
 
 # Of a pair: what transformers' ElectraForPreTraining has.
 KEPT = {"electra/small": 13_549_057, "electra/base": 109_483_009, "electra/large": 335_142_913}
@@ -69,6 +72,18 @@ def test_a_split_state_is_smaller_on_each_device(capsys: pytest.CaptureFixture[s
     out = printed(capsys, "--config", "bert/large", "--devices", "8", "--config.mesh.preset=fsdp")
     held = float(re.search(r"on each of 8 devices .*: ([\d,.]+) MB", out)[1].replace(",", ""))
     assert 4035.6 / 8 <= held <= 4035.6 / 6
+
+
+@pytest.mark.parametrize("preset", ["dp", "fsdp", "fsdp_tp"])
+def test_the_state_on_a_device_is_what_a_run_places_there(capsys: pytest.CaptureFixture[str], preset: str) -> None:
+    """XLNet, a third of whose state is memory: the part of every array by its own sharding, <= 0.06 MB, since it prints tenths."""
+    out = printed(capsys, "--config", "xlnet/tiny", "--devices", "8", f"--config.mesh.preset={preset}")
+    held = float(re.search(r"on each of 8 devices .*: ([\d,.]+) MB", out)[1])
+    run = cli_config.resolve("xlnet/tiny", [])
+    objective, mesh = run.build(run.model.published_vocabulary, run.plan[0], "cpu"), tiny.mesh(preset, 8)
+    placed = layout(objective, run.optim, run.plan[0].batch, mesh, preset).abstract
+    sizes = [math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize for leaf in jax.tree.leaves(placed)]
+    assert abs(held - sum(sizes) / 1e6) <= 0.06
 
 
 def test_every_recipe_resolves_and_fits_its_own_model() -> None:

@@ -232,6 +232,16 @@ def test_added_pieces_are_found_wherever_they_stand(tool, tmp_path):
     assert tool.extended([" Ġermanja"]).encode(["a Ġermanja"])[0] == [*ids("a"), 300]
 
 
+def test_added_pieces_are_normalized_as_texts_are(tmp_path):
+    """As add_tokens of transformers does: in a lower-case vocabulary a text may write the piece in any case, also after a save."""
+    tool = bpe.train(TEXT, 300, Normalization(lowercase=True))
+    size, ids = tool.vocabulary.size, lambda text: tool.encode([text])[0]
+    more = tool.extended(["covid"])
+    more.save(tmp_path)
+    for opened in (more, load(tmp_path)):
+        assert opened.encode(["a COVID, Covid"])[0] == [*ids("a "), size, *ids(", "), size]
+
+
 @pytest.mark.parametrize(
     "edit, said",
     [

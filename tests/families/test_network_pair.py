@@ -100,6 +100,16 @@ def test_any_two_encoders_are_a_pair(objective: RtdConfig | ReplacedMlmConfig) -
     assert still <= {"discriminator/embeddings/mask"} and ("generator" in slopes) == ("mlm" in built.heads)
 
 
+@pytest.mark.parametrize("turned", [False, True], ids=["generator first", "discriminator first"])
+def test_a_row_fits_both_networks(turned: bool) -> None:
+    """The lower number of positions and of types, 0 being no limit, and the higher attention dropout: fused attention needs 0 in both."""
+    tight = dataclasses.replace(ONE, positions=16, types=1, attention_dropout=0.2)
+    wide, free = dataclasses.replace(ONE, attention_dropout=0.0), dataclasses.replace(OTHER, attention_dropout=0.0)
+    for other in (wide, free):
+        pair = NetworkPairConfig(*((other, tight) if turned else (tight, other)))
+        assert (pair.positions, pair.types, pair.attention_dropout) == (16, 1, 0.2)
+
+
 def test_a_pair_is_written_and_read_as_a_config() -> None:
     run = Run(RtdConfig(), NetworkPairConfig(SMALL, OTHER))
     assert from_dict(config.to_dict(run)) == run

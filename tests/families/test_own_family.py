@@ -178,6 +178,8 @@ def test_it_pretrains_evaluates_and_loads_by_registration_alone(name: str, data:
 def test_a_kind_that_is_taken_is_refused() -> None:
     with pytest.raises(UserError, match="the kind 'bert' is taken"):
         families.with_built_in(type("Other", (ToyConfig,), {"kind": "bert"}))
+    with pytest.raises(UserError, match="model Other: the kind 'toy' is taken"):
+        families.with_built_in(ToyConfig, type("Other", (ToyConfig,), {}))
 
 
 class Undecorated(ToyConfig):

@@ -17,6 +17,7 @@ from jaxenc.data.pipeline import Pass
 from jaxenc.errors import UserError
 from jaxenc.formats import safetensors
 from jaxenc.heads.contract import Head, Label
+from jaxenc.heads.lm import LM
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
 from jaxenc.objectives.heads import HeadsConfig
@@ -167,3 +168,12 @@ def test_it_is_exported_beside_the_model_of_transformers(trained: tuple, saved: 
     assert hf.save(out, jaxenc.load(saved, heads=OWN)) == {out: "BertModel"}
     back, own = hf.load(out), {path: tensor.read() for path, tensor in safetensors.open_tensors(out / hf.OWN_HEADS).items()}
     tiny.assert_bitwise(tree.merge(jax.device_get(back.params), tree.from_leaves(own.items())), trained[1])
+
+
+def test_rows_that_pad_the_vocabulary_are_not_exported() -> None:
+    """A head of one's own with a bias for each token: the file holds those of the 200 tokens, and not the 56 rows up to the padded 256."""
+    own = heads.with_built_in(dataclasses.replace(LM, name="words", site=rng.FIRST_OWN_SITE))
+    run = Run(HeadsConfig(("words",)), RUN.model)
+    params = tiny.drawn(run, heads=own)
+    assert params["words"]["bias"].shape == (256,)
+    tiny.assert_bitwise(hf.own_heads(Model(run, params, None, own)), {"words/bias": params["words"]["bias"][:200]})

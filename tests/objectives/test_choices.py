@@ -54,9 +54,9 @@ CONFIG = HeadsConfig(("pooler", "choice"), choices=CHOICES)
 QUIET = dataclasses.replace(tiny.MODEL, layers=1, dropout=0.0, attention_dropout=0.0)
 NOISY = dataclasses.replace(QUIET, dropout=0.5)
 TEXT = ("tokens", "types", "positions", "segments")
-# Of the texts; the last row is padding, and row 2 has two choices.
+# Of the texts; the last row is padding, and rows 2 and 7 have two choices: row 7 has no first one.
 LENGTHS = np.random.default_rng(5).integers(3, LENGTH + 1, (ROWS, CHOICES)) * (np.arange(ROWS) < ROWS - 1)[:, None]
-LENGTHS[2, 1] = 0
+LENGTHS[2, 1] = LENGTHS[7, 0] = 0
 # Row 4 has no right choice.
 RIGHT = np.where(np.arange(ROWS) == 4, -1, np.random.default_rng(6).integers(0, CHOICES, ROWS) * (np.arange(ROWS) != 2)).astype(np.int32)
 COUNTED = [row for row in range(ROWS - 1) if row != 4]
@@ -169,7 +169,7 @@ def test_it_learns_and_predicts() -> None:
     scores = np.float64(jax.jit(objective.outputs)(jax.device_get(state.all_params), texts())["choice"]).reshape(ROWS, CHOICES)
     odds = np.exp(scores) * (LENGTHS > 0)
     np.testing.assert_allclose(found["choice"], (odds[:-1] / odds[:-1].sum(1, keepdims=True)), rtol=0, atol=1e-5)
-    assert found["choice"][2, 1] == 0
+    assert found["choice"][2, 1] == found["choice"][7, 0] == 0
     assert (found["choice"].argmax(1)[COUNTED] == RIGHT[COUNTED]).mean() > 0.9
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import jax
@@ -13,6 +14,7 @@ from jaxenc.configs.bert import base
 import jaxenc
 from jaxenc import config
 from jaxenc.checkpoint.restore import restore_params
+from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.cli.main import main
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.errors import UserError
@@ -22,6 +24,8 @@ from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import held_out
+from jaxenc.training.job import Job
+from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.settings import TrainConfig
 from jaxenc.training.step import compile_step
 from jaxenc.tree import Tree
@@ -60,6 +64,22 @@ def test_evaluate_is_the_command(pairs: Path, capsys: pytest.CaptureFixture, mon
     assert split == [True, True, False]
     with pytest.raises(UserError, match="--step 4: no such checkpoint in .*: it holds 3"):
         jaxenc.evaluate(pairs, step=4)
+
+
+@pytest.mark.parametrize("step, length", [(2, 16), (4, 24)])
+def test_a_checkpoint_is_evaluated_as_the_phase_that_wrote_it(step: int, length: int, data: Path, tmp_path: Path) -> None:
+    """Also the one on the border of two phases, where the next step belongs to the second."""
+    run = recipe(data, phases=Phases(steps=(2, 2), length=(16, 24)), checkpoint=CheckpointConfig(every=2))
+    lengths = []
+
+    def evaluation(job: Job, phase: Phase, *ignored: Any) -> Any:
+        lengths.append(phase.length)
+        return lambda params: {}
+
+    with stepping(), mock.patch.object(held_out, "evaluation", evaluation):
+        jaxenc.pretrain(run, tmp_path / "run")
+        assert jaxenc.evaluate(tmp_path / "run", step=step).step == step
+    assert lengths == [length]
 
 
 def test_a_run_that_predicts_nothing_for_a_row_is_one_line(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
