@@ -57,7 +57,8 @@ def compare(model: Model, folder: Path) -> list[Difference]:
         export = hf.export(part)
         rows = probe(part.config, export.config["pad_token_id"], export.padding)
         ours = part.apply(part.params, rows)
-        found = {name: (np.asarray(ours[name]), value) for name, value in _theirs(folder / place, export, rows, part.config.model.types > 0).items()}
+        theirs = _theirs(folder / place, export, rows, typed=part.config.model.types > 0)
+        found = {name: (np.asarray(ours[name]), value) for name, value in theirs.items()}
         out += [_difference(f"{place} {name}".lstrip(), *pair) for name, pair in found.items()]
     return out
 

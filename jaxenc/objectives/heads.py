@@ -36,8 +36,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     discriminator for all others. Raises UserError for repeated names; `build`, which knows the heads, for heads that do not fit together.
 
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`, or
-        `summary` or `last_token`, which XLNet and GPT have in its place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
-        `classifier`.
+        what the model has in its place: `summary` for XLNet, `last_token` for GPT. RoBERTa's classification head (dense, tanh, out_proj on
+        the first token) is `pooler` and `classifier`.
     labels: names of the classes, for `classifier` and `tags`.
     pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
         GELU, out_proj; google-research/electra has no such layer.

@@ -78,8 +78,8 @@ def test_nothing_before_a_change_moves() -> None:
 
 
 def test_the_tied_softmax_reads_the_dropped_table() -> None:
-    """With dropout on the tables alone, the training loss within 1e-5 of an evaluation whose tables are the dropped ones: one draw for tokens
-    and softmax, and none on the sum."""
+    """With dropout on the tables alone, the training loss is within 1e-5 of an evaluation on the dropped tables: one draw for tokens and
+    softmax, and none on the sum."""
     model = dataclasses.replace(QUIET, table_dropout=0.3)
     objective, params = tiny.objective(CausalConfig(), model, LENGTH), tiny.drawn(Run(CausalConfig(), model))
     batch, keys = tiny.reads(tiny.batch((12, 9, 3, 12), LENGTH), objective), rng.training(0, jnp.int32(3), 4)

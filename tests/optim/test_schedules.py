@@ -18,8 +18,8 @@ def decay(left: float, power: float | str) -> float:
 
 
 def bert(step: int, lr: float, warmup: int, steps: int, power: float | str) -> float:
-    """google-research/bert:optimization.py, with tf.train.polynomial_decay written out; with a cosine, openai/finetune-transformer-lm:opt.py,
-    warmup_cosine."""
+    """google-research/bert:optimization.py, with tf.train.polynomial_decay written out; with a cosine, warmup_cosine of
+    openai/finetune-transformer-lm:opt.py."""
     decayed = lr * decay(1 - min(step, steps) / steps, power)
     return lr * step / warmup if step < warmup else decayed
 

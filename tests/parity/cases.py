@@ -90,7 +90,7 @@ def golden(architecture: str, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
-    """transformers' arguments, int64: rows of an odd length padded on the right, but XLNet's on the left, types, but for RoBERTa and GPT, and
+    """transformers' arguments, int64: rows of an odd length padded on the right, XLNet's on the left; types where the model has them; and
     the architecture's labels."""
     random = np.random.default_rng(seed)
     rows, length = len(LENGTHS), max(LENGTHS)

@@ -75,8 +75,8 @@ def test_numbers_and_gradients(both: tuple[Case, transformers.PreTrainedModel, P
 
 
 def test_padding_on_the_left_and_holes(both: tuple[Case, transformers.PreTrainedModel, Path, Model]) -> None:
-    """Keys are hidden wherever the mask says so, and RoBERTa's positions are counted over what is no padding. In transformers a causal query
-    that sees nothing reads the tokens after it, so of a causal model the places of padding are not compared."""
+    """Keys are hidden wherever the mask says so, and RoBERTa's positions are counted over what is no padding. A causal query that sees no
+    key reads the tokens after it in transformers, so padding of a causal model is not compared."""
     case, theirs, _, model = both
     arguments = inputs(case, seed=6)
     for name in ("input_ids", "attention_mask", "token_type_ids"):

@@ -68,7 +68,7 @@ def _of_part(part: GptPart, config: GptConfig, base: str) -> Iterator[Entry]:
 def heads_of(names: Collection[str], architecture: str) -> tuple[str, ...]:
     """The heads of a file with the tensors `names`, in the order of `heads.BUILT_IN`.
 
-    architecture: the class that transformers saved, or ''. The tied softmax has no tensor of its own, so the class says whether it is there,
+    architecture: the class that transformers saved, or ''. The tied softmax has no tensor of its own: the class says whether there is one,
     or its copy in the file does.
     """
     found = set()

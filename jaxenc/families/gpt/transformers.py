@@ -43,7 +43,7 @@ SCORE = ("LABEL_0",)
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
-    """The model in a folder of transformers, with the heads whose tensors it holds or whose class it names. Raises UserError for what cannot
+    """The model in a folder of transformers, with the heads whose tensors it holds or that its class has. Raises UserError for what cannot
     be converted."""
     if class_of(config).endswith("ForSequenceClassification"):
         raise UserError(f"{where}: {class_of(config)}: OpenAIGPTModel, its LMHeadModel and its DoubleHeadsModel can be converted")
