@@ -2,7 +2,9 @@
 
     jaxenc pretrain --config gpt/tiny --config.data.path=DATA --workdir RUN
 
-TIMES
+Width, rows and steps are those of bert/tiny, and the weights start as wide; the inner layers are four times the width, as transformers'
+GPT has them. On 8 MB of English manuals the training loss fell from 9 to 6.0 nats a token in the first 120 steps. Not yet run here to the
+end, nor timed.
 """
 
 from jaxenc.configs import recipe
@@ -33,10 +35,10 @@ def get_config() -> ConfigDict:
             init_scale=0.1,
         ),
         data=DataConfig(length=32),
-        train=TrainConfig(steps=300, batch=256, precision="float32"),
+        train=TrainConfig(steps=560, batch=256, precision="float32"),
         optim=OptimConfig(lr=2e-3, warmup=50, beta2=0.98),
-        checkpoint=CheckpointConfig(every=150),
-        eval=EvalConfig(every=150, batch=256),
+        checkpoint=CheckpointConfig(every=140),
+        eval=EvalConfig(every=140, batch=256),
         log=LogConfig(every=20),
     )
     return recipe(run)
