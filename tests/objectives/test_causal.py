@@ -202,8 +202,8 @@ def test_a_head_that_reads_the_first_token_is_refused(objective: Any) -> None:
 
 
 def test_transformers_would_attend_both_ways() -> None:
-    for model in (QUIET, dataclasses.replace(tiny.PAIR, attention="causal")):
-        run = Run(MlmConfig(), model)
+    one = dataclasses.replace(tiny.PAIR, attention="causal")
+    for run in (RUN, Run(MlmConfig(), QUIET), Run(MlmConfig(), one), Run(CausalConfig(), dataclasses.replace(one, embedding=one.width))):
         with pytest.raises(UserError, match="model.attention is causal: transformers' classes for model.kind .* attend both ways"):
             hf.export(Model(run, tiny.drawn(run), None))
 
