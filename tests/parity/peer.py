@@ -29,7 +29,8 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
     random = np.random.default_rng(seed)
     with torch.no_grad():
         for name, value in model.named_parameters():
-            scale = 0.01 if name.endswith(("embeddings.weight", "embedding.weight")) else 0.1 if "query" in name or "key" in name else 0.3
+            queries = any(part in name for part in ("query", "key", "c_attn"))
+            scale = 0.01 if name.endswith(("embeddings.weight", "embedding.weight")) else 0.1 if queries else 0.3
             drawn = random.normal(0, scale, tuple(value.shape))
             value.copy_(torch.tensor(drawn + 1.0 if name.endswith(NORMS) else drawn))
     for module in model.modules():
