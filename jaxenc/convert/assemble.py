@@ -39,7 +39,10 @@ def model(found: Import, tokenizer: Tokenizer | None, where: Path) -> Model:
 def weights(ours: Model) -> Weights:
     """`ours` as a family's `write` takes it, without heads that are not built in."""
     params = {name: branch for name, branch in ours.params.items() if name in BUILT_IN or name not in ours.heads}
-    return Weights(runs.structure_of(ours.config, params), ours.tokenizer.vocabulary if ours.tokenizer else None, params)
+    # A head without parameters is named by the objective alone; any other head may have been left out of `ours`.
+    without = set(ours.objective.heads) - set(parameters(ours.objective)[0])
+    structure = runs.structure_of(ours.config, {*params, *without})
+    return Weights(structure, ours.tokenizer.vocabulary if ours.tokenizer else None, params)
 
 
 def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:

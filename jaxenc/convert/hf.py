@@ -69,7 +69,7 @@ def _config(path: Path) -> dict[str, Any]:
     config = read_json(path, ADVICE)
     # Folders from before 2020 name only the class; the oldest, from when transformers had one model, name nothing.
     named = class_of(config) or next(iter(LAYOUTS))
-    kind = config.get("model_type") or next((kind for kind in LAYOUTS if named.lower().startswith(kind)), named)
+    kind = config.get("model_type") or next((kind for kind in LAYOUTS if named.lower().startswith(kind.replace("-", ""))), named)
     if not isinstance(kind, str) or kind not in LAYOUTS:
         raise UserError(f"{path}: its model_type is {kind!r}: {', '.join(LAYOUTS)} can be converted")
     return {**config, "model_type": kind}

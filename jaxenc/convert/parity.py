@@ -57,7 +57,8 @@ def compare(model: Model, folder: Path) -> list[Difference]:
         export = hf.export(part)
         rows = probe(part.config, export.config["pad_token_id"], export.padding)
         ours = part.apply(part.params, rows)
-        found = {name: (np.asarray(ours[name]), value) for name, value in _theirs(folder / place, export, rows).items()}
+        theirs = _theirs(folder / place, export, rows, typed=part.config.model.types > 0)
+        found = {name: (np.asarray(ours[name]), value) for name, value in theirs.items()}
         out += [_difference(f"{place} {name}".lstrip(), *pair) for name, pair in found.items()]
     return out
 
@@ -85,12 +86,13 @@ def table(differences: Sequence[Difference]) -> str:
 
 
 def _difference(name: str, ours: np.ndarray, theirs: np.ndarray) -> Difference:
-    largest = np.abs(ours.astype(np.float64) - theirs).max()
+    # A class may leave out an axis of one class.
+    largest = np.abs(ours.astype(np.float64) - theirs.reshape(ours.shape)).max()
     return Difference(name.replace("hidden", "hidden states"), float(largest), float(np.abs(theirs).max()))
 
 
-def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
-    """{our name of an output: what the class of transformers that `export` names computes}."""
+def _theirs(folder: Path, export: Export, rows: Batch, typed: bool) -> dict[str, np.ndarray]:
+    """{our name of an output: what the class of transformers that `export` names computes}. typed: the model has token types."""
     import torch
     import transformers
 
@@ -116,7 +118,12 @@ def _theirs(folder: Path, export: Export, rows: Batch) -> dict[str, np.ndarray]:
         # transformers initialises missing parameters at random.
         raise UserError(f"{refused} completely, so nothing was compared: it does not find {min(loading['missing_keys'])}")
     model.eval()
-    arguments = {"input_ids": rows["tokens"], "attention_mask": rows["segments"], "token_type_ids": rows["types"]}
+    arguments = {"input_ids": rows["tokens"], "attention_mask": rows["segments"]}
+    if typed:
+        # A class whose model has none may read them as something else.
+        arguments["token_type_ids"] = rows["types"]
+    if export.last_token:
+        arguments[export.last_token] = rows["segments"].sum(axis=1) - 1
     with torch.no_grad():
         out = model(**{name: torch.tensor(value, dtype=torch.int64) for name, value in arguments.items()}, output_hidden_states=True)
     found = {"hidden": torch.stack(out.hidden_states)}

@@ -1,6 +1,7 @@
 """From the structure of a converted model to a Run, and from a Run to the structure of its model."""
 
 import dataclasses
+from collections.abc import Collection
 
 from jaxenc import config
 from jaxenc.families.contract import EncoderConfig
@@ -12,7 +13,6 @@ from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
-from jaxenc.tree import Tree
 
 
 def objective_for(structure: Structure) -> ObjectiveConfig:
@@ -46,9 +46,9 @@ def note(found: Import, run: Run) -> str:
     return f"{found.note}: {', '.join(f'{name} {fields[name]}' for name in found.unstated)}; set your own to train on"
 
 
-def structure_of(run: Run, params: Tree) -> Structure:
-    """The model of a run with the built-in heads that `params` has."""
-    heads, objective = tuple(name for name in BUILT_IN if name in params), run.objective
+def structure_of(run: Run, names: Collection[str]) -> Structure:
+    """The model of a run with the built-in heads among `names`."""
+    heads, objective = tuple(name for name in BUILT_IN if name in names), run.objective
     if isinstance(objective, HeadsConfig):
         return Structure(run.model, heads, objective.labels, objective.pooler_activation)
     return Structure(run.model, heads)

@@ -14,10 +14,11 @@ from jaxenc.families.contract import ModelConfig, check
 from jaxenc.families.electra import ELECTRA
 from jaxenc.families.elmo import ELMO
 from jaxenc.families.family import registry
+from jaxenc.families.gpt import GPT
 from jaxenc.families.network_pair import NETWORK_PAIR
 from jaxenc.families.xlnet import XLNET
 
-BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, ALBERT, NETWORK_PAIR))
+BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, ALBERT, GPT, NETWORK_PAIR))
 # {kind: class of the config}: what a config.json may name.
 Models = Mapping[str, type[ModelConfig]]
 MODELS: Models = MappingProxyType({kind: family.config for kind, family in BUILT_IN.items()})

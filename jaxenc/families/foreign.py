@@ -63,7 +63,8 @@ class Export:
     """A model in the format of transformers. config: its config.json; entries: the key map; params: the parameters that `entries` names.
 
     For `convert --check`: the first of the config's `architectures` opens it, `pad_token_id` pads its rows on the side `padding`, and
-    `outputs` maps each of our outputs but the hidden states to the attributes of what that class returns.
+    `outputs` maps each of our outputs but the hidden states to the attributes of what that class returns. last_token: the argument by which
+    that class is given the place of each row's last token, '' where it finds it or needs none.
     """
 
     config: dict[str, Any]
@@ -71,6 +72,7 @@ class Export:
     params: Tree
     outputs: Mapping[str, tuple[str, ...]]
     padding: str = "right"
+    last_token: str = ""
 
 
 # (content of the config file, {name: tensor} of the weights, path of the config, which every message begins with) -> Import.

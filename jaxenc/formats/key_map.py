@@ -55,19 +55,38 @@ def rows(size: int) -> Transform:
 
 
 @dataclasses.dataclass(frozen=True)
+class Part:
+    """One of `count` equal parts of a tensor that holds several leaves side by side along `axis`, such as the kernels of query, key and
+    value; index: its place, from 0."""
+
+    index: int
+    count: int
+    axis: int = -1
+
+
+@dataclasses.dataclass(frozen=True)
 class Entry:
     """One leaf. theirs: a tensor's name; ours: a parameter's path; copies: names under which a file may hold the same values again, or
-    hold them alone (a decoder tied to the token table)."""
+    hold them alone (a decoder tied to the token table); part: the part of their tensor that is this leaf, None for all of it. `transform`
+    applies to that part."""
 
     theirs: str
     ours: str
     transform: Transform = IDENTITY
     copies: tuple[str, ...] = ()
+    part: Part | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Their name and its copies."""
         return (self.theirs, *self.copies)
+
+    def their_shape(self, ours: Shape) -> Shape:
+        """The shape of their tensor for a leaf of shape `ours`."""
+        shape = list(self.transform.their_shape(ours))
+        if self.part:
+            shape[self.part.axis] *= self.part.count
+        return tuple(shape)
 
 
 def to_ours(
@@ -95,7 +114,18 @@ def to_theirs(entries: Sequence[Entry], params: Tree) -> dict[str, np.ndarray]:
     """
     leaves = dict(tree.leaves(params))
     check_table(entries, {path: leaf.shape for path, leaf in leaves.items()})
-    return {entry.theirs: entry.transform.to_theirs(np.asarray(leaves[entry.ours])) for entry in entries}
+    turned = {entry.ours: entry.transform.to_theirs(np.asarray(leaves[entry.ours])) for entry in entries}
+    packed = _in_parts(entries).items()
+    joined = {name: np.concatenate([turned[entry.ours] for entry in some], some[0].part.axis) for name, some in packed}
+    return {entry.theirs: joined[entry.theirs] if entry.part else turned[entry.ours] for entry in entries}
+
+
+def _in_parts(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """{their name: its entries in the order of their parts} of the tensors that hold several leaves."""
+    out: dict[str, list[Entry]] = {}
+    for entry in sorted((entry for entry in entries if entry.part), key=lambda entry: entry.part.index):
+        out.setdefault(entry.theirs, []).append(entry)
+    return out
 
 
 def _host() -> jax.Device:
@@ -107,9 +137,14 @@ def _host() -> jax.Device:
 
 
 def check_table(entries: Sequence[Entry], shapes: Mapping[str, Shape]) -> None:
-    """ValueError unless each of our paths and of their names occurs once and the paths are those of `shapes`."""
-    ours, theirs = [entry.ours for entry in entries], [name for entry in entries for name in entry.names]
+    """ValueError unless each of our paths and of their names occurs once, or a name once for each part of its tensor, and the paths are
+    those of `shapes`."""
+    packed = _in_parts(entries)
+    whole = lambda some: [entry.part for entry in some] == [Part(i, len(some), some[0].part.axis) for i in range(len(some))]
+    ours, theirs = [entry.ours for entry in entries], [name for entry in entries if not entry.part for name in entry.names]
+    theirs += packed
     faults = {
+        "not all of a tensor": sorted(name for name, some in packed.items() if not whole(some)),
         "named twice": sorted({name for names in (ours, theirs) for name in names if names.count(name) > 1}),
         "named by no entry": sorted(set(shapes) - set(ours)),
         "not a leaf of the model": sorted(set(ours) - set(shapes)),
@@ -120,10 +155,10 @@ def check_table(entries: Sequence[Entry], shapes: Mapping[str, Shape]) -> None:
 
 def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mapping[str, Shape], where: str) -> None:
     known = {name: entry for entry in entries for name in entry.names}
-    wanted = {name: entry.transform.their_shape(shapes[entry.ours]) for name, entry in known.items()}
+    wanted = {name: entry.their_shape(shapes[entry.ours]) for name, entry in known.items()}
     both = [held[name] for name in known if name in held]
     faults = {
-        "missing": [entry.theirs for entry in entries if not any(name in held for name in entry.names)],
+        "missing": list(dict.fromkeys(entry.theirs for entry in entries if not any(name in held for name in entry.names))),
         "not known": [name for name in held if name not in known],
         "of another shape": [f"{t.name} {t.shape}, expected {wanted[t.name]}" for t in both if t.shape != wanted[t.name]],
         "of another dtype": [f"{t.name} {t.dtype}" for t in both if t.dtype.name not in READABLE],
@@ -144,4 +179,6 @@ def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:
     for other in others:
         if not np.array_equal(values, as_dtype(other.read(), values.dtype, f"{where}: {other.name}")):
             raise UserError(f"{where}: {other.name} differs from {first.name}: untied heads are not supported, tie them and save again")
+    if entry.part:
+        values = np.split(values, entry.part.count, entry.part.axis)[entry.part.index]
     return contiguous(entry.transform.to_ours(values))

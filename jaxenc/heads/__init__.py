@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from jaxenc.heads.classifier import CLASSIFIER
 from jaxenc.heads.contract import Head, registry
+from jaxenc.heads.last_token import LAST_TOKEN
 from jaxenc.heads.lm import LM
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.heads.next_sentence import NEXT_SENTENCE
@@ -15,7 +16,9 @@ from jaxenc.heads.spans import SPANS
 from jaxenc.heads.summary import SUMMARY
 from jaxenc.heads.tags import TAGS
 
-BUILT_IN = registry((POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY, SENTENCE_ORDER, NEXT_TOKEN))
+BUILT_IN = registry(
+    (POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY, SENTENCE_ORDER, NEXT_TOKEN, LAST_TOKEN),
+)
 
 
 def with_built_in(*own: Head) -> Mapping[str, Head]:

@@ -1,11 +1,11 @@
-"""The vector of the last token of a text."""
+"""The vector of the last token of a text, after a dense layer."""
 
-import jax.numpy as jnp
 from flax import linen as nn
 from jax import Array
 
 from jaxenc.execution import Execution
 from jaxenc.heads.contract import Head
+from jaxenc.heads.last_token import LastToken
 from jaxenc.layers.activation import activate
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.initializers import Initializer
@@ -22,11 +22,9 @@ class Summary(nn.Module):
     def __call__(self, hidden: Array, segments: Array) -> Array:
         """[batch, length, width] to [batch, width] in the compute dtype. segments: i32 [batch, length], 0 = padding.
 
-        The last token is the last one that is not padding; for texts padded on the left, as published, that is the last place.
+        The last token is that of `LastToken`; for texts padded on the left, as published, it is at the last place.
         """
-        length = segments.shape[1]
-        last = jnp.max(jnp.where(segments > 0, jnp.arange(length), 0), axis=1)
-        token = jnp.take_along_axis(hidden, last[:, None, None], axis=1)[:, 0]
+        token = LastToken()(hidden, segments)
         return activate("tanh", Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(token))
 
 

@@ -17,7 +17,7 @@ from jaxenc.rng import Keys
 @dataclasses.dataclass(frozen=True)
 class EmbeddingsSpec:
     """The hyper-parameters of the tables; a model's config fills them in (`families/bert/model.py` documents the fields). width: of every
-    table.
+    table. norm: whether the sum of the vectors is normalised; that of Radford et al. 2018 is not.
 
     table_dropout: rate of a dropout on the tables themselves, drawn once a step for all rows of the batch and for every other reader of the
     table, such as a tied softmax (openai/finetune-transformer-lm train.py, model, which has one table for tokens and positions).
@@ -32,10 +32,11 @@ class EmbeddingsSpec:
     dropout: float
     initializer: Initializer
     table_dropout: float = 0.0
+    norm: bool = True
 
 
 class Embeddings(nn.Module):
-    """dropout(norm(token + position + type vectors)) (google-research/bert modeling.py)."""
+    """dropout(norm(token + position + type vectors)) (google-research/bert modeling.py), or without the norm."""
 
     spec: EmbeddingsSpec
     execution: Execution
@@ -57,5 +58,5 @@ class Embeddings(nn.Module):
         total = look_up(token, tokens) + look_up(position, positions + spec.first_position)
         if spec.types:
             total = total + look_up(table(2, "type", None, spec.types), types)
-        hidden = LayerNorm(spec.norm_epsilon, self.execution, name="norm")(total)
-        return dropout(hidden, spec.dropout, noise, "embeddings"), token
+        normalised = LayerNorm(spec.norm_epsilon, self.execution, name="norm")(total) if spec.norm else total
+        return dropout(normalised.astype(self.execution.policy.compute), spec.dropout, noise, "embeddings"), token

@@ -25,6 +25,7 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
     """Causal language modelling: the next token at every place of a row, for a model with `model.attention=causal`. It has no fields."""
 
     kind: ClassVar[str] = "causal"
+    trains: ClassVar[tuple[str, ...]] = (NEXT_TOKEN.name,)
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""

@@ -33,8 +33,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     discriminator for all others. Raises UserError for repeated names; `build`, which knows the heads, for heads that do not fit together.
 
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`, or
-        `summary`, which XLNet has in its place; RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
-        `classifier`.
+        what the model has in its place: `summary` for XLNet, `last_token` for GPT. RoBERTa's classification head (dense, tanh, out_proj on
+        the first token) is `pooler` and `classifier`.
     labels: names of the classes, for `classifier` and `tags`.
     pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
         GELU, out_proj; google-research/electra has no such layer.
@@ -80,9 +80,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError(f"objective.heads holds {' and '.join(pools)}, and a text has one vector: keep one of them")
         for head in chosen:
             if head.role == "text" and not pools:
-                raise UserError(
-                    f"objective.heads holds {head.name} without pooler or summary, whose vector it reads: add the one that the model has"
-                )
+                known = " or ".join(name for name, one in heads.items() if one.role == "pools")
+                raise UserError(f"objective.heads holds {head.name} without {known}, whose vector it reads: add the one that the model has")
             if head.chooses and not self.choices:
                 raise UserError(f"objective.choices is 0: set it to the number of texts of a row, between which {head.name} chooses")
             if self.choices and not head.chooses and (head.loss or head.role == "tokens"):

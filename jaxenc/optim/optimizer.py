@@ -18,7 +18,7 @@ from jaxenc.tree import Tree
 
 CHOICES = {
     "name": ("adamw", "lamb", "adagrad", "adafactor"),
-    "schedule": ("linear", "square_root", "constant"),
+    "schedule": ("linear", "square_root", "cosine", "constant"),
     "origin": ("warmup_end", "step_zero", "step_zero_ramp"),
     "epsilon_added": ("after_correction", "before_correction"),
 }
@@ -32,7 +32,7 @@ class OptimConfig:
         Duchi et al. 2011, Shazeer and Stern 2018 (with optax's numbers); the last two read no beta, no epsilon and no bias_correction.
     lr: learning rate at the end of the warm-up; `phases` may have their own.
     warmup: steps of linear warm-up from 0; `phases` may have their own.
-    schedule: `linear` or `square_root` decay to 0 at the last step, or `constant` after the warm-up.
+    schedule: `linear`, `square_root` or `cosine` decay to 0 at the last step, or `constant` after the warm-up.
     origin: where the decay starts: `warmup_end`, `step_zero` or `step_zero_ramp`. `warmup_end` is fairseq's (RoBERTa) and XLNet's;
         `step_zero` is BERT's and NVIDIA's: the warm-up replaces the first steps of a decay that runs from step 0, so at its end the rate
         drops by the share already decayed; `step_zero_ramp` is ELECTRA's: the decay from step 0 times the ramp of the warm-up.

@@ -1,25 +1,32 @@
 """The learning rate as a pure function of the step within a phase."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 
 import jax.numpy as jnp
 from jax import Array
 
-# The exponent of the share of steps that is left. Integers keep the powers 0 and 1 exact.
-POWERS = {"linear": 1, "square_root": 0.5, "constant": 0}
+# The share of the rate that remains, from the share of steps that is left. Integer powers keep 0 and 1 exact; the cosine is written as a
+# sine, 1 - cos(pi * left) = 2 sin(pi / 2 * left)^2, which keeps its digits in the last steps.
+DECAYS: Mapping[str, Callable[[Array], Array]] = {
+    "linear": lambda left: left**1,
+    "square_root": lambda left: left**0.5,
+    "cosine": lambda left: jnp.sin(0.5 * math.pi * left) ** 2,
+    "constant": lambda left: left**0,
+}
 
 
 def learning_rate(schedule: str, origin: str, lr: float, warmup: int, steps: int) -> Callable[[Array], Array]:
     """The rate of update `step` (i32, 0 for the first of a phase of `steps`) as a float32 of the same shape.
 
-    Below `warmup` it is lr · step / warmup, so the first update of a warm-up has the rate 0. From there it is lr · left^power, where
-    `left` falls linearly to 0 at `steps` and stays there; it is 1 at `warmup` under the origin `warmup_end`
+    Below `warmup` it is lr · step / warmup, so the first update of a warm-up has the rate 0. From there it is lr · left, sqrt(left) or
+    (1 - cos(pi · left)) / 2, where `left` falls linearly to 0 at `steps` and stays there; it is 1 at `warmup` under the origin `warmup_end`
     (facebookresearch/fairseq:fairseq/optim/lr_scheduler/polynomial_decay_schedule.py, end rate 0) and 1 at step 0 under `step_zero`
     (google-research/bert:optimization.py). Under `step_zero_ramp` the whole of the decay from step 0 is multiplied by the ramp
     min(1, step / warmup) (google-research/electra:model/optimization.py). `square_root` from `step_zero` is NVIDIA's rule for LAMB
-    (NVIDIA/DeepLearningExamples:PyTorch/LanguageModeling/BERT/schedulers.py, PolyWarmUpScheduler), which counts its steps from 1.
+    (NVIDIA/DeepLearningExamples:PyTorch/LanguageModeling/BERT/schedulers.py, PolyWarmUpScheduler), which counts its steps from 1. `cosine`
+    from `step_zero` is warmup_cosine of openai/finetune-transformer-lm:opt.py.
     """
-    power = POWERS[schedule]
     start = warmup if origin == "warmup_end" else 0
     # Differences of integers, so that the last steps of a long phase do not lose digits.
     span = max(steps - start, 1)
@@ -27,7 +34,7 @@ def learning_rate(schedule: str, origin: str, lr: float, warmup: int, steps: int
     def rate(step: Array) -> Array:
         left = jnp.maximum(steps - step, 0).astype(jnp.float32) / span
         ramp = step.astype(jnp.float32) / max(warmup, 1)
-        decay = left**power
+        decay = DECAYS[schedule](left)
         warming = ramp * decay if origin == "step_zero_ramp" else ramp
         return jnp.float32(lr) * jnp.where(step < warmup, warming, decay)
 

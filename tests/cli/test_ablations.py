@@ -1,4 +1,4 @@
-"""What each ablation changes of ELECTRA-small, and nothing else."""
+"""What each ablation changes of its recipe, and nothing else."""
 
 import pytest
 
@@ -48,3 +48,15 @@ def test_an_ablation_changes_what_it_is_called_after(name: str, changed: dict, t
 def test_static_masks_are_ten_and_the_other_arm_is_one_override_away() -> None:
     static, dynamic = (fields(cli_config.resolve("ablations/roberta_static", more)) for more in ([], ["--config.train.dupe_factor=0"]))
     assert {field: value for field, value in static.items() if dynamic[field] != value} == {"train.dupe_factor": 10}
+
+
+def test_left_to_right_is_bert_small_with_another_mask_and_loss() -> None:
+    """The fields of masking, which only the loss of the other arm has, are no change; the tied softmax has no parameters."""
+    small, run = (fields(cli_config.resolve(recipe, [])) for recipe in ("bert/small", "ablations/left_to_right"))
+    assert {field: value for field, value in run.items() if small.get(field) != value} == {
+        "model.attention": "causal",
+        "objective.kind": "causal",
+    }
+    assert small.keys() - run.keys() == {field for field in small if field.startswith("objective.")} - {"objective.kind"}
+    head = 512 * 512 + 512 + 2 * 512 + 30_522
+    assert count(cli_config.resolve("bert/small", [])) - count(cli_config.resolve("ablations/left_to_right", [])) == head

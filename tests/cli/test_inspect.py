@@ -92,6 +92,7 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     assert {"roberta/tiny", "roberta/base", "roberta/large"} <= set(recipes)
     assert {"electra/tiny", "electra/small", "electra/small_owt", "electra/base", "electra/large"} <= set(recipes)
     assert {"xlnet/tiny", "xlnet/small", "xlnet/base", "xlnet/large"} <= set(recipes)
+    assert {"gpt/tiny", "gpt/small", "gpt/base", "ablations/left_to_right"} <= set(recipes)
     assert {"elmo/tiny", "elmo/small_quick", "elmo/small", "elmo/medium", "elmo/original", "elmo/original_5_5b"} <= set(recipes)
     for name in recipes:
         run = cli_config.resolve(name, [])
@@ -131,6 +132,18 @@ def test_electra_predicts_as_many_as_published() -> None:
         published = [min(int((rate + 0.005) * length), max(1, round(rate * n))) for n in range(1, length + 1)]
         assert np.minimum(rule.budget(length)[0][0, 1:], rule.predictions).tolist() == published
     assert [(run.train.batch, run.data.length, run.optim.lr) for run in runs] == [(128, 128, 5e-4), (256, 512, 2e-4), (2048, 512, 2e-4)]
+
+
+def test_gpt_is_as_published() -> None:
+    """Radford et al. 2018, section 4.1; Adam's numbers and the origin of the cosine are those of openai/finetune-transformer-lm:opt.py."""
+    run = cli_config.resolve("gpt/base", [])
+    phase, optim, model = run.plan[0], run.optim, run.model
+    assert (phase.batch, phase.length, phase.lr, phase.warmup) == (64, 512, 2.5e-4, 2000)
+    assert (optim.schedule, optim.origin, optim.bias_correction, optim.weight_decay, optim.clip) == ("cosine", "step_zero", True, 0.01, 1)
+    assert (optim.beta1, optim.beta2, optim.epsilon) == (0.9, 0.999, 1e-8)
+    assert (model.dropout, model.table_dropout, model.attention_dropout, model.init, model.norm_epsilon) == (0.1, 0.1, 0.1, "normal", 1e-5)
+    # 100 times the 984,846,357 words of the corpus, to the nearest hundred thousand steps.
+    assert round(100 * 984_846_357 / (64 * 512), -5) == phase.steps
 
 
 @pytest.mark.parametrize(("recipe", "batch"), [("xlnet/base", 2048), ("xlnet/large", 8192)])

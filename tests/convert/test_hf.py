@@ -190,7 +190,11 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         (dict, {"num_hidden_layers": 1}, "not known: encoder.layer.1.attention.self.query.weight"),
         (lambda a: a | {"adapter.weight": np.zeros(1, np.float32)}, {}, "not known: adapter.weight"),
         (lambda a: a | {"pooler.dense.bias": np.zeros(8, np.int64)}, {}, "of another dtype: pooler.dense.bias int64"),
-        (dict, {"model_type": "deberta"}, "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert, electra, xlnet can"),
+        (
+            dict,
+            {"model_type": "deberta"},
+            "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt can",
+        ),
         (dict, {"model_type": 3}, "its model_type is 3"),
         (dict, {"model_type": ["bert"]}, "its model_type is ['bert']"),
         (dict, {"model_type": None, "architectures": ["DistilBertModel"]}, "its model_type is 'DistilBertModel'"),

@@ -10,11 +10,13 @@ from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.families.elmo.sizes import OPTIM
 from jaxenc.families.foreign import Import, Structure
+from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.families.xlnet.transformers import UNSTATED
 from jaxenc.inference.load import objective_of
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import ObjectiveConfig
+from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -37,6 +39,8 @@ from jaxenc.training.run import Run
         (ElectraConfig(), ("rtd",), HeadsConfig(("rtd",)), "text", 512),
         (ElectraConfig(), ("mlm", "rtd"), RtdConfig(), "text", 512),
         (XlnetConfig(), ("lm",), PlmConfig(), "streams", 512),
+        (GptConfig(), ("next_token",), CausalConfig(), "text", 512),
+        (GptConfig(), ("last_token", "next_token"), HeadsConfig(("last_token", "next_token")), "text", 512),
         (XlnetConfig(), (), HeadsConfig(), "text", 128),
         (ElmoConfig(), (), FeaturesConfig(), "sentences", 20),
     ],
@@ -59,7 +63,7 @@ def test_labels_and_the_poolers_activation_are_kept_and_found_again() -> None:
 
 def test_no_two_objectives_are_found_by_the_same_heads() -> None:
     found = [frozenset(one.trains) for one in OBJECTIVES.values() if one.trains]
-    assert len(set(found)) == len(found) == 4
+    assert len(set(found)) == len(found) == 6
 
 
 def test_people_hear_what_the_files_do_not_tell() -> None:

@@ -8,7 +8,7 @@ import pytest
 from jaxenc import tree
 from jaxenc.errors import UserError
 from jaxenc.formats import key_map
-from jaxenc.formats.key_map import IDENTITY, TRANSPOSE, Entry, rows
+from jaxenc.formats.key_map import IDENTITY, TRANSPOSE, Entry, Part, rows
 from jaxenc.formats.tensor import Tensor
 
 VOCAB = 130
@@ -129,3 +129,36 @@ def test_a_broken_table_is_a_mistake_of_ours(table: tuple[Entry, ...], words: st
     params = tree.from_leaves((path, np.zeros(shape, np.float32)) for path, shape in SHAPES.items())
     with pytest.raises(ValueError, match=f"key map: {words}"):
         key_map.to_theirs(table, params)
+
+
+@pytest.mark.parametrize("axis, transform", [(-1, IDENTITY), (0, TRANSPOSE)])
+def test_leaves_that_share_a_tensor_are_its_parts(axis: int, transform: key_map.Transform) -> None:
+    """Query, key and value side by side, whatever the order of the table; the parts are cut before they are turned."""
+    table = tuple(Entry("packed", path, transform, part=Part(place, 3, axis)) for path, place in (("c", 2), ("a", 0), ("b", 1)))
+    shapes, random = dict.fromkeys("abc", (2, 4)), np.random.default_rng(0)
+    source = {"packed": random.standard_normal((2, 12) if axis else (12, 2), np.float32)}
+    found = key_map.to_ours(table, headers(source), shapes, "FILE")
+    for place, path in enumerate("abc"):
+        some = source["packed"][:, 4 * place : 4 * place + 4] if axis else source["packed"][4 * place : 4 * place + 4].T
+        np.testing.assert_array_equal(found[path], some)
+    back = key_map.to_theirs(table, found)
+    assert list(back) == ["packed"] and back["packed"].tobytes() == source["packed"].tobytes()
+    with pytest.raises(UserError, match=r"of another shape: packed \(3, 3\), expected \((2, 12|12, 2)\)"):
+        key_map.to_ours(table, headers({"packed": np.zeros((3, 3), np.float32)}, read=False), shapes, "FILE")
+    with pytest.raises(UserError, match="missing: packed:"):
+        key_map.to_ours(table, {}, shapes, "FILE")
+
+
+@pytest.mark.parametrize(
+    "parts, words",
+    [
+        ((Part(0, 3), Part(1, 3)), "not all of a tensor: packed"),
+        ((Part(0, 2), Part(0, 2)), "not all of a tensor: packed"),
+        ((Part(0, 2, 0), Part(1, 2, 1)), "not all of a tensor: packed"),
+        ((Part(0, 1), None), "named twice: packed"),
+    ],
+)
+def test_parts_that_do_not_make_a_tensor_are_a_mistake_of_ours(parts: tuple[Part | None, ...], words: str) -> None:
+    table = tuple(Entry("packed", path, part=part) for path, part in zip("ab", parts, strict=True))
+    with pytest.raises(ValueError, match=f"key map: {words}"):
+        key_map.to_theirs(table, dict.fromkeys("ab", np.zeros((2, 2), np.float32)))

@@ -27,7 +27,7 @@ def loss(logits: jax.Array, labels: dict, counted: jax.Array) -> tuple[jax.Array
 def test_the_built_in_heads_keep_their_sites() -> None:
     """What they draw at initialisation and in dropout follows from these numbers: none may change or be used again."""
     found = {name: (head.site, head.role) for name, head in heads.BUILT_IN.items()}
-    assert found == {
+    wanted = {
         "pooler": (34, "pools"),
         "mlm": (33, "vocabulary"),
         "next_sentence": (35, "text"),
@@ -37,9 +37,11 @@ def test_the_built_in_heads_keep_their_sites() -> None:
         "spans": (38, "tokens"),
         "lm": (44, "vocabulary"),
         "summary": (45, "pools"),
+        "sentence_order": (50, "text"),
         "next_token": (49, "vocabulary"),
+        "last_token": (51, "pools"),
     }
-    assert list(found) == ["pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "lm", "summary", "next_token"]
+    assert list(found.items()) == list(wanted.items())
     assert (SOFTMAX.site, COPY.site) == (42, 43) and all(site < rng.FIRST_OWN_SITE for site, _ in found.values())
     assert not {site for site, _ in found.values()} & set(rng.SITES.values())
 
@@ -143,7 +145,9 @@ def test_predictions_are_what_an_evaluation_keeps() -> None:
         "tags": np.array([[1, 0]]),
         "mlm": np.array([[1, 0]]),
         "lm": np.array([[1, 0]]),
+        "sentence_order": odds / odds.sum(-1, keepdims=True),
         "next_token": np.array([[1, 0]]),
+        "last_token": logits,
         "spans": logits,
         "pooler": logits,
         "summary": logits,

@@ -1,4 +1,5 @@
-"""Dropout on the tables themselves: one draw a step, the same for tokens, for positions and for what else reads the table."""
+"""Dropout on the tables themselves: one draw a step, the same for tokens, for positions and for what else reads the table; and embeddings
+without a norm."""
 
 import dataclasses
 
@@ -73,3 +74,17 @@ def test_the_draw_follows_the_step_and_no_row():
 @pytest.mark.parametrize("spec, noise", [(SPEC, False), (dataclasses.replace(SPEC, table_dropout=0.0), True)], ids=["evaluation", "rate 0"])
 def test_without_dropout_the_table_is_the_parameter(spec, noise):
     np.testing.assert_array_equal(run(spec=spec, noise=noise)[1], PARAMS["token"]["table"])
+
+
+@pytest.mark.parametrize("compute", ["float32", "bfloat16"])
+def test_without_a_norm_it_is_the_sum(compute):
+    """The float32 sum of the three rows, rounded once to the compute dtype; there is no parameter of a norm."""
+    layer = Embeddings(dataclasses.replace(SPEC, norm=False), Execution(policy(compute), "xla", "none", False))
+    shapes = jax.eval_shape(layer.init, jax.random.key(0), TOKENS, TYPES, POSITIONS, None)["params"]
+    assert set(shapes) == {"token", "position", "type"}
+    params = {name: PARAMS[name] for name in shapes}
+    hidden, _ = layer.apply({"params": params}, TOKENS, TYPES, POSITIONS, None)
+    tables = {name: np.asarray(params[name]["table"]) for name in params}
+    total = tables["token"][TOKENS] + tables["position"][POSITIONS] + tables["type"][TYPES]
+    assert hidden.dtype == jnp.dtype(compute)
+    np.testing.assert_array_equal(hidden, total.astype(hidden.dtype))

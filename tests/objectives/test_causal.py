@@ -179,11 +179,11 @@ def test_flops_are_those_of_all_products() -> None:
         ),
         (
             lambda: tiny.objective(CausalConfig(), ElmoConfig()),
-            "which a model of kind elmo does not have: set model.kind to bert or electra or pair$",
+            "which a model of kind elmo does not have: set model.kind to bert or electra or albert or gpt or pair$",
         ),
         (
             lambda: tiny.objective(CausalConfig(), XlnetConfig()),
-            "which a model of kind xlnet does not have: set model.kind to bert or electra or pair$",
+            "which a model of kind xlnet does not have: set model.kind to bert or electra or albert or gpt or pair$",
         ),
         (lambda: XlnetConfig(attention="causal"), "model.attention is 'causal': model.kind xlnet takes full$"),
         (lambda: dataclasses.replace(tiny.MODEL, attention="past"), "model.attention is 'past': model.kind bert takes full or causal$"),
@@ -203,8 +203,8 @@ def test_a_head_that_reads_the_first_token_is_refused(objective: Any) -> None:
 
 
 def test_transformers_would_attend_both_ways() -> None:
-    for model in (QUIET, dataclasses.replace(tiny.PAIR, attention="causal")):
-        run = Run(MlmConfig(), model)
+    one = dataclasses.replace(tiny.PAIR, attention="causal")
+    for run in (RUN, Run(MlmConfig(), QUIET), Run(MlmConfig(), one), Run(CausalConfig(), dataclasses.replace(one, embedding=one.width))):
         with pytest.raises(UserError, match="model.attention is causal: transformers' classes for model.kind .* attend both ways"):
             hf.export(Model(run, tiny.drawn(run), None))
 

@@ -8,7 +8,7 @@ from jaxenc.optim.optimizer import OptimConfig
     "field, value, words",
     [
         ("name", "adam", "'adam': use adamw or lamb or adagrad"),
-        ("schedule", "cosine", "'cosine': use linear or square_root or constant"),
+        ("schedule", "cubic", "'cubic': use linear or square_root or cosine or constant"),
         ("origin", "zero", "'zero': use warmup_end or step_zero"),
         ("epsilon_added", "inside", "'inside': use after_correction or before_correction"),
         ("lr", -1e-4, "-0.0001: it is at least 0"),

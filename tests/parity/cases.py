@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxenc.data.batch import Batch
 
-VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0, "xlnet": 5, "albert": 0}
+VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0, "xlnet": 5, "albert": 0, "openaigpt": 0}
 LENGTHS = (11, 7, 2)
 GOLDEN = Path(__file__).parents[1] / "golden" / "hf"
 
@@ -28,12 +28,19 @@ class Case:
     @property
     def activation_field(self) -> str:
         """Of the config that names the form of GELU."""
-        return "ff_activation" if self.family == "xlnet" else "hidden_act"
+        return {"xlnet": "ff_activation", "openaigpt": "afn"}.get(self.family, "hidden_act")
 
     @property
     def activations(self) -> tuple[str, ...]:
-        """transformers' names; its RoBERTa and ELECTRA have the erf form in the masked-token head whatever is configured."""
-        return ("gelu",) if self.architecture in ("RobertaForMaskedLM", "ElectraForMaskedLM") else ("gelu", "gelu_new")
+        """transformers' names; its RoBERTa and ELECTRA have the erf form in the masked-token head whatever is configured, and its GPT calls
+        the tanh form gelu."""
+        only = self.architecture in ("RobertaForMaskedLM", "ElectraForMaskedLM") or self.family == "openaigpt"
+        return ("gelu",) if only else ("gelu", "gelu_new")
+
+    @property
+    def typed(self) -> bool:
+        """Whether it is given token types."""
+        return self.family not in ("roberta", "openaigpt")
 
 
 def _heads(family: str, kind: str = "") -> tuple[Case, ...]:
@@ -68,6 +75,10 @@ CASES = {
         *_heads("Albert"),
         Case("AlbertModel", (), {"pooled": "pooler_output"}),
         Case("AlbertForPreTraining", ("labels", "sentence_order_label"), {"mlm": "prediction_logits", "sentence_order": "sop_logits"}),
+        Case("OpenAIGPTModel", (), {}),
+        Case("OpenAIGPTLMHeadModel", ("labels",), {"next_token": "logits"}),
+        # Its losses are not compared: a model of multiple choice comes in as a classifier of one label, which learns nothing.
+        Case("OpenAIGPTDoubleHeadsModel", (), {"next_token": "logits", "classifier": "mc_logits"}),
     )
 }
 
@@ -79,15 +90,17 @@ def golden(architecture: str, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
-    """transformers' arguments, int64: rows of an odd length padded on the right, but XLNet's on the left, types, but for RoBERTa, and the
-    architecture's labels."""
+    """transformers' arguments, int64: rows of an odd length padded on the right, XLNet's on the left; types where the model has them; and
+    the architecture's labels."""
     random = np.random.default_rng(seed)
     rows, length = len(LENGTHS), max(LENGTHS)
     places = np.arange(length) - (length - np.array(LENGTHS)[:, None] if case.family == "xlnet" else 0)
     mask = ((places >= 0) & (places < np.array(LENGTHS)[:, None])).astype(np.int64)
     words = random.integers(5, VOCAB, (rows, length))
     out = {"input_ids": np.where(mask == 1, words, PAD[case.family]), "attention_mask": mask}
-    if case.family != "roberta":
+    if case.architecture.endswith("DoubleHeadsModel"):
+        out["mc_token_ids"] = np.array(LENGTHS) - 1
+    if case.typed:
         out["token_type_ids"] = mask * (places >= np.array(LENGTHS)[:, None] // 2)
     counted = mask * (random.random((rows, length)) < 0.4)
     counted[np.arange(rows), mask.argmax(axis=1)] = 1
@@ -102,6 +115,8 @@ def inputs(case: Case, seed: int) -> dict[str, np.ndarray]:
 
 
 def _labels(case: Case, random: np.random.Generator, counted: np.ndarray, words: np.ndarray) -> np.ndarray:
+    if "next_token" in case.logits:
+        return np.where(np.arange(words.shape[1]) < np.array(LENGTHS)[:, None], words, -100)
     if "mlm" in case.logits:
         return np.where(counted == 1, random.integers(5, VOCAB, words.shape), -100)
     if "tags" in case.logits:
@@ -122,7 +137,7 @@ def example(case: Case, theirs: Mapping[str, np.ndarray], positions: np.ndarray)
         out["masked_ids"] = np.where(out["masked"], np.take_along_axis(labels, at, 1), 0)
     elif "tags" in case.logits:
         out["tags"] = np.where(labels >= 0, labels, -1)
-    elif "classifier" in case.logits:
+    elif "classifier" in case.logits and case.labels:
         out["label"] = labels
     names = {"next_sentence_label": "is_random", "sentence_order_label": "is_random", "start_positions": "start", "end_positions": "end"}
     out |= {ours: theirs[name] for name, ours in names.items() if name in theirs}

@@ -14,6 +14,7 @@ from tests.parity.cases import CASES, LABELS, PAD, VOCAB, Case
 
 torch.set_num_threads(1)
 WIDTH, LAYERS, POSITIONS, EMBEDDING = 8, 2, 14, 6
+NORMS = ("LayerNorm.weight", "layer_norm.weight", "ln_1.weight", "ln_2.weight")
 
 
 def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrainedModel:
@@ -28,9 +29,10 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
     random = np.random.default_rng(seed)
     with torch.no_grad():
         for name, value in model.named_parameters():
-            scale = 0.01 if name.endswith(("embeddings.weight", "embedding.weight")) else 0.1 if "query" in name or "key" in name else 0.3
+            queries = any(part in name for part in ("query", "key", "c_attn"))
+            scale = 0.01 if name.endswith(("embeddings.weight", "embedding.weight")) else 0.1 if queries else 0.3
             drawn = random.normal(0, scale, tuple(value.shape))
-            value.copy_(torch.tensor(drawn + 1.0 if "LayerNorm.weight" in name or "layer_norm.weight" in name else drawn))
+            value.copy_(torch.tensor(drawn + 1.0 if name.endswith(NORMS) else drawn))
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding):
             module.padding_idx = None
@@ -45,6 +47,9 @@ def _config(case: Case, activation: str, width: int) -> PreTrainedConfig:
     if case.family == "xlnet":
         sizes = {"d_model": width, "n_layer": LAYERS, "n_head": 2, "d_inner": 2 * width, "clamp_len": 6}
         return transformers.XLNetConfig(vocab_size=VOCAB, ff_activation=activation, **sizes, **labels)
+    if case.family == "openaigpt":
+        sizes = {"n_embd": width, "n_layer": LAYERS, "n_head": 2, "n_positions": POSITIONS}
+        return transformers.OpenAIGPTConfig(vocab_size=VOCAB, afn=activation, **sizes, pad_token_id=PAD[case.family])
     roberta = case.family == "roberta"
     return getattr(transformers, f"{case.family.capitalize()}Config")(
         vocab_size=VOCAB,
@@ -73,10 +78,15 @@ def weights(model: PreTrainedModel) -> dict[str, np.ndarray]:
 
 def outputs(model: PreTrainedModel, case: Case, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """`hidden` [layers + 1, batch, length, width], our names of the logits, and `loss` where there are labels; in the model's dtype."""
+    # The loss of a class whose name says none, which transformers takes with a warning otherwise.
+    model.loss_type = model.loss_type or "ForCausalLM"
     result = model(**{name: torch.tensor(value) for name, value in inputs.items()}, output_hidden_states=True)
     out = {"hidden": torch.stack(result.hidden_states)}
     for name, attributes in case.logits.items():
         parts = [result[attribute] for attribute in attributes.split()]
+        if attributes == "mc_logits":
+            # It leaves out the axis of its one class.
+            parts = [part[..., None] for part in parts]
         out[name] = parts[0] if len(parts) == 1 else torch.stack(parts, dim=-1)
     if case.labels:
         out["loss"] = result.loss

@@ -1,0 +1,17 @@
+"""GPT (Radford et al. 2018): 12 layers, 768 wide, 12 heads, rows of 512, 116,534,784 parameters.
+
+    jaxenc pretrain --config gpt/base --config.data.path=DATA --workdir RUN
+
+The softmax is tied to the token table and has no parameters of its own. The paper's perplexity on its corpus is 18.4 a token. Not yet run
+here. Attention dropout 0.1 takes the xla attention path; `--config.model.attention_dropout=0` allows the fused one on a GPU.
+"""
+
+from jaxenc.configs import recipe
+from jaxenc.configs.gpt import published
+from ml_collections import ConfigDict
+
+from jaxenc.families.gpt.sizes import GPT, gpt
+
+
+def get_config() -> ConfigDict:
+    return recipe(published(gpt(*GPT["base"])))
