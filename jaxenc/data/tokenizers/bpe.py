@@ -161,9 +161,13 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], ru
 
     A new piece is found wherever it stands, inside a word too, and before the rest is cut into words and merged. The blank before it
     is not part of it: a blank is a token of its own there, unless the piece starts with one.
-    Raises UserError for a piece as the files write it, with their letter for the blank, and for one that they hold so already.
+    Raises UserError for a piece as the files write it, with their letter for the blank, for one that they hold so already, and for one
+    that the rule would change: vocab.json and tokenizer.json would then disagree about it.
     """
+    normalizer = rule.normalizer(clean=False)
     for piece in more:
+        if normalizer is not None and (read := normalizer.normalize_str(piece)) != piece:
+            raise UserError(f"{piece!r} is read as {read!r} in a text: write it as it is read")
         if piece.startswith(BLANK):
             raise UserError(f"{piece!r} is never found in a text: {BLANK} is how the files write a blank; write {' ' + piece[1:]!r}")
         ((written, _),) = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(piece)
