@@ -15,6 +15,7 @@ from absl import flags
 from ml_collections import ConfigDict, config_flags
 
 import jaxenc.configs
+import re
 from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
 from jaxenc.cli import effect
@@ -137,7 +138,9 @@ def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
     try:
         values(argv)
     except (flags.Error, TypeError, ValueError, AttributeError, KeyError) as error:
-        raise UserError(f"{str(error).splitlines()[0].removeprefix('flag ')}: give a value of the field's type") from error
+        said = re.sub(r": invalid literal for int\(\) with base 10: .*", " is not a whole number", str(error).splitlines()[0])
+        said = re.sub(r": could not convert string to float: .*", " is not a number", said)
+        raise UserError(f"{said.removeprefix('flag ')}: give a value of the field's type") from error
     parsed = dict(config.flatten(values["config"].value.to_dict()))
     return {path: parsed[path] for path in texts}
 
