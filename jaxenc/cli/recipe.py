@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import pathlib
+import re
 import shlex
 import traceback
 from collections.abc import Sequence
@@ -15,7 +16,6 @@ from absl import flags
 from ml_collections import ConfigDict, config_flags
 
 import jaxenc.configs
-import re
 from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
 from jaxenc.cli import effect

@@ -4,13 +4,13 @@ differ."""
 import fnmatch
 import json
 import pathlib
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-import re
 
 from jaxenc import config
 from jaxenc.checkpoint import restore
