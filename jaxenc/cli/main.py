@@ -16,7 +16,7 @@ from typing import NoReturn
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
 
 COMMANDS = {
-    "demo": "embedded corpus, vocabulary, data, a tiny model and fill-mask, on a CPU",
+    "demo": "the whole way on a CPU: text of this machine, vocabulary, data, a tiny model, fill-mask",
     "tokenizer": "train a vocabulary on your text",
     "data": "turn text into token shards",
     "pretrain": "train a model, or continue a run",

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import pathlib
+import re
 import shlex
 import traceback
 from collections.abc import Sequence
@@ -137,7 +138,9 @@ def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
     try:
         values(argv)
     except (flags.Error, TypeError, ValueError, AttributeError, KeyError) as error:
-        raise UserError(f"{str(error).splitlines()[0].removeprefix('flag ')}: give a value of the field's type") from error
+        said = re.sub(r": invalid literal for int\(\) with base 10: .*", " is not a whole number", str(error).splitlines()[0])
+        said = re.sub(r": could not convert string to float: .*", " is not a number", said)
+        raise UserError(f"{said.removeprefix('flag ')}: give a value of the field's type") from error
     parsed = dict(config.flatten(values["config"].value.to_dict()))
     return {path: parsed[path] for path in texts}
 

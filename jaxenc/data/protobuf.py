@@ -37,7 +37,7 @@ def pairs(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             size, at = varint(message, at) if kind == BYTES else (FIXED[kind], at)
             value, at = message[at : at + size], at + size
             if at > len(message):
-                raise ValueError(f"a field of {size} bytes ends behind the message")
+                raise ValueError(f"a field of {size} bytes ends after the message")
             value = value if kind == BYTES else int.from_bytes(value, "little")
         else:
             raise ValueError(f"a field of the kind {kind}")

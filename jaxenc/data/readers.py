@@ -59,7 +59,7 @@ def documents(inputs: Sequence[str], counts: Counts) -> Iterator[Document]:
     or longer than JSON_BYTES, and when the inputs hold no document at all.
     """
     if not inputs:
-        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the embedded corpus")
+        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
     found = False
     for name in inputs:
         for document in _documents_of(name, counts):
@@ -120,7 +120,7 @@ def _raw_lines(name: str, limit: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _parts(file: IO[bytes], limit: int) -> Iterator[bytes]:
-    """Lines with their ends; a part of a long line stops behind the last blank in it, or else between two characters."""
+    """Lines with their ends; a part of a long line stops after the last blank in it, or else between two characters."""
     rest = b""
     while block := file.readline(limit - len(rest)):
         part = rest + block
@@ -218,7 +218,7 @@ def _well_formed(text: str) -> tuple[str, int]:
 
 
 def _pieces(line: str, counts: Counts) -> Iterator[str]:
-    """`line` in parts of at most LINE_BYTES characters, cut behind the last blank of a part where there is one."""
+    """`line` in parts of at most LINE_BYTES characters, cut after the last blank of a part where there is one."""
     start = 0
     while len(line) - start > LINE_BYTES:
         cut = line.rfind(" ", start, start + LINE_BYTES) + 1 or start + LINE_BYTES

@@ -85,7 +85,8 @@ def evaluate(
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
         if predictions and not predicted(objective, place, phase):
-            raise UserError(f"objective.kind={job.run.objective.kind} makes no prediction for a row: leave --predictions out")
+            said = "has no head that predicts for a row: leave out --predictions (in Python, predictions=True)"
+            raise UserError(f"objective.kind={job.run.objective.kind} {said}")
         params = restore.restore_params(path, place.abstract.all_params)
         numbers = evaluation(job, phase, objective, place)(params)
         index, found = _predictions(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})

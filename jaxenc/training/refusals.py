@@ -4,6 +4,7 @@ differ."""
 import fnmatch
 import json
 import pathlib
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -49,7 +50,9 @@ def _refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Seque
 
 
 def _shown(value: Any) -> str:
-    return "(not set)" if value == "" else str(value)
+    """`value` as a message shows it: of a sha256, its first 12 digits."""
+    text = str(value)
+    return "(not set)" if value == "" else text[:12] + "..." if re.fullmatch("[0-9a-f]{64}", text) else text
 
 
 def refuse_other_process(job: Job) -> None:

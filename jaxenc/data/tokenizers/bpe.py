@@ -70,7 +70,7 @@ def _special(piece: str, ids: Mapping[str, int]) -> Entry:
 
 
 def from_files(folder: str | Path) -> Tokenizer:
-    """The tokenizer of GPT-2's two files: vocab.json {piece: id}, merges.txt with two pieces a line behind a line of its version.
+    """The tokenizer of GPT-2's two files: vocab.json {piece: id}, merges.txt with two pieces a line after a line of its version.
 
     A tokenizer_config.json beside them names the added pieces, as transformers writes it, and the normalization; without one the added
     pieces are the specials and texts are read as they are.
