@@ -102,7 +102,7 @@ def test_phases_that_are_switched_off_leave_the_single_values() -> None:
         (BASE, {"train.steps": "9"}, "config.train.steps is '9': it takes a value of type int"),
         (BASE, {"trian.steps": 9}, "config.trian.steps is not a field: did you mean train.steps"),
         (BASE, {"train": {}}, "config.train is not a field"),
-        (BASE, {"model.kind": ["bert"]}, "config.model.kind is ['bert']: did you mean bert?"),
+        (BASE, {"model.kind": ["bert"]}, "config.model.kind is ['bert']: did you mean bert, albert?"),
         (BASE, {1: 2}, "config.1 is not a field"),
         (BASE, {"train.steps.more": 9}, "config.train.steps.more is not a field: did you mean train.steps"),
     ],

@@ -28,8 +28,8 @@ class GptConfig(EncoderConfig):
     types: 0: there are no token types.
     heads: number of attention heads; it divides `width`.
     feed_forward: inner width of the feed-forward layers.
-    dropout: dropout rate on the output of each sublayer and on the input of the head `classifier` (resid_pdrop and clf_pdrop of
-        openai/finetune-transformer-lm train.py).
+    dropout: dropout rate on the output of each sublayer and on the input of the head `classifier`. These are resid_pdrop and clf_pdrop of
+        openai/finetune-transformer-lm train.py.
     table_dropout: dropout rate on the token and position tables, one draw a step, which the tied softmax sees too. The sum of the vectors
         has no dropout. transformers drops that sum, and not the tables.
     attention: `causal`: a token sees itself and those before it.
