@@ -1,6 +1,6 @@
 """A small GPT (4 layers, 512 wide) for one GPU and a corpus of 100 MB or so: rows of 128 tokens.
 
-    jaxenc tokenizer --input FILES --vocab-size 16000 --lowercase --strip-accents --out TOKENIZER
+    jaxenc tokenizer --input FILES --type word_bpe --vocab-size 16000 --out TOKENIZER
     jaxenc data --input FILES --tokenizer TOKENIZER --out DATA
     jaxenc pretrain --config gpt/small --config.data.path=DATA --workdir RUN
 

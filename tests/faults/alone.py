@@ -1,4 +1,4 @@
-"""Nano runs of four objectives, each in one process of eight CPU devices, to be killed and started again, and what one leaves."""
+"""Nano runs of six objectives, each in one process of eight CPU devices, to be killed and started again, and what one leaves."""
 
 import dataclasses
 import json
@@ -9,8 +9,12 @@ import sys
 from pathlib import Path
 
 from jaxenc.data.sources import DataConfig
+from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.xlnet.model import XlnetConfig
+from jaxenc.objectives.causal import CausalConfig
+from jaxenc.objectives.pair import SentenceOrderConfig
 from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.training.run import Run
@@ -18,7 +22,7 @@ from tests.faults.gang import ROOT
 from tests.training import test_loop, test_states
 from tests.training.conftest import make_data
 
-OBJECTIVES = ("mlm", "rtd", "plm", "bilm")
+OBJECTIVES = ("mlm", "rtd", "plm", "bilm", "mlm_sop", "causal")
 STEPS = 60
 EVERY = 10
 TOKENIZERS = {"plm": "unigram", "bilm": "characters"}
@@ -105,4 +109,11 @@ def recipe(kind: str, data: Path) -> Run:
             return dataclasses.replace(test_loop.recipe(data, objective=objective, model=model), data=streams)
         case "bilm":
             return test_states.recipe(data)
+        case "mlm_sop":
+            pairs = DataConfig(path=str(data), rows="swapped_pairs", length=24)
+            model = AlbertConfig(width=16, layers=2, heads=2, feed_forward=32, embedding=8, positions=24, dropout=0.1)
+            return dataclasses.replace(test_loop.recipe(data, objective=SentenceOrderConfig(), model=model), data=pairs)
+        case "causal":
+            model = GptConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
+            return dataclasses.replace(test_loop.recipe(data, objective=CausalConfig(), model=model), data=DataConfig(str(data), 24))
     raise ValueError(kind)
