@@ -4,7 +4,8 @@
     jaxenc data --input FILES --tokenizer TOKENIZER --out DATA
     jaxenc pretrain --config gpt/small --config.data.path=DATA --workdir RUN
 
-As bert/small in everything but the model and the loss, so that the two can be compared. Not yet run here.
+As bert/small in everything but the model and the loss, so that the two can be compared. Minutes on one H200; the README has
+the numbers it reaches in 6,000 steps.
 """
 
 import dataclasses
