@@ -2,8 +2,8 @@
 
     jaxenc pretrain --config gpt/base --config.data.path=DATA --workdir RUN
 
-The softmax is tied to the token table and has no parameters of its own. The paper's perplexity on its corpus is 18.4 a token. Not yet run
-here. Attention dropout 0.1 takes the xla attention path; `--config.model.attention_dropout=0` allows the fused one on a GPU.
+The softmax is tied to the token table and has no parameters of its own. Not yet run here.
+Attention dropout 0.1 takes the xla attention path; `--config.model.attention_dropout=0` allows the fused one on a GPU.
 """
 
 from jaxenc.configs import recipe

@@ -64,14 +64,14 @@ class ModelConfig(abc.ABC):
     def published_vocabulary(self) -> Vocabulary:
         """The published vocabulary layout of the family, used when a recipe names no data."""
 
-    @abc.abstractmethod
     def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
-        """This model with the vocabulary size of a tokenizer, and with every other field that follows from its ids."""
+        """This model with the vocabulary size of a tokenizer; a family overrides it where other fields follow from the tokenizer's ids."""
+        return dataclasses.replace(self, vocab_size=vocabulary.size)
 
-    @abc.abstractmethod
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """Positions i32 [batch, length] of rows that hold one text each, counted as the family does; `tokens` i32 [batch, length] may be
-        traced."""
+        """Positions i32 [batch, length] of rows that hold one text each: 0, 1, 2 ... at every place, unless a family overrides it. `tokens`
+        i32 [batch, length] may be traced."""
+        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
 
 def check(config: type[ModelConfig]) -> None:

@@ -64,12 +64,6 @@ class ToyConfig(EncoderConfig):
     def published_vocabulary(self) -> Vocabulary:
         return unnamed(self.vocab_size)
 
-    def with_vocabulary(self, vocabulary: Vocabulary) -> "ToyConfig":
-        return dataclasses.replace(self, vocab_size=vocabulary.size)
-
-    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
-
     def encoder(self, heads: Collection[str], execution: Execution) -> "Toy":
         self.check_heads(heads)
         return Toy(self, execution)
@@ -205,7 +199,7 @@ class Undecided(ToyConfig):
         (object, "is no class of a model"),
         (type("Nameless", (ToyConfig,), {"kind": None}), "model Nameless: its kind is None: give the class a `kind`"),
         (Undecorated, "model Undecorated: it is no frozen dataclass"),
-        (Abstract, "model Abstract: it has no encoder, positions_of, published_vocabulary, with_vocabulary: define"),
+        (Abstract, "model Abstract: it has no encoder, published_vocabulary: define"),
         (Undecided, "model Undecided: depth has no default"),
     ],
 )

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Collection
 from typing import ClassVar
 
-import numpy as np
 from flax import linen as nn
 from jax import Array
 
@@ -68,14 +67,6 @@ class AlbertConfig(EncoderConfig):
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named: ALBERT's layout."""
         return published_albert(self.vocab_size)
-
-    def with_vocabulary(self, vocabulary: Vocabulary) -> "AlbertConfig":
-        """This model for a tokenizer."""
-        return dataclasses.replace(self, vocab_size=vocabulary.size)
-
-    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """0, 1, 2 ... at every place of every row, i32 [batch, length]."""
-        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Albert":
         """The one network. Raises UserError for a head that is another family's."""

@@ -5,7 +5,6 @@ import dataclasses
 from collections.abc import Collection
 from typing import ClassVar
 
-import numpy as np
 from flax import linen as nn
 from jax import Array
 
@@ -94,14 +93,6 @@ class ElectraConfig(EncoderConfig):
     def published_vocabulary(self) -> Vocabulary:
         """As the contract says: BERT's layout."""
         return published_bert(self.vocab_size)
-
-    def with_vocabulary(self, vocabulary: Vocabulary) -> "ElectraConfig":
-        """As the contract says, for both networks."""
-        return dataclasses.replace(self, vocab_size=vocabulary.size)
-
-    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """0, 1, 2 ... at every place of every row, i32 [batch, length]."""
-        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Electra":
         """The generator for the head `mlm`, the discriminator for any other heads and for none.

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import linen as nn
 from jax import Array
 
@@ -106,10 +105,6 @@ class ElmoConfig(ModelConfig):
     def with_vocabulary(self, vocabulary: Vocabulary) -> "ElmoConfig":
         """As the contract says, with the number of words that are read too."""
         return dataclasses.replace(self, vocab_size=vocabulary.size, words=vocabulary.words)
-
-    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """0, 1, 2 ... in every row, i32 [batch, length]; the model does not read them."""
-        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     @property
     def inputs(self) -> Mapping[str, int]:

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Collection
 from typing import ClassVar
 
-import numpy as np
 from flax import linen as nn
 from jax import Array
 
@@ -68,14 +67,6 @@ class GptConfig(EncoderConfig):
     def published_vocabulary(self) -> Vocabulary:
         """GPT's layout, used when a recipe names no data."""
         return published_gpt(self.vocab_size)
-
-    def with_vocabulary(self, vocabulary: Vocabulary) -> "GptConfig":
-        """This model with the vocabulary size of a tokenizer."""
-        return dataclasses.replace(self, vocab_size=vocabulary.size)
-
-    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """0, 1, 2 ... at every place of every row, i32 [batch, length]."""
-        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Gpt":
         """The network, one for all heads. Raises UserError for a built-in head that GPT does not have."""

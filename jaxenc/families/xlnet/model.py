@@ -85,14 +85,6 @@ class XlnetConfig(EncoderConfig):
         """As the contract says: XLNet's layout."""
         return published_xlnet(self.vocab_size)
 
-    def with_vocabulary(self, vocabulary: Vocabulary) -> "XlnetConfig":
-        """As the contract says."""
-        return dataclasses.replace(self, vocab_size=vocabulary.size)
-
-    def positions_of(self, tokens: np.ndarray) -> np.ndarray:
-        """0, 1, 2 ... in every row, i32 [batch, length]; the model does not read them, only distances."""
-        return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
-
     def visible(self, segments: Array) -> Visible:
         """As the contract says, but by keys, which allows padding on either side: texts to classify have it on the left, texts with answers
         on the right."""
