@@ -131,9 +131,10 @@ def attend(
 ) -> Array:
     """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017).
 
-    q and the result are [batch, queries, heads, d], k and v [batch, length, heads, d], in the compute dtype; scores and softmax are float32. rate: of the dropout; noise:
-    its keys, None for evaluation; layer: the number that its mask depends on. A query that sees no key gets exactly 0. The exception is a
-    row of padding under lengths, keys or segments alone: its queries get an average of its values, which nothing reads.
+    q and the result are [batch, queries, heads, d], k and v [batch, length, heads, d], all in the compute dtype; scores and softmax are
+    float32. rate: of the dropout; noise: its keys, None for evaluation; layer: the number that its mask depends on. A query that sees no
+    key gets exactly 0. The exception is a row of padding under lengths, keys or segments alone: its queries get an average of its values,
+    which nothing reads.
     Raises ValueError for an unknown backend, and for what cudnn does not support: attention dropout and any mask but lengths and causal.
     """
     if execution.attention == "xla":
