@@ -130,9 +130,10 @@ class Decoder:
         for row, start in enumerate(starts):
             tokens[row, : len(start.ids)], lengths[row], numbers[:, row] = start.ids, len(start.ids), (start.prompt, start.sample)
         draws = Draws(np.uint32(rule.seed), np.float32(rule.temperature) if rule.temperature else None, *numbers)
+        top_k = rule.top_k if rule.temperature else 0
         ids: list[list[int]] = [[] for _ in starts]
         ended = [""] * len(starts)
-        chosen, cache = self._begin(params, tokens, lengths, draws, places=places, top_k=rule.top_k)
+        chosen, cache = self._begin(params, tokens, lengths, draws, places=places, top_k=top_k)
         at = lengths.copy()
         while True:
             found = np.asarray(chosen)
@@ -141,7 +142,7 @@ class Decoder:
                     ended[row] = self._taken(int(found[row]), ids[row], int(lengths[row]), max_new)
             if all(ended):
                 return [Continued(tuple(new), why) for new, why in zip(ids, ended, strict=True)]
-            chosen, cache = self._step(params, cache, found, at, draws, top_k=rule.top_k)
+            chosen, cache = self._step(params, cache, found, at, draws, top_k=top_k)
             # A text that has ended stays where it is, within its places.
             at = at + np.array([row < len(starts) and not ended[row] for row in range(ROWS)], np.int32)
 
@@ -157,7 +158,7 @@ class Decoder:
     def _chosen(self, logits: Array, places: Array, draws: Draws, top_k: int) -> Array:
         """The tokens at `places` i32 [batch] of the texts, i32 [batch]."""
         keys = rng.completion(draws.seed, draws.prompts, draws.samples, places).per_row("sample", self.head.head.site)
-        return sampling.choose(sampling.restricted(logits, self.may), keys, draws.temperature, top_k)
+        return sampling.choose(logits, self.may, keys, draws.temperature, top_k)
 
     @functools.cached_property
     def _begin(self) -> Callable[..., tuple[Array, tuple[Cache, ...]]]:

@@ -1,7 +1,6 @@
 """Which token comes next: pure functions of logits and keys, and the pieces that are never generated."""
 
 import dataclasses
-import math
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,9 @@ from jax import Array
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.layers.softmax import NEVER
+
+# What a float32 takes without rounding it to 0 or to infinity.
+COLDEST, HOTTEST = 1e-30, 1e30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +27,9 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise UserError(f"temperature is {self.temperature}: it takes 0, for the most probable token, or a positive number")
+        if self.temperature != 0 and not COLDEST <= self.temperature <= HOTTEST:
+            takes = f"0, for the most probable token, or a number from {COLDEST:g} to {HOTTEST:g}"
+            raise UserError(f"temperature is {self.temperature}: it takes {takes}")
         if self.top_k < 0:
             raise UserError(f"top_k is {self.top_k}: it takes 0, for all tokens, or how many to draw from")
         if not 0 <= self.seed < 2**31:
@@ -50,16 +52,17 @@ def allowed(vocabulary: Vocabulary, rows: int) -> np.ndarray:
     return out
 
 
-def choose(logits: Array, keys: Array, temperature: Array | None, top_k: int) -> Array:
+def choose(logits: Array, may: Array, keys: Array, temperature: Array | None, top_k: int) -> Array:
     """The next token of each row, i32 [rows].
 
-    logits: float32 [rows, pieces], NEVER for a piece that must not come. keys: [rows]; each draw is a function of its row's key and logits.
-    temperature: a positive scalar, or None for the most probable piece. top_k: how many of the most probable pieces are drawn from, 0 for
-    all. Of equal logits the first counts as the larger.
+    logits: float32 [rows, pieces]. may: bool [pieces]; the others have probability 0. keys: [rows]; each draw is a function of its row's
+    key and logits. temperature: a positive scalar, or None for the most probable piece. top_k: how many of the most probable pieces are
+    drawn from, 0 for all. Of equal logits the first counts as the larger.
     """
+    logits = jnp.where(may, logits, -jnp.inf)
     if temperature is None:
         return jnp.argmax(logits, axis=-1).astype(jnp.int32)
-    # From the largest logit, so that a temperature near 0 overflows to -inf, which no draw takes, and never to inf.
+    # From the largest logit: near temperature 0 the others overflow to -inf, which is never drawn, and none to inf.
     scaled = (logits - jnp.max(logits, axis=-1, keepdims=True)) / temperature
     if not top_k:
         return _drawn(scaled, keys)
@@ -69,8 +72,3 @@ def choose(logits: Array, keys: Array, temperature: Array | None, top_k: int) ->
 
 def _drawn(logits: Array, keys: Array) -> Array:
     return jax.vmap(jax.random.categorical)(keys, logits).astype(jnp.int32)
-
-
-def restricted(logits: Array, may: Array) -> Array:
-    """`logits` [..., pieces] with NEVER where `may`, bool [pieces], is false."""
-    return jnp.where(may, logits, NEVER)
