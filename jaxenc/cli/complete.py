@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints each text with its continuation, one a line; on stderr, where the model takes no longer text. Raises UserError."""
+    """Prints each text with its continuation, one a line; on stderr, which texts end at the model's last position, and whether some are
+    longer than the rows of its training. Raises UserError."""
     texts = [*args.text, *(sentences.read(args.input) if args.input else ())]
     if not texts:
         raise UserError("no text is given: name one with --text, or a file with --input")
@@ -39,6 +40,9 @@ def run(args: argparse.Namespace) -> int:
         if one.ended == POSITIONS:
             after = f"after {len(one.tokens)} of {args.max_new} tokens"
             print(f"complete: line {number} stops {after}, at the model's last position, {model.config.model.positions}", file=sys.stderr)
+    if beyond := sum(one.length > model.longest_row for one in found):
+        what = f"the rows that the model was trained on have {model.longest_row} tokens, and {beyond} of {len(found)} texts have more"
+        print(f"complete: {what}: expect no sense from there on", file=sys.stderr)
     return 0
 
 

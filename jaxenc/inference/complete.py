@@ -20,13 +20,14 @@ class Completion:
 
     prompt: as it was given; text: the prompt and the continuation; tokens: ids of the continuation, without the piece that ends the text.
     ended: why it ends: `end`, by that piece; `max_new`, after as many tokens as were asked for; `positions`, since the model takes no
-    longer text.
+    longer text. length: tokens of the whole text, with the one that starts it.
     """
 
     prompt: str
     text: str
     tokens: tuple[int, ...]
     ended: str
+    length: int
 
 
 def complete(
@@ -43,10 +44,12 @@ def complete(
         raise UserError(f"samples is {samples} and temperature 0, which gives one text: set a temperature above 0, such as 1")
     prompts = [_prompt(tokenizer, text, decoder.positions) for text in texts]
     starts = [Start(ids, number, sample) for number, ids in enumerate(prompts) for sample in range(samples)]
-    return [
-        Completion(texts[start.prompt], joined(tokenizer, texts[start.prompt], start.ids, found.ids), found.ids, found.ended)
-        for start, found in zip(starts, decoder.continued(params, starts, max_new, rule), strict=True)
-    ]
+    out = []
+    for start, found in zip(starts, decoder.continued(params, starts, max_new, rule), strict=True):
+        prompt = texts[start.prompt]
+        text = joined(tokenizer, prompt, start.ids, found.ids)
+        out.append(Completion(prompt, text, found.ids, found.ended, len(start.ids) + len(found.ids)))
+    return out
 
 
 def _prompt(tokenizer: Tokenizer, text: str, positions: int) -> list[int]:

@@ -192,6 +192,11 @@ class Model:
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
         return completing.complete(self._decoder, self.params, tokenizer, texts, max_new, Sampling(temperature, top_k, seed), samples)
 
+    @property
+    def longest_row(self) -> int:
+        """Tokens of the longest rows of its training: later positions have their initial values."""
+        return max(self.config.phases.length, default=self.config.data.length)
+
     @functools.cached_property
     def _decoder(self) -> Decoder:
         return decode.of(self.objective, inputs.needed(self.config.model, self.tokenizer).vocabulary)

@@ -8,6 +8,7 @@ import pytest
 import jaxenc
 from jaxenc.cli.complete import shown
 from jaxenc.cli.main import main
+from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.inference import load
@@ -24,7 +25,7 @@ LINES = ["the quick brown fox jumps over the lazy dog", "सुख में द
 def saved(folder: Path, attention: str, objective: ObjectiveConfig, tokenizer: Tokenizer) -> Path:
     """A run directory with random weights."""
     model = BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=16, attention=attention)
-    run = Run(objective, model).with_vocabulary(tokenizer.vocabulary)
+    run = Run(objective, model, DataConfig(length=14)).with_vocabulary(tokenizer.vocabulary)
     load.save(folder, Model(run, tiny.drawn(run), tokenizer))
     return folder
 
@@ -35,7 +36,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_text_a_line(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Texts of the command line and then those of a file, as `complete` in Python gives them; at the model's last position it says so."""
+    """Texts of the command line and then those of a file, as `complete` in Python gives them; at the model's last position it says so,
+    and that these are longer than a row of training."""
     (tmp_path / "more.txt").write_text("\ufeffthe fox\n\nसुख में\r\n", encoding="utf-8")
     rule = ("--temperature", "1", "--top-k", "20", "--seed", "3")
     command = ["complete", "--model", str(model), "--text", "quick", "--input", str(tmp_path / "more.txt"), "--max-new", "15", *rule]
@@ -47,7 +49,12 @@ def test_a_text_a_line(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert all(one.text.startswith(text) and len(one.text) > len(text) for text, one in zip(texts, found, strict=True))
     full = [(number, len(one.tokens)) for number, one in enumerate(found, 1) if one.ended == "positions"]
     assert {number for number, _ in full} & {1, 2, 4} and 3 not in dict(full)
-    assert err.splitlines() == [f"complete: line {n} stops after {m} of 15 tokens, at the model's last position, 16" for n, m in full]
+    *stops, last = err.splitlines()
+    assert stops == [f"complete: line {n} stops after {m} of 15 tokens, at the model's last position, 16" for n, m in full]
+    beyond = sum(len(jaxenc.load(model).tokenizer.encode_start(one.prompt)) + len(one.tokens) > 14 for one in found)
+    assert last == (
+        f"complete: the rows that the model was trained on have 14 tokens, and {beyond} of 4 texts have more: expect no sense from there on"
+    )
 
 
 def test_samples_and_the_most_probable_text(model: Path, capsys: pytest.CaptureFixture) -> None:

@@ -79,13 +79,16 @@ def test_the_most_probable_tokens_are_those_of_the_whole_text() -> None:
 
 
 def test_two_programs_are_compiled() -> None:
-    """One for the prompts and one for a token: over 20 tokens, a second prompt of the same lengths, another seed and temperature."""
+    """One for the prompts and one for a token: over 20 tokens, a second prompt of the same lengths, another seed and temperature. And a
+    text that is given its first five tokens goes on as it did: a draw depends on its place in the text."""
     model = model_of(dataclasses.replace(GPT, layers=1))
-    decoder = decoder_of(model)
-    for ids, rule in (([7, 8, 9], Sampling(1.0)), ([9, 8, 7, 6, 5], Sampling(0.5, seed=3))):
-        (found,) = decoder.continued(model.params, [Start(ids, 0, 0)], 20, rule)
-        assert len(found.ids) == 20
-        assert (decoder._begin._cache_size(), decoder._step._cache_size()) == (1, 1)
+    decoder = dataclasses.replace(decoder_of(model), ends=frozenset())
+    go_on = lambda ids, most, rule: decoder.continued(model.params, [Start(ids, 4, 1)], most, rule)[0].ids
+    first = go_on([7, 8, 9], 20, Sampling(1.0))
+    for found in (first, go_on([9, 8, 7, 6, 5], 20, Sampling(0.5, seed=3))):
+        assert len(found) == 20 and len(set(found)) > 5
+    assert go_on([7, 8, 9, *first[:5]], 12, Sampling(1.0)) == first[5:17]
+    assert (decoder._begin._cache_size(), decoder._step._cache_size()) == (1, 1)
     # The count does see another shape.
     decoder.continued(model.params, [Start([7] * 9, 0, 0)], 1, Sampling(1.0))
     assert decoder._begin._cache_size() == 2
