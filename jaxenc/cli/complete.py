@@ -37,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
     found = model.complete(texts, args.max_new, args.temperature, args.top_k, args.seed, args.samples)
     for number, one in enumerate(found, 1):
         print(shown(one.text), flush=True)
+        if one.unknown:
+            print(
+                f"complete: line {number} begins with a text of which this vocabulary does not know {one.unknown} tokens", file=sys.stderr
+            )
         if one.ended == POSITIONS:
             after = f"after {len(one.tokens)} of {args.max_new} tokens"
             print(f"complete: line {number} stops {after}, at the model's last position, {model.config.model.positions}", file=sys.stderr)

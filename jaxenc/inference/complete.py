@@ -20,7 +20,8 @@ class Completion:
 
     prompt: as it was given; text: the prompt and the continuation; tokens: ids of the continuation, without the piece that ends the text.
     ended: why it ends: `end`, by that piece; `max_new`, after as many tokens as were asked for; `positions`, since the model takes no
-    longer text. length: tokens of the whole text, with the one that starts it.
+    longer text. length: tokens of the whole text, with the one that starts it. unknown: tokens of the prompt that the vocabulary does not
+    know, which the model reads as one and the same.
     """
 
     prompt: str
@@ -28,6 +29,7 @@ class Completion:
     tokens: tuple[int, ...]
     ended: str
     length: int
+    unknown: int
 
 
 def complete(
@@ -48,7 +50,8 @@ def complete(
     for start, found in zip(starts, decoder.continued(params, starts, max_new, rule), strict=True):
         prompt = texts[start.prompt]
         text = joined(tokenizer, prompt, start.ids, found.ids)
-        out.append(Completion(prompt, text, found.ids, found.ended, len(start.ids) + len(found.ids)))
+        unknown = list(start.ids).count(tokenizer.vocabulary.unk)
+        out.append(Completion(prompt, text, found.ids, found.ended, len(start.ids) + len(found.ids), unknown))
     return out
 
 

@@ -67,6 +67,13 @@ def test_samples_and_the_most_probable_text(model: Path, capsys: pytest.CaptureF
     assert err == "complete: --top-k changes nothing without a --temperature above 0\n"
 
 
+def test_a_text_that_the_vocabulary_does_not_know_is_said(model: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["complete", "--model", str(model), "--text", "the fox", "--text", "the ☃ fox Ω", "--max-new", "4"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith("the ☃ fox Ω ")
+    assert err == "complete: line 2 begins with a text of which this vocabulary does not know 2 tokens\n"
+
+
 def test_what_is_refused_is_one_line(model: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     given = ("complete", "--model", model)
     assert "no text is given: name one with --text, or a file with --input" in fails(*given)
