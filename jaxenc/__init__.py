@@ -1,6 +1,6 @@
 """Encoder language models, pretrained in JAX.
 
-    jaxenc.load(DIR)                a trained model: encode, fill_mask, apply
+    jaxenc.load(DIR)                a trained model: encode, fill_mask, complete, apply
     jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
     jaxenc.pretrain(run, workdir)   trains, as `jaxenc pretrain` does
     jaxenc.evaluate(workdir)        held-out numbers, as `jaxenc evaluate` prints them

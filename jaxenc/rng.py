@@ -132,3 +132,13 @@ def evaluation(seed: int | Array, index: Array) -> Keys:
     they can be compared.
     """
     return Keys(jax.random.key(seed), index.astype(jnp.uint32), jnp.int32(jnp.iinfo(jnp.int32).max))
+
+
+def completion(seed: int | Array, prompts: Array, samples: Array, places: Array) -> Keys:
+    """Keys of generated tokens: a row draws from (seed, number of its prompt, number of its sample, place of the token in its text), so a
+    draw does not depend on the other rows of a batch.
+
+    prompts, samples, places: u32 or i32 [batch].
+    """
+    base = jax.vmap(lambda sample, place: jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), sample), place))(samples, places)
+    return Keys(base, prompts.astype(jnp.uint32), jnp.int32(0))

@@ -3,6 +3,7 @@
     jaxenc tokenizer --input FILES --type word_bpe --vocab-size 16000 --out TOKENIZER
     jaxenc data --input FILES --tokenizer TOKENIZER --out DATA
     jaxenc pretrain --config gpt/small --config.data.path=DATA --workdir RUN
+    jaxenc complete --model RUN --text "The old house"
 
 As bert/small in everything but the model and the loss, so that the two can be compared. Minutes on one H200; the README has
 the numbers it reaches in 6,000 steps.

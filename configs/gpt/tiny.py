@@ -1,6 +1,7 @@
 """A GPT for one CPU: 2 layers, 128 wide, rows of 32 tokens.
 
     jaxenc pretrain --config gpt/tiny --config.data.path=DATA --workdir RUN
+    jaxenc complete --model RUN --text "The old house"
 
 Width, rows and steps are those of bert/tiny, and the weights start as wide; the inner layers are four times the width, as transformers'
 GPT has them. On 8 MB of English manuals the training loss fell from 9 to 6.0 nats a token in the first 120 steps. Not yet run here to the

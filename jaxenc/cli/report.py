@@ -8,6 +8,9 @@ import sys
 from jaxenc.training.curves import DIRECTION_LOSSES
 from jaxenc.training.report import Report, report
 
+# Losses of the full softmax over the next token, whose exponential is the perplexity of the text.
+PERPLEXITIES = (*DIRECTION_LOSSES, "causal_loss")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory")
@@ -27,7 +30,7 @@ def show(found: Report) -> None:
     for name, value in found.held_out.items():
         if name not in ("step", "split", "seconds") and not name.endswith("_perplexity"):
             shown = f"{value:>9,}" if isinstance(value, int) else f"{value:>9.4f}"
-            beside = f", {perplexity(value)}" if name in DIRECTION_LOSSES else ""
+            beside = f", {perplexity(value)}" if name in PERPLEXITIES else ""
             print(f"held out {name:<26}{shown}   at step {found.held_out['step']:,}{beside}")
     for name, nats in found.counts.items():
         print(f"counts   {name:<26}{nats:>9.4f}   nats a token, {perplexity(nats)}")

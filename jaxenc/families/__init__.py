@@ -41,7 +41,7 @@ def with_built_in(*own: type[ModelConfig]) -> Models:
 
 def able(model: ModelConfig, capability: type[C], needs: str) -> C:
     """`model`, checked to have a capability: `networks.NetworkPair`, `two_stream.TwoStream`, `both_directions.BothDirections`,
-    `contract.Encodes`.
+    `incremental.Incremental`, `contract.Encodes`.
 
     needs: the start of the message. Raises UserError, which lists the kinds of model with the capability, for a model without it.
     """

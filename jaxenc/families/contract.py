@@ -17,6 +17,7 @@ from jaxenc.execution import Execution
 from jaxenc.heads import BUILT_IN
 from jaxenc.layers import activation, initializers
 from jaxenc.layers.attend import Visible
+from jaxenc.layers.cache import Cache
 from jaxenc.layers.initializers import Initializer
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -173,17 +174,21 @@ class States:
 
     last: [batch, length, width], the output of the last layer in the compute dtype. table: float32 [padded vocabulary, table_width], the
     token table as these rows read it (after its dropout, where it has one), for heads tied to it. layers: None unless all layers were
-    requested; then [layers + 1, batch, length, width], the input of the first layer and the output of each.
+    requested; then [layers + 1, batch, length, width], the input of the first layer and the output of each. cache: that of every layer with
+    these rows written to it, None where none was given.
     """
 
     last: Array
     table: Array
     layers: Array | None = None
+    cache: tuple[Cache, ...] | None = None
 
 
-def states(out: Array, table: Array, all_layers: bool) -> States:
-    """`States` from the output of a stack: `out` is the last layer, or, with `all_layers`, the layers stacked on a first axis."""
-    return States(out[-1], table, out) if all_layers else States(out, table)
+def states(out: Tree, table: Array, all_layers: bool, cached: bool = False) -> States:
+    """`States` from the output of a stack: `out` is the last layer, or, with `all_layers`, the layers stacked on a first axis; where the
+    stack was given a cache (`cached`), (that, the cache)."""
+    out, cache = out if cached else (out, None)
+    return States(out[-1], table, out, cache) if all_layers else States(out, table, None, cache)
 
 
 class Encoder(Protocol):
@@ -198,12 +203,21 @@ class Encoder(Protocol):
     table_width: int
 
     def apply(
-        self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+        self,
+        variables: Tree,
+        tokens: Array,
+        types: Array,
+        positions: Array,
+        visible: Visible,
+        noise: Keys | None,
+        all_layers: bool = False,
+        cache: tuple[Cache, ...] | None = None,
     ) -> States:
         """The hidden states of rows.
 
         variables: {"params": parameters}; tokens, types, positions: i32 [batch, length], positions 0-based within their text. noise: the
-        keys of dropout, None for evaluation. all_layers: return `States.layers` too.
+        keys of dropout, None for evaluation. all_layers: return `States.layers` too. cache: of the tokens before these, whose places in it
+        are `visible.places`; it comes back in `States.cache`. Only models that are `incremental.Incremental` take one.
         """
         ...
 

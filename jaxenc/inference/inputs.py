@@ -11,6 +11,7 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 
+SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
 CHARACTERS = "characters"  # the batch field by which a model of words may read them
 
 
@@ -20,7 +21,7 @@ def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[st
 
     Raises UserError for anything but a list of texts, without a tokenizer, and for a text that is too long for the model.
     """
-    texts = _all_str(texts, "a list of texts", "[text] for a single one")
+    texts = all_str(texts, "encode takes a list of texts", "[text] for a single one")
     tokenizer = needed(model, tokenizer)
     if CHARACTERS in model.inputs:
         return of_words(model, tokenizer, [tokenizer.split(text) for text in texts])[0]
@@ -39,7 +40,7 @@ def of_words(
     """
     if isinstance(sentences, str) or not isinstance(sentences, Iterable):
         raise UserError("words= takes a list of sentences: [[word, word], [word]]")
-    split = [_all_str(words, "a list of words for each sentence", "[word] for a single one") for words in sentences]
+    split = [all_str(words, "encode takes a list of words for each sentence", "[word] for a single one") for words in sentences]
     if CHARACTERS not in model.inputs or tokenizer is not None:
         tokenizer = needed(model, tokenizer)
         framed = [tokenizer.encode_split(words) for words in split]
@@ -117,14 +118,22 @@ def _rows(model: ModelConfig, tokens: np.ndarray, segments: np.ndarray, types: n
     return {"tokens": tokens, "segments": segments, "types": types, "positions": model.positions_of(tokens)}
 
 
-def _all_str(values: Iterable[str], what: str, single: str) -> list[str]:
-    """`values` as a list. Raises UserError for a single str, for anything that is not iterable, and for an item that is not a str."""
+def all_str(values: Iterable[str], takes: str, single: str) -> list[str]:
+    """`values` as a list. takes, single: what the message of an error says is taken, and how a single str is given.
+
+    Raises UserError for a single str, for anything that is not iterable, and for an item that is not a str.
+    """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise UserError(f"encode takes {what}: {single}")
+        raise UserError(f"{takes}: {single}")
     values = list(values)
     if other := [type(value).__name__ for value in values if not isinstance(value, str)]:
-        raise UserError(f"encode takes {what}, and one item is a {other[0]}: give each as a str")
+        raise UserError(f"{takes}, and one item is a {other[0]}: give each as a str")
     return values
+
+
+def power_of_two(number: int, least: int) -> int:
+    """The smallest power of two that is at least `number` and at least `least`, itself a power of two."""
+    return max(least, 1 << max(number - 1, 0).bit_length())
 
 
 def _check_length(model: ModelConfig, length: int, what: str) -> None:

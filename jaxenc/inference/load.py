@@ -25,7 +25,12 @@ from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import made
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.inference import inputs
+from jaxenc.inference import complete as completing
+from jaxenc.inference import decode, inputs
+from jaxenc.inference.complete import Completion
+from jaxenc.inference.decode import Decoder
+from jaxenc.inference.inputs import SHORTEST, power_of_two
+from jaxenc.inference.sampling import Sampling
 from jaxenc.objectives.base import Objective, PhaseSetting
 from jaxenc.precision import policy
 from jaxenc.training.run import Run, of_checkpoint, to_json
@@ -36,7 +41,6 @@ from jaxenc.tree import Tree
 ROWS = 32
 # A loaded model computes in float32 on one device.
 EXACT = Execution(policy("float32"), "xla", "none", False)
-SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,6 +172,35 @@ class Model:
         probabilities = odds / odds.sum(axis=1, keepdims=True)
         return [[self._guess(int(i), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
 
+    def complete(
+        self,
+        texts: Iterable[str],
+        max_new: int = completing.MAX_NEW,
+        temperature: float = Sampling.temperature,
+        top_k: int = Sampling.top_k,
+        seed: int = Sampling.seed,
+        samples: int = completing.SAMPLES,
+    ) -> list[Completion]:
+        """Each of `texts` continued by a causal model, `samples` times, in order: the samples of the first text, those of the second, ...
+
+        max_new: most tokens that a text gets. temperature: 0 for the most probable token, else the temperature of the softmax that is
+        sampled from; top_k: the number of most probable tokens that are sampled from, 0 for all. A draw depends on the seed and on the
+        numbers of the text, the sample and the token, so a text's continuation does not depend on the texts after it. Texts are taken
+        literally: a special piece in them is letters. Raises UserError for a model that does not predict the next token, without a
+        tokenizer, for a text that is empty, where nothing starts one, or that leaves no place for a token, and for numbers out of range.
+        """
+        tokenizer = inputs.needed(self.config.model, self.tokenizer)
+        return completing.complete(self._decoder, self.params, tokenizer, texts, max_new, Sampling(temperature, top_k, seed), samples)
+
+    @property
+    def longest_row(self) -> int:
+        """Tokens of the longest rows of its training: later positions have their initial values."""
+        return max(self.config.phases.length, default=self.config.data.length)
+
+    @functools.cached_property
+    def _decoder(self) -> Decoder:
+        return decode.of(self.objective, inputs.needed(self.config.model, self.tokenizer).vocabulary)
+
     def _guess(self, index: int, probability: float) -> Guess:
         token, text = self.tokenizer.token(index), self.tokenizer.decode([index]).strip()
         # A piece of bytes may be a part of a character, which decodes to U+FFFD.
@@ -191,11 +224,6 @@ class Model:
     @functools.cached_property
     def _compiled(self) -> Callable[[str, Tree, Batch], Array]:
         return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
-
-
-def power_of_two(number: int, least: int) -> int:
-    """The smallest power of two that is at least `number` and at least `least`, itself a power of two."""
-    return max(least, 1 << max(number - 1, 0).bit_length())
 
 
 def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Model:

@@ -10,7 +10,8 @@ from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
 from jaxenc.families.both_directions import BothDirections, TwoReaders
 from jaxenc.inference import inputs
-from jaxenc.inference.load import EXACT, SHORTEST, Model, power_of_two
+from jaxenc.inference.inputs import SHORTEST, power_of_two
+from jaxenc.inference.load import EXACT, Model
 from jaxenc.tree import Tree
 
 BATCH = 32

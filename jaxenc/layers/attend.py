@@ -23,19 +23,23 @@ class Visible:
     """The attention mask: a query sees the keys that all the fields which are set allow, and every key where none is set.
 
     lengths, keys: two ways to mark padding, at most one of them set. segments: of packed texts. bias: added to the scores; it masks a key
-    where it is HIDDEN or less. causal: no query sees a key after its own place. The constructors below give the shapes. Raises ValueError
-    for lengths together with keys.
+    where it is HIDDEN or less. causal: no query sees a key after its own place. places: where each query stands among the keys, which come
+    from a cache; without it query i stands at key i. The constructors below give the shapes. Raises ValueError for lengths together with
+    keys and for segments, which say nothing of the keys in a cache, together with places.
     """
 
     lengths: Array | None = None
     keys: Array | None = None
     segments: Array | None = None
     bias: Array | None = None
+    places: Array | None = None
     causal: bool = dataclasses.field(default=False, metadata={"static": True})
 
     def __post_init__(self) -> None:
         if self.lengths is not None and self.keys is not None:
             raise ValueError("lengths and keys both mark padding: set one of them")
+        if self.segments is not None and self.places is not None:
+            raise ValueError("segments are of rows without a cache: set segments or places")
 
     @staticmethod
     def by_lengths(lengths: Array) -> "Visible":
@@ -58,6 +62,11 @@ class Visible:
         """`bias` [batch, heads, length, length] is added to the scaled scores; HIDDEN (-1e30) or less, -inf too, hides a key."""
         return Visible(bias=bias)
 
+    @staticmethod
+    def by_places(places: Array) -> "Visible":
+        """Queries at `places` of a cache; i32 [batch, queries]. With `causally` they see what is written up to themselves."""
+        return Visible(places=places)
+
     def causally(self) -> "Visible":
         """This mask without the keys after each query's own place."""
         return dataclasses.replace(self, causal=True)
@@ -69,7 +78,9 @@ class Visible:
         return self.causal or self.bias is not None or rules > 1
 
     def pairs(self, length: int) -> Array:
-        """bool [batch or 1, length or 1, length], whether each query sees each key; an axis is 1 where its entries would all be equal.
+        """bool [batch or 1, queries or 1, length], whether each query sees each key; an axis is 1 where its entries would all be equal.
+
+        length: of the keys, and of the queries without `places`.
 
         Raises ValueError for a bias, which is not boolean.
         """
@@ -78,12 +89,12 @@ class Visible:
         return functools.reduce(jnp.logical_and, self._rules(length))
 
     def sees(self, length: int) -> Array:
-        """As `pairs`, with an axis of heads and with the keys that the bias masks: bool [batch or 1, heads or 1, length or 1, length]."""
+        """As `pairs`, with an axis of heads and with the keys that the bias masks: bool [batch or 1, heads or 1, queries or 1, length]."""
         hidden = [] if self.bias is None else [self.bias > HIDDEN]
         return functools.reduce(jnp.logical_and, [*(rule[:, None] for rule in self._rules(length)), *hidden])
 
     def _rules(self, length: int) -> list[Array]:
-        """The mask of each field that is set but the bias, bool [batch or 1, length or 1, length]; at least one mask."""
+        """The mask of each field that is set but the bias, bool [batch or 1, queries or 1, length]; at least one mask."""
         rules = []
         if self.lengths is not None:
             rules.append((jnp.arange(length) < self.lengths[:, None])[:, None])
@@ -91,8 +102,10 @@ class Visible:
             rules.append((self.keys != 0)[:, None])
         if self.segments is not None:
             rules.append(self.segments[:, :, None] == self.segments[:, None, :])
-        if self.causal:
+        if self.causal and self.places is None:
             rules.append(jnp.tri(length, dtype=bool)[None])
+        if self.causal and self.places is not None:
+            rules.append(jnp.arange(length) <= self.places[:, :, None])
         return rules or [jnp.ones((1, 1, length), bool)]
 
 
@@ -118,9 +131,10 @@ def attend(
 ) -> Array:
     """softmax(q · k / sqrt(d)) · v with dropout on the weights (Vaswani et al. 2017).
 
-    q, k, v and the result are [batch, length, heads, d] in the compute dtype; scores and softmax are float32. rate: of the dropout; noise:
-    its keys, None for evaluation; layer: the number that its mask depends on. A query that sees no key gets exactly 0. The exception is a
-    row of padding under lengths, keys or segments alone: its queries get an average of its values, which nothing reads.
+    q and the result are [batch, queries, heads, d], k and v [batch, length, heads, d], all in the compute dtype; scores and softmax are
+    float32. rate: of the dropout; noise: its keys, None for evaluation; layer: the number that its mask depends on. A query that sees no
+    key gets exactly 0. The exception is a row of padding under lengths, keys or segments alone: its queries get an average of its values,
+    which nothing reads.
     Raises ValueError for an unknown backend, and for what cudnn does not support: attention dropout and any mask but lengths and causal.
     """
     if execution.attention == "xla":

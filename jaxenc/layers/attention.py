@@ -8,9 +8,10 @@ from jax import Array
 
 from jaxenc.execution import Execution
 from jaxenc.layers.attend import Visible, attend
+from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense, together
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.frame import BlockSpec, residual
+from jaxenc.layers.frame import BlockSpec, residual_with
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.rng import Keys
 
@@ -22,20 +23,32 @@ class SelfAttention(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, x: Array, visible: Visible, noise: Keys | None, layer: int | Array) -> Array:
-        """[batch, length, width] to the same shape in the compute dtype."""
+    def __call__(
+        self, x: Array, visible: Visible, noise: Keys | None, layer: int | Array, cache: Cache | None = None
+    ) -> Array | tuple[Array, Cache]:
+        """[batch, length, width] to the same shape in the compute dtype.
+
+        cache: of earlier tokens; x is then read after them: its keys and values are written at `visible.places`, the queries see those of
+        the whole cache that `visible` allows, and the result is (output, cache).
+        """
         spec = self.spec
 
-        def sublayer(x: Array) -> Array:
+        def sublayer(x: Array) -> tuple[Array, Cache | None]:
             q, k, v = self._project(x)
+            held = cache
+            if held is not None:
+                held = held.written(k, v, visible.places)
+                k, v = held.keys, held.values
             rule = functools.partial(attend, execution=self.execution, rate=spec.attention_dropout)
             if self.execution.remat == "attention":
                 # The scores grow with the square of the length and are cheap to recompute.
                 rule = jax.checkpoint(rule, prevent_cse=not self.execution.scan)
             mixed = rule(q, k, v, visible, noise=noise, layer=layer).reshape(x.shape)
-            return dropout(self._dense(("heads", "embed"), "output")(mixed), spec.dropout, noise, "attention_output", layer)
+            return dropout(self._dense(("heads", "embed"), "output")(mixed), spec.dropout, noise, "attention_output", layer), held
 
-        return residual(spec.norm, LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm"), sublayer, x)
+        norm = LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm")
+        out, held = residual_with(spec.norm, norm, sublayer, x)
+        return out if held is None else (out, held)
 
     def _project(self, x: Array) -> list[Array]:
         """q, k, v, each [batch, length, heads, width / heads]."""

@@ -7,6 +7,7 @@ from jax import Array
 
 from jaxenc.errors import UserError
 from jaxenc.layers.initializers import Initializer
+from jaxenc.tree import Tree
 
 NORMS = ("post", "pre")
 
@@ -39,4 +40,12 @@ class BlockSpec:
 
 def residual(place: str, norm: Callable[[Array], Array], sublayer: Callable[[Array], Array], x: Array) -> Array:
     """norm(x + sublayer(x)) where `place` is `post`, x + sublayer(norm(x)) where it is `pre`; all arrays have the shape of x."""
-    return norm(x + sublayer(x)) if place == "post" else x + sublayer(norm(x))
+    return residual_with(place, norm, lambda x: (sublayer(x), None), x)[0]
+
+
+def residual_with(
+    place: str, norm: Callable[[Array], Array], sublayer: Callable[[Array], tuple[Array, Tree]], x: Array
+) -> tuple[Array, Tree]:
+    """As `residual`, of a sublayer that returns a second value, which comes back as it is."""
+    added, second = sublayer(x if place == "post" else norm(x))
+    return norm(x + added) if place == "post" else x + added, second

@@ -6,6 +6,7 @@ from flax import linen as nn
 
 from jaxenc.execution import Execution
 from jaxenc.layers.block import Block
+from jaxenc.layers.cache import Cache
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.rng import Keys
@@ -34,21 +35,33 @@ class Stack(nn.Module):
     stored: int = 0
 
     @nn.compact
-    def __call__(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool = False, own: Tree | None = None) -> Tree:
+    def __call__(
+        self,
+        state: Tree,
+        context: Tree,
+        noise: Keys | None,
+        all_layers: bool = False,
+        own: Tree | None = None,
+        cache: tuple[Cache, ...] | None = None,
+    ) -> Tree:
         """The output of the last layer for the input `state`, [batch, length, width] or another tree that the blocks take and return.
 
         context: a second input, the same for every layer (`Visible` for `Block`); own: a third input, different for each layer, stacked on
         a first axis; noise: the keys of dropout, None for evaluation. all_layers: return the input and the output of every layer instead,
-        [layers + 1, batch, length, width], the last one after `final_norm`.
+        [layers + 1, batch, length, width], the last one after `final_norm`. cache: one for each layer, of the tokens before `state`; each
+        block gets its own in the place of `own` and returns (output, cache), and so does the stack. Its layers are then unrolled always.
         """
         if not 0 <= self.stored <= self.layers:
             raise ValueError(f"{self.stored} stored layers for {self.layers} layers: store at most as many, or 0 for all")
-        run = self._scanned if self.execution.scan and not self.is_initializing() else self._unrolled
-        out = run(state, context, noise, all_layers, own)
-        if self.spec.norm == "post":
-            return out
-        norm = LayerNorm(self.spec.norm_epsilon, self.execution, self.spec.biases, name="final_norm")
-        return out.at[-1].set(norm(out[-1])) if all_layers else norm(out)
+        if cache is not None:
+            out, cache = self._continued(state, context, noise, all_layers, cache)
+        else:
+            run = self._scanned if self.execution.scan and not self.is_initializing() else self._unrolled
+            out = run(state, context, noise, all_layers, own)
+        if self.spec.norm == "pre":
+            norm = LayerNorm(self.spec.norm_epsilon, self.execution, self.spec.biases, name="final_norm")
+            out = out.at[-1].set(norm(out[-1])) if all_layers else norm(out)
+        return out if cache is None else (out, cache)
 
     @property
     def _names(self) -> list[str]:
@@ -63,6 +76,17 @@ class Stack(nn.Module):
             given = () if own is None else (jax.tree.map(lambda leaf, layer=layer: leaf[layer], own),)
             states.append(blocks[layer * len(blocks) // self.layers](states[-1], context, noise, layer, *given))
         return _stacked(states) if all_layers else states[-1]
+
+    def _continued(
+        self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, cache: tuple[Cache, ...]
+    ) -> tuple[Tree, tuple[Cache, ...]]:
+        blocks = [self.block(self.spec, self.execution, name=name) for name in self._names]
+        states, kept = [state], []
+        for layer, one in enumerate(cache):
+            state, one = blocks[layer * len(blocks) // self.layers](states[-1], context, noise, layer, one)
+            states.append(state)
+            kept.append(one)
+        return _stacked(states) if all_layers else states[-1], tuple(kept)
 
     def _scanned(self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, own: Tree | None) -> Tree:
         block, names = self.block(self.spec, self.execution, parent=None), self._names

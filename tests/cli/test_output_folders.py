@@ -28,7 +28,7 @@ WRITERS = {
 }
 # Those that write a file and not a folder; the ending says which.
 TO_FILES = ("embed", "evaluate")
-READERS = {"fill-mask", "neighbours", "inspect", "bench"}
+READERS = {"fill-mask", "complete", "neighbours", "inspect", "bench"}
 
 
 def snapshot(folder: Path) -> dict[Path, bytes]:

@@ -75,6 +75,14 @@ def test_the_table_says_how_many_predictions_a_number_rests_on(tmp_path: Path, c
     assert shown == ["held out mlm_loss 4.0000 at step 20", "held out mlm_predictions 12,345 at step 20"]
 
 
+def test_a_causal_loss_stands_beside_its_perplexity(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    row = {"step": 20, "split": "held_out", "causal_loss": 2.0, "seconds": 1.0}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict(Run())))
+    assert main(["report", "--workdir", str(tmp_path), "--no-baselines"]) == 0
+    assert " ".join(capsys.readouterr().out.splitlines()[0].split()) == "held out causal_loss 2.0000 at step 20, perplexity 7.4"
+
+
 def test_losses_of_directions_stand_beside_their_perplexities_and_the_counts(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -93,6 +93,14 @@ class Tokenizer:
         """
         return self.encode_framed(text)[0]
 
+    def encode_start(self, text: str) -> list[int]:
+        """Corpus mode: the ids of a text that goes on: CLS where the vocabulary frames rows, then the text, and nothing after it.
+
+        Raises UserError as `encode_prompt`.
+        """
+        _check_characters(text)
+        return [self.vocabulary.cls] * self.vocabulary.frames + self.encode([text])[0]
+
     def encode_framed(self, text: str) -> tuple[list[int], list[int]]:
         """The ids of `encode_prompt` and the type of each: 0, but 2 for a CLS at the end."""
         _check_characters(text)

@@ -14,7 +14,9 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.bert.vocabulary import published_bert, published_roberta
 from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.layers import cache as caches
 from jaxenc.layers.attend import Visible
+from jaxenc.layers.cache import Cache
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
@@ -101,6 +103,10 @@ class BertConfig(EncoderConfig):
         rates = (self.dropout, self.attention_dropout)
         return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
 
+    def empty_cache(self, execution: Execution, batch: int, places: int) -> tuple[Cache, ...]:
+        """As `incremental.Incremental`."""
+        return caches.empty(self.block, self.layers, batch, places, execution.policy.compute)
+
 
 class Bert(nn.Module):
     """The encoder: embeddings and a stack of post-LN layers. Heads are in `heads/`."""
@@ -120,12 +126,19 @@ class Bert(nn.Module):
 
     @nn.compact
     def __call__(
-        self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+        self,
+        tokens: Array,
+        types: Array,
+        positions: Array,
+        visible: Visible,
+        noise: Keys | None,
+        all_layers: bool = False,
+        cache: tuple[Cache, ...] | None = None,
     ) -> States:
         """As `contract.Encoder.apply`."""
         hidden, table = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
         stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
-        return states(stack(hidden, visible, noise, all_layers), table, all_layers)
+        return states(stack(hidden, visible, noise, all_layers, cache=cache), table, all_layers, cache is not None)
 
     def forward_flops(self, length: int) -> float:
         """As `contract.Encoder`."""

@@ -15,7 +15,9 @@ from jaxenc.execution import Execution
 from jaxenc.families.bert.vocabulary import published_bert
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.networks import Networks
+from jaxenc.layers import cache as caches
 from jaxenc.layers.attend import Visible
+from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
@@ -130,6 +132,10 @@ class ElectraConfig(EncoderConfig):
             shape = (self.generator_width, self.generator_heads, self.generator_feed_forward)
         return BlockSpec(*shape, self.activation, self.norm_epsilon, self.dropout, self.attention_dropout, self.initializer)
 
+    def empty_cache(self, execution: Execution, batch: int, places: int) -> tuple[Cache, ...]:
+        """As `incremental.Incremental`."""
+        return caches.empty(self.block("discriminator"), self.layers, batch, places, execution.policy.compute)
+
 
 class Body(nn.Module):
     """The part of a network that is not shared: a dense layer from the width of the tables to its own where they differ, the layers, and
@@ -140,7 +146,15 @@ class Body(nn.Module):
     execution: Execution
 
     @nn.compact
-    def __call__(self, embedded: Embedded | None, rows: Inputs, visible: Visible, noise: Keys | None, all_layers: bool) -> States:
+    def __call__(
+        self,
+        embedded: Embedded | None,
+        rows: Inputs,
+        visible: Visible,
+        noise: Keys | None,
+        all_layers: bool,
+        cache: tuple[Cache, ...] | None,
+    ) -> States:
         """embedded: the output of the shared tables, None where the network has its own. rows: tokens, types, positions."""
         config, block = self.config, self.config.block(self.network)
         if embedded is None:
@@ -149,7 +163,7 @@ class Body(nn.Module):
         if config.embedding != block.width:
             hidden = Dense(block.width, ("embed", "norm"), glorot_uniform, self.execution, name="project")(hidden)
         stack = Stack(block, config.depth(self.network), self.execution, name="encoder")
-        return states(stack(hidden, visible, noise, all_layers), table, all_layers)
+        return states(stack(hidden, visible, noise, all_layers, cache=cache), table, all_layers, cache is not None)
 
 
 class Electra(nn.Module):
@@ -175,7 +189,14 @@ class Electra(nn.Module):
 
     @nn.compact
     def __call__(
-        self, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+        self,
+        tokens: Array,
+        types: Array,
+        positions: Array,
+        visible: Visible,
+        noise: Keys | None,
+        all_layers: bool = False,
+        cache: tuple[Cache, ...] | None = None,
     ) -> States:
         """As `contract.Encoder.apply`; the two networks draw independently from the same `noise`."""
         config = self.config
@@ -185,7 +206,7 @@ class Electra(nn.Module):
         rows, embedded = (tokens, types, positions), None
         if self.network == "discriminator" or config.sharing == "embeddings":
             embedded = Embeddings(config.embeddings, self.execution, name="embeddings")(*rows, noise)
-        return Body(config, self.network, self.execution, name=self.network)(embedded, rows, visible, noise, all_layers)
+        return Body(config, self.network, self.execution, name=self.network)(embedded, rows, visible, noise, all_layers, cache)
 
     def forward_flops(self, length: int) -> float:
         """As `contract.Encoder`."""

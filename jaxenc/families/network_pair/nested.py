@@ -12,6 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import TOKEN_TABLE, Encoder, EncoderConfig, States
 from jaxenc.layers.attend import Visible
+from jaxenc.layers.cache import Cache
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -49,13 +50,23 @@ class Nested:
         return self.inner.table_width
 
     def apply(
-        self, variables: Tree, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None, all_layers: bool = False
+        self,
+        variables: Tree,
+        tokens: Array,
+        types: Array,
+        positions: Array,
+        visible: Visible,
+        noise: Keys | None,
+        all_layers: bool = False,
+        cache: tuple[Cache, ...] | None = None,
     ) -> States:
         """As `contract.Encoder`; the two networks of a pair draw independently from the same `noise`."""
         params = variables["params"]
         taken = [(path, leaf) for path, leaf in tree.leaves(params["discriminator"]) if path.startswith(self.shared)]
         own = tree.from_leaves([*tree.leaves(params[self.name]), *taken])
-        return self.inner.apply({"params": own}, tokens, types, positions, visible, noise and noise.apart(self.name), all_layers)
+        noise = noise and noise.apart(self.name)
+        given = () if cache is None else (cache,)  # only an `Incremental` model takes one
+        return self.inner.apply({"params": own}, tokens, types, positions, visible, noise, all_layers, *given)
 
     def lazy_init(self, key: Array, tokens: Array, types: Array, positions: Array, visible: Visible, noise: Keys | None) -> Tree:
         """As `contract.Encoder`, without the shared parameters."""
