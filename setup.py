@@ -24,6 +24,8 @@ setup(
         "orbax-checkpoint>=0.12.4,<0.13",
         "numpy>=2.0",
         "absl-py>=2.1",
+        # JAX locks its cache of compiled programs with it.
+        "filelock>=3.12",
         "ml-collections>=1.1,<2",
         "sentencepiece>=0.2.2,<0.3",
         "tokenizers>=0.23,<0.24",

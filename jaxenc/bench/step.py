@@ -20,10 +20,12 @@ from jaxenc.training.run import Run
 from jaxenc.training.state import layout
 from jaxenc.training.step import compile_step, fields
 
+WARM_UP, GROUPS = 3, 5
+
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """compile_s: trace, lower and compile, cold. step_ms: median of the timed steps. peak_gb: of one device, 0 where it is not told."""
+    """compile_s: trace, lower and compile, cold. step_ms: median over groups of steps. peak_gb: of one device, 0 where it is not known."""
 
     device: str
     devices: int
@@ -37,7 +39,8 @@ class Timing:
 
 
 def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
-    """Times the first phase's step on full rows of random text: `steps` steps, each waited for, after three to warm up."""
+    """Times the first phase's step on full rows of random text: after three steps to warm up, `steps` of them in up to five groups of
+    equal size. The steps of a group are queued, as training queues them, and the last one is waited for."""
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform)
     place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
@@ -48,13 +51,17 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
         began = time.monotonic()
         step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch, seed).compile()
         compile_s = time.monotonic() - began
-        times = []
-        for _ in range(steps + 3):
-            began = time.monotonic()
+        for _ in range(WARM_UP):
             state, report = step(state, batch, seed)
+        jax.block_until_ready(report)
+        each, times = max(steps // GROUPS, 1), []
+        for _ in range(min(GROUPS, steps)):
+            began = time.monotonic()
+            for _ in range(each):
+                state, report = step(state, batch, seed)
             jax.block_until_ready(report)
-            times.append(time.monotonic() - began)
-    seconds = statistics.median(times[3:])
+            times.append((time.monotonic() - began) / each)
+    seconds = statistics.median(times)
     return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length))
 
 

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import NoReturn
 
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
+from jaxenc.processes import compiled
 
 COMMANDS = {
     "demo": "the whole way on a CPU: text of this machine, vocabulary, data, a tiny model, fill-mask",
@@ -68,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    os.environ.update(compiled.settings(os.environ))
     overrides = [item for item in argv if item.startswith("--config.")]
     _refuse_empty(argv)
     args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])

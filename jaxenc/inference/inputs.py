@@ -12,6 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 
 SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
+OCTAVE = 4  # lengths from a power of two to the next: more of them pad less and compile more
 CHARACTERS = "characters"  # the batch field by which a model of words may read them
 
 
@@ -134,6 +135,12 @@ def all_str(values: Iterable[str], takes: str, single: str) -> list[str]:
 def power_of_two(number: int, least: int) -> int:
     """The smallest power of two that is at least `number` and at least `least`, itself a power of two."""
     return max(least, 1 << max(number - 1, 0).bit_length())
+
+
+def compiled_length(length: int) -> int:
+    """The smallest of the lengths that rows are compiled for that is at least `length`: 8, 10, 12, 14, 16, 20, 24, 28, 32, 40 and so on."""
+    step = max(power_of_two(length, 1) // 2, SHORTEST) // OCTAVE
+    return max(SHORTEST, -(-length // step) * step)
 
 
 def _check_length(model: ModelConfig, length: int, what: str) -> None:

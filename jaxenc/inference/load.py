@@ -29,7 +29,7 @@ from jaxenc.inference import complete as completing
 from jaxenc.inference import decode, inputs
 from jaxenc.inference.complete import Completion
 from jaxenc.inference.decode import Decoder
-from jaxenc.inference.inputs import SHORTEST, power_of_two
+from jaxenc.inference.inputs import SHORTEST, compiled_length, power_of_two
 from jaxenc.inference.sampling import Sampling
 from jaxenc.objectives.base import Objective, PhaseSetting
 from jaxenc.precision import policy
@@ -116,11 +116,11 @@ class Model:
     ) -> Encoded:
         """Hidden states of texts, of sentences that are split into words already (`words`), or of `tokens`.
 
-        tokens, mask, types: lists or arrays [batch, length]; mask 0 marks padding, types default to 0. Rows are computed 32 at a time;
-        other rows and padding change the result of a row only by rounding. Texts and sentences get the special tokens of the tokenizer and
-        are padded at the end to the longest. For one vector a word, without special tokens and bitwise independent of other sentences, see
-        `jaxenc.inference.words.vectors`. Raises UserError for texts without a tokenizer, for rows that are too long for the model (nothing
-        is truncated), and for tokens, mask or types that are not such arrays.
+        tokens, mask, types: lists or arrays [batch, length]; mask 0 marks padding, types default to 0. Rows of similar length are computed
+        32 at a time; other rows and padding change the result of a row only by rounding, and at padding it is 0. Texts and sentences get
+        the special tokens of the tokenizer and are padded at the end to the longest. For one vector a word, without special tokens and
+        bitwise independent of other sentences, see `jaxenc.inference.words.vectors`. Raises UserError for texts without a tokenizer, for
+        rows that are too long for the model (nothing is truncated), and for tokens, mask or types that are not such arrays.
         """
         given = [value is not None for value in (texts, words, tokens)]
         if sum(given) != 1 or (tokens is None and not (mask is None and types is None)):
@@ -135,16 +135,20 @@ class Model:
         return Encoded(self.hidden(rows), rows["segments"], rows["tokens"])
 
     def hidden(self, rows: Batch, at_once: int = ROWS) -> np.ndarray:
-        """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, computed `at_once` at a time.
+        """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, 0 at padding.
 
-        Length and number of rows are padded to powers of two, so that few shapes are compiled.
+        Rows of similar length are computed together, `at_once` at a time, at the next of the `compiled_length`s.
         """
-        count, length = rows["tokens"].shape
+        padding = rows["segments"] == 0
+        lengths = np.max(np.where(padding, 0, np.arange(1, padding.shape[1] + 1)), axis=1, initial=1)
+        order = np.argsort(lengths, kind="stable")
         states, width = self.shape
-        hidden = np.empty((states, count, length, width), np.float32)
-        for start in range(0, count, at_once):
-            some = slice(start, start + at_once)
-            hidden[:, some] = self._computed("hidden", {field: array[some] for field, array in rows.items()})[:, : count - start, :length]
+        hidden = np.zeros((states, *padding.shape, width), np.float32)
+        for start in range(0, len(order), at_once):
+            chosen = order[start : start + at_once]
+            length = lengths[chosen[-1]]
+            found = self._computed("hidden", {field: array[chosen, :length] for field, array in rows.items()})
+            hidden[:, chosen, :length] = np.where(padding[chosen, :length, None], 0, found[:, : len(chosen), :length])
         return hidden
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
@@ -207,9 +211,9 @@ class Model:
         return Guess(token, text if text and "\ufffd" not in text else token, probability)
 
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
-        """The output `name` for `rows`, padded to powers of two so that few shapes are compiled."""
+        """The output `name` for `rows`, padded so that few shapes are compiled: to a power of two of rows, of a `compiled_length`."""
         count, length = rows["tokens"].shape
-        padded = power_of_two(length, SHORTEST)
+        padded = compiled_length(length)
         wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
         return np.asarray(self._compiled(name, self.params, inputs.filled(rows, *wanted)))
 

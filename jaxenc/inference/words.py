@@ -10,7 +10,7 @@ from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
 from jaxenc.families.both_directions import BothDirections, TwoReaders
 from jaxenc.inference import inputs
-from jaxenc.inference.inputs import SHORTEST, power_of_two
+from jaxenc.inference.inputs import compiled_length
 from jaxenc.inference.load import EXACT, Model
 from jaxenc.tree import Tree
 
@@ -48,7 +48,7 @@ def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.
     rows, numbers = inputs.of_words(model.config.model, model.tokenizer, sentences, called)
     buckets: dict[int, list[int]] = {}
     for index, length in enumerate(rows["segments"].sum(axis=1)):
-        buckets.setdefault(power_of_two(int(length), SHORTEST), []).append(index)
+        buckets.setdefault(compiled_length(int(length)), []).append(index)
     out: dict[int, np.ndarray] = {}
     for length, members in buckets.items():
         for start in range(0, len(members), batch):
@@ -79,7 +79,7 @@ def _stateful(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterat
     step, state = _step(readers), readers.zero_state(batch)
     while group := list(itertools.islice(sentences, batch)):
         rows, numbers = inputs.of_words(config, model.tokenizer, group)
-        hidden, state = step(model.params, inputs.filled(rows, batch, power_of_two(numbers.shape[1], SHORTEST)), state)
+        hidden, state = step(model.params, inputs.filled(rows, batch, compiled_length(numbers.shape[1])), state)
         hidden = np.asarray(hidden)
         yield from (_of_words(hidden[:, at], numbers[at], len(words)) for at, words in enumerate(group))
 

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 
-from jaxenc.bench import step
+from jaxenc.bench import peer, step
 from jaxenc.bench.step import random_rows
 from jaxenc.cli.main import main
 from jaxenc.data import characters
@@ -21,14 +21,59 @@ pytestmark = pytest.mark.usefixtures("one_device")
 SMALL = ["--config.model.width=16", "--config.model.layers=1", "--config.model.heads=1", "--config.model.vocab_size=1100"]
 
 
-def test_one_line_of_json_with_the_median_of_the_timed_steps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A clock of ours: 7 s of compilation, three steps of 100 s to warm up, then 6, 1 and 2 s."""
-    ticks = itertools.accumulate([0, 7, *(second for lasts in (100, 100, 100, 6, 1, 2) for second in (0.5, lasts))])
+def test_one_line_of_json_with_the_median_of_the_timed_groups(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A clock of ours: 7 s of compilation, then groups of two steps in 12, 2, 4, 20 and 2 s: the median is 2 s a step."""
+    ticks = itertools.accumulate([0, 7, *(second for lasts in (12, 2, 4, 20, 2) for second in (0.5, lasts))])
     monkeypatch.setattr(step, "time", types.SimpleNamespace(monotonic=lambda: next(ticks)))
-    assert main(["bench", "step", "--config", "bert/tiny", "--steps", "3", "--config.train.batch=8", *SMALL]) == 0
+    assert main(["bench", "step", "--config", "bert/tiny", "--steps", "10", "--config.train.batch=8", *SMALL]) == 0
     timed = json.loads(capsys.readouterr().out)
     assert (timed["rows"], timed["length"], timed["compile_s"], timed["step_ms"]) == (8, 32, 7, 2000)
     assert timed["tokens_per_second"] == 8 * 32 / 2
+
+
+def test_fewer_than_one_step_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "step", "--config", "bert/tiny", "--steps", "0"]) == 2
+    assert capsys.readouterr().err == "jaxenc: --steps is 0: it takes 1 or more\n"
+
+
+@pytest.mark.parametrize(
+    "config, found, message",
+    [
+        ("bert/tiny", None, "--peer hf needs torch and transformers: pip install torch transformers"),
+        ("elmo/tiny", object(), "transformers has no class for a model of kind elmo"),
+    ],
+)
+def test_a_peer_that_is_not_there(
+    config: str, found: object, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(peer.importlib.util, "find_spec", lambda name: found)
+    assert main(["bench", "step", "--config", config, "--peer", "hf"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_peer_gets_the_shape_of_the_run_and_its_own_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is timed first, without JAX on the accelerator; its failure is one line."""
+    ran = []
+    line = '{"peer": "p", "device": "d", "rows": 8, "length": 32, "warm_up_s": 1, "step_ms": 2, "tokens_per_second": 3, "peak_gb": 4}'
+
+    def process(command: list[str], **how: object) -> object:
+        ran.append((json.loads(how["input"]), how["env"]["JAX_PLATFORMS"]))
+        return types.SimpleNamespace(returncode=1 if ran[-1][0]["gathered"] else 0, stdout=f"chatter\n{line}\n")
+
+    monkeypatch.setattr(peer.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(peer.subprocess, "run", process)
+    dropout = "--config.model.dropout=0.1"
+    arguments = ["bench", "step", "--config", "bert/tiny", "--steps", "1", "--config.train.batch=8", dropout, *SMALL]
+    assert main([*arguments, "--peer", "hf"]) == 0
+    theirs, ours = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (theirs["peer"], theirs["config"], ours["rows"]) == ("p", "bert/tiny", 8)
+    work, platform = ran[0]
+    assert platform == "cpu" and (work["rows"], work["length"], work["steps"], work["causal"]) == (8, 32, 1, False)
+    assert work["configs"][""]["hidden_size"] == 16 and work["configs"][""]["hidden_dropout_prob"] == 0.1
+    assert main([*arguments, "--peer", "hf-gathered"]) == 2
+    assert "--peer hf-gathered: its process ended with exit code 1" in capsys.readouterr().err
 
 
 def test_utilisation_is_of_rows_a_second_and_of_all_devices(monkeypatch: pytest.MonkeyPatch) -> None:

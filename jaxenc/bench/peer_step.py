@@ -1,0 +1,181 @@
+"""The process of `bench.peer`: reads the work as JSON from stdin, times transformers' step, prints one JSON line."""
+
+import inspect
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+from torch.nn import functional
+
+# The share of predicted tokens: of masked ones (Devlin et al. 2019), and of the end of a permutation (Yang et al. 2019, K = 6).
+MASKED, LAST = 0.15, 1 / 6
+# The weight of the discriminator's loss (Clark et al. 2020).
+DETECTION = 50.0
+WARM_UP, GROUPS = 3, 5
+
+
+class Whole(nn.Module):
+    """The loss that transformers computes."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Mapping[str, Tensor], at: Tensor) -> Tensor:
+        """inputs: the arguments of the model; at is not used."""
+        return self.model(**inputs).loss
+
+
+class Gathered(nn.Module):
+    """The masked-token loss of a model of transformers with its head applied to the predicted places only, and the loss of its sentence
+    pairs where it has one."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Mapping[str, Tensor], at: Tensor) -> Tensor:
+        """at: [rows, predictions], the places that are predicted."""
+        inputs = dict(inputs)
+        labels, pair = torch.gather(inputs.pop("labels"), 1, at), inputs.pop("next_sentence_label", None)
+        states = self.model.base_model(**inputs)
+        chosen = torch.gather(states[0], 1, at[..., None].expand(-1, -1, states[0].shape[-1]))
+        loss = functional.cross_entropy(masked_head(self.model)(chosen).float().flatten(0, 1), labels.flatten())
+        if pair is None:
+            return loss
+        return loss + functional.cross_entropy(self.model.cls.seq_relationship(states[1]).float(), pair)
+
+
+def masked_head(model: nn.Module) -> nn.Module | None:
+    """The masked-token head of a model of transformers; None where it has none, or reads it otherwise than from the last layer."""
+    head = getattr(model, "cls", None)
+    return head.predictions if head is not None else getattr(model, "lm_head", None)
+
+
+class Networks(nn.Module):
+    """The joint loss of a generator and a discriminator that share their embeddings (Clark et al. 2020)."""
+
+    def __init__(self, generator: nn.Module, discriminator: nn.Module) -> None:
+        super().__init__()
+        generator.base_model.embeddings = discriminator.base_model.embeddings
+        generator.tie_weights()
+        self.generator, self.discriminator = generator, discriminator
+
+    def forward(self, inputs: Mapping[str, Tensor], at: Tensor) -> Tensor:
+        """inputs: `input_ids`, masked, and `labels`, -100 where a token is not predicted."""
+        found, labels = self.generator(**inputs), inputs["labels"]
+        with torch.no_grad():
+            noise = -torch.log(-torch.log(torch.rand_like(found.logits.float()).clamp_(1e-9, 1 - 1e-7)))
+            sampled = (found.logits.float() + noise).argmax(-1)
+        tokens = torch.where(labels >= 0, sampled, inputs["input_ids"])
+        wrong = ((tokens != labels) & (labels >= 0)).float()
+        return found.loss + DETECTION * self.discriminator(input_ids=tokens, labels=wrong).loss
+
+
+def module(work: Mapping[str, Any]) -> nn.Module:
+    """The module of the configs, whose `forward` gives a loss."""
+    models = {name: _model(config) for name, config in work["configs"].items()}
+    if len(models) > 1:
+        if work["gathered"]:
+            sys.exit("two networks: use --peer hf")
+        return Networks(**models)
+    (model,) = models.values()
+    if work["gathered"] and (work["causal"] or masked_head(model) is None or "perm_mask" in arguments(model)):
+        sys.exit(f"{type(model).__name__} has no masked-token head: use --peer hf")
+    return Gathered(model) if work["gathered"] else Whole(model)
+
+
+def arguments(model: nn.Module) -> Collection[str]:
+    """The names of the arguments of a model of transformers."""
+    return inspect.signature(model.forward).parameters
+
+
+def _model(config: Mapping[str, Any]) -> nn.Module:
+    kept = {name: value for name, value in config.items() if name != "model_type"}
+    parsed = transformers.AutoConfig.for_model(config["model_type"], **kept)
+    return getattr(transformers, config["architectures"][0])(parsed)
+
+
+def rows(work: Mapping[str, Any], model: nn.Module, device: str) -> tuple[dict[str, Tensor], Tensor]:
+    """(the arguments of the model, the predicted places [rows, predictions]) for random text."""
+    config = next(iter(work["configs"].values()))
+    shape, draw = (work["rows"], work["length"]), torch.Generator().manual_seed(0)
+    ids = torch.randint(max(work["special"]) + 1, config["vocab_size"], shape, generator=draw).to(device)
+    order = torch.argsort(torch.rand(shape, generator=draw), dim=-1).to(device)
+    takes = arguments(next(iter(model.children())))
+    if "perm_mask" in takes:
+        rank, at = torch.argsort(order, dim=-1), order[:, -round(LAST * shape[1]) :]
+        return {
+            "input_ids": ids,
+            "perm_mask": (rank[:, :, None] <= rank[:, None, :]).float(),
+            "target_mapping": functional.one_hot(at, shape[1]).float(),
+            "labels": torch.gather(ids, 1, at),
+        }, at
+    pairs = {name: torch.zeros(shape[0], dtype=torch.long, device=device) for name in takes if name.endswith("_label")}
+    if work["causal"]:
+        return {"input_ids": ids, "labels": ids}, order
+    at = order[:, : round(MASKED * shape[1])]
+    chosen = torch.zeros(shape, dtype=torch.bool, device=device).scatter_(1, at, True)
+    masked = torch.where(chosen, torch.full_like(ids, max(work["special"])), ids)
+    return {"input_ids": masked, "labels": torch.where(chosen, ids, torch.full_like(ids, -100)), **pairs}, at
+
+
+def step_of(model: nn.Module, inputs: Mapping[str, Tensor], at: Tensor, precision: str) -> Callable[[], None]:
+    """One training step, compiled, as a function without arguments."""
+    device = at.device.type
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    compiled = torch.compile(model)
+
+    def step() -> None:
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+            loss = compiled(inputs, at)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+def timed(step: Callable[[], None], steps: int, wait: Callable[[], None]) -> tuple[float, float]:
+    """(seconds to warm up, seconds a step): the median of groups of queued steps, as `bench.step` times them."""
+    began = time.monotonic()
+    for _ in range(WARM_UP):
+        step()
+    wait()
+    warm, each, seconds = time.monotonic() - began, max(steps // GROUPS, 1), []
+    for _ in range(min(GROUPS, steps)):
+        began = time.monotonic()
+        for _ in range(each):
+            step()
+        wait()
+        seconds.append((time.monotonic() - began) / each)
+    return warm, statistics.median(seconds)
+
+
+def main() -> None:
+    """Reads the work, prints a `bench.peer.PeerTiming` as JSON."""
+    work = json.load(sys.stdin)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_float32_matmul_precision("high" if work["precision"] == "bfloat16" else "highest")
+    model = module(work).to(device).train()
+    inputs, at = rows(work, model, device)
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    warm, seconds = timed(step_of(model, inputs, at, work["precision"]), work["steps"], wait)
+    peak = torch.cuda.max_memory_allocated() / 1e9 if device == "cuda" else 0.0
+    versions = f"transformers {transformers.__version__}, torch {torch.__version__}"
+    name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+    tokens = work["rows"] * work["length"] / seconds
+    sizes = {"rows": work["rows"], "length": work["length"]}
+    times = {"warm_up_s": warm, "step_ms": seconds * 1e3, "tokens_per_second": tokens, "peak_gb": peak}
+    print(json.dumps({"peer": versions, "device": name, **sizes, **times}))
+
+
+if __name__ == "__main__":
+    main()

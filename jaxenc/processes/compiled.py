@@ -1,0 +1,61 @@
+"""Where compiled programs are kept from one run to the next: JAX's persistent cache, on by default in commands."""
+
+import hashlib
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+FOLDER = "JAX_COMPILATION_CACHE_DIR"
+# The least recently used programs are deleted beyond this. A size also makes JAX lock the folder, so that no process reads half a program.
+LARGEST = 2 * 1024**3
+# JAX's lock of the folder.
+LOCK, PATIENCE_S = ".lockfile", 2.0
+
+
+def settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that turn the cache on, for `environment`; call it before JAX is imported.
+
+    {} where JAX_COMPILATION_CACHE_DIR is set, even to '', and where the folder cannot be made, for instance without a home. The folder is
+    jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache), with a subfolder for each kind of processor: XLA compiles for the one it
+    runs on and does not check that it loads a program there (homes are often shared).
+    """
+    if FOLDER in environment:
+        return {}
+    try:
+        root = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = root / "jaxenc" / "compiled" / _processor()
+        folder.mkdir(parents=True, exist_ok=True)
+        _clean(folder)
+    except (OSError, RuntimeError):  # Path.home raises RuntimeError without a home.
+        return {}
+    wanted = {
+        FOLDER: str(folder),
+        "JAX_COMPILATION_CACHE_MAX_SIZE": str(LARGEST),
+        # Most programs of a start are small, and there are many.
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    return {name: value for name, value in wanted.items() if name not in environment}
+
+
+def _clean(folder: Path) -> None:
+    """Deletes the programs that a killed process was writing: JAX would warn of each at every start, and not write it again."""
+    try:
+        with FileLock(folder / LOCK, timeout=PATIENCE_S):
+            for program in folder.glob("*-cache"):
+                # JAX writes it after the program, and holds the lock until then.
+                if not program.with_name(program.name.removesuffix("-cache") + "-atime").exists():
+                    program.unlink()
+    except Timeout:
+        pass
+
+
+def _processor() -> str:
+    """A name for this kind of processor: its architecture and a hash of its features."""
+    features = platform.processor()
+    if Path("/proc/cpuinfo").exists():
+        with open("/proc/cpuinfo") as lines:
+            features = next((line for line in lines if line.lower().startswith(("flags", "features"))), features)
+    return f"{platform.machine() or os.name}-{hashlib.sha256(features.encode()).hexdigest()[:12]}"
