@@ -193,7 +193,7 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         (
             dict,
             {"model_type": "deberta"},
-            "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt can",
+            "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt, distilbert can",
         ),
         (dict, {"model_type": 3}, "its model_type is 3"),
         (dict, {"model_type": ["bert"]}, "its model_type is ['bert']"),
