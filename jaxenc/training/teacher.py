@@ -91,6 +91,8 @@ def read(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Models, abst
         raise UserError(f"{gone}: name its folder with --config.{FIELD}=DIR")
     source = teacher if teacher.step_dir else named(run.objective, models, verify)
     refuse_other(teacher, source, workdir)
+    if missing := restore.lacking(source.step_dir, abstract):
+        raise UserError(f"{FIELD} {source.step_dir}: it has no {', '.join(missing)}: name a model that was pretrained with them")
     return restore.restore_params(source.step_dir, abstract)
 
 
