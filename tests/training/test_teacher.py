@@ -96,6 +96,7 @@ def test_the_teacher_is_copied_once_and_is_in_no_step(whole: Path, teacher: Path
     assert (whole / "teacher.json").read_bytes() == (whole / "checkpoints" / "20" / "teacher.json").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_device")
 def test_a_run_that_was_stopped_goes_on_without_the_folder_of_its_teacher(data: Path, whole: Path, tmp_path: Path) -> None:
     """Stopped by a signal after step 7 and started again: state, numbers and rows are those of the run that nothing stopped, bit for bit.
@@ -111,6 +112,7 @@ def test_a_run_that_was_stopped_goes_on_without_the_folder_of_its_teacher(data: 
     assert found == {name: logged[name] for name in found} and {"soft_loss", "cosine_loss", "mlm_loss"} < found.keys()
 
 
+@pytest.mark.slow
 def test_a_student_starts_as_its_teacher_or_as_another_run(data: Path, teacher: Path, whole: Path, tmp_path: Path) -> None:
     """Without a step of training, from the teacher's first layer; with --init-from, from that run."""
     still = {"optim": OptimConfig(lr=0.0, warmup=0), "train": dataclasses.replace(test_loop.recipe(data).train, steps=1)}
@@ -157,6 +159,7 @@ def test_another_teacher_does_not_go_on(other: str, data: Path, teacher: Path, b
     assert "\n" not in str(error.value) and sorted(path.name for path in begun.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_run_that_continues_another_has_its_teacher(data: Path, teacher: Path, whole: Path, tmp_path: Path) -> None:
     more = dataclasses.replace(test_loop.recipe(data).train, steps=22)
     other = make_teacher(tmp_path / "other", data, seed=1)
