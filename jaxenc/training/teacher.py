@@ -50,6 +50,11 @@ def named(objective: ObjectiveConfig, models: Models, verify: bool = True) -> Te
         return Teacher(of_checkpoint(step_dir, models).model, sha256(step_dir / CHECKSUMS), step_dir)
 
 
+def model_of(objective: ObjectiveConfig, models: Models) -> ModelConfig | None:
+    """The model of the teacher that `objective` names, None for an objective without a teacher. Raises UserError as `named`."""
+    return named(objective, models, verify=False).model if objective.taught else None
+
+
 def recorded(folder: pathlib.Path, models: Models) -> Teacher | None:
     """The teacher that a run directory or a checkpoint's folder has on record, None where it has none. Raises UserError for a damaged
     record."""
