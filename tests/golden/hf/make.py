@@ -4,7 +4,7 @@
 
 needs the extra `live` (torch, transformers). With beginnings of names of classes it writes the files of these alone.
 
-One .npz an architecture: the config, the inputs and the weights, and for both forms of GELU every hidden state, the logits, the loss and its
+One .npz an architecture: config, inputs and weights, and for both forms of GELU every hidden state, the logits, the loss and its
 gradients. Computed in float64 from float32 weights and rounded once. One of ELECTRA's joint objective: both networks, the samples that ours
 drew, the loss and its gradients. And one of XLNet's two streams: both at every layer, the new memory, the logits, the loss and its
 gradients, by our paths.
