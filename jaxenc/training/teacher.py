@@ -19,6 +19,7 @@ from jaxenc.families import Models
 from jaxenc.families.contract import ModelConfig
 from jaxenc.files import read_json, sha256, user_errors
 from jaxenc.objectives.base import ObjectiveConfig
+from jaxenc.processes import barriers
 from jaxenc.training.run import Run, from_dict, of_checkpoint, to_json
 from jaxenc.tree import Tree
 
@@ -105,7 +106,7 @@ def keep(teacher: Teacher, workdir: pathlib.Path, params: Tree) -> None:
     """Copies the teacher's parameters into the run directory, where they are not there yet; complete or not at all. Every process calls it.
     The copy is a checkpoint without a tokenizer. Raises UserError for a write that fails."""
     copy = _copy(teacher, workdir)
-    if not (copy / "0").exists():
+    if not barriers.from_primary("teacher", (copy / "0").exists):
         with Manager(copy, CheckpointConfig()) as checkpoints:
             checkpoints.save(0, {"params": params}, {"config.json": to_json(Run(model=teacher.model))})
 
