@@ -159,13 +159,17 @@ def test_another_teacher_does_not_go_on(other: str, data: Path, teacher: Path, b
     assert "\n" not in str(error.value) and sorted(path.name for path in begun.rglob("*")) == before
 
 
-@pytest.mark.slow
-def test_a_run_that_continues_another_has_its_teacher(data: Path, teacher: Path, whole: Path, tmp_path: Path) -> None:
+def test_a_run_with_another_teacher_does_not_continue_it(data: Path, whole: Path, tmp_path: Path) -> None:
     more = dataclasses.replace(test_loop.recipe(data).train, steps=22)
     other = make_teacher(tmp_path / "other", data, seed=1)
     with pytest.raises(UserError, match="learns from the teacher"):
         pretrain(recipe(data, other, train=more), tmp_path / "no", continue_from=str(whole))
     assert not (tmp_path / "no" / "config.json").exists()
+
+
+@pytest.mark.full
+def test_a_run_that_continues_another_keeps_its_teacher(data: Path, teacher: Path, whole: Path, tmp_path: Path) -> None:
+    more = dataclasses.replace(test_loop.recipe(data).train, steps=22)
     with tiny.on_one_device():
         assert pretrain(recipe(data, teacher, train=more), tmp_path / "next", continue_from=str(whole)).step == 22
     tiny.assert_bitwise(frozen_numbers(copy_of(tmp_path / "next")), frozen_numbers(copy_of(whole)))
