@@ -47,3 +47,22 @@ def entropy(logits: Array, weights: Array) -> Array:
     """Weighted sum of the entropies, in nats, of softmax(logits) float32 [..., classes]; a float32 scalar without a gradient."""
     log_p = jax.nn.log_softmax(jax.lax.stop_gradient(logits), axis=-1)
     return jnp.sum(-jnp.sum(jnp.exp(log_p) * log_p, axis=-1) * weights.astype(jnp.float32))
+
+
+def divergence(logits: Array, target: Array, weights: Array, temperature: float) -> Array:
+    """Weighted sum of T² · KL(softmax(target / T) ‖ softmax(logits / T)), in nats; a float32 scalar. T² keeps the size of the gradient at
+    any temperature T (Hinton et al. 2015, section 2).
+
+    logits, target: float32 [..., classes], finite; weights: i32 or f32 [...]. There is no gradient with respect to `target`.
+    """
+    log_q = jax.nn.log_softmax(logits / temperature, axis=-1)
+    log_p = jax.nn.log_softmax(jax.lax.stop_gradient(target) / temperature, axis=-1)
+    return temperature**2 * jnp.sum(jnp.sum(jnp.exp(log_p) * (log_p - log_q), axis=-1) * weights.astype(jnp.float32))
+
+
+def cosine_distance(left: Array, right: Array, weights: Array) -> Array:
+    """Weighted sum of 1 - cosine of pairs of vectors [..., width]; a float32 scalar. weights: i32 or f32 [...]. 1e-12 is added to both
+    squared norms, as torch's CosineEmbeddingLoss adds it, so vectors of zeros have a distance of 1 and a finite gradient."""
+    left, right = left.astype(jnp.float32), right.astype(jnp.float32)
+    norms = jnp.sqrt((jnp.sum(left**2, axis=-1) + 1e-12) * (jnp.sum(right**2, axis=-1) + 1e-12))
+    return jnp.sum((1 - jnp.sum(left * right, axis=-1) / norms) * weights.astype(jnp.float32))

@@ -73,8 +73,9 @@ def objective(
     length: int = LENGTH,
     how: Execution = execution(),
     heads: Mapping[str, Head] = BUILT_IN,
+    teacher: ModelConfig | None = None,
 ) -> Objective:
-    return config.build(model, PhaseSetting(VOCABULARY, how, DataConfig(length=length), 0, heads))
+    return config.build(model, PhaseSetting(VOCABULARY, how, DataConfig(length=length), 0, heads, teacher))
 
 
 def batch(lengths: Sequence[int], length: int = LENGTH, seed: int = 0) -> Batch:
@@ -148,6 +149,10 @@ class Probe(Objective):
     @property
     def coef(self) -> Mapping[str, float]:
         return self.inner.coef
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        return self.inner.frozen
 
     @property
     def reads(self) -> Mapping[str, int]:

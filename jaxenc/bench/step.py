@@ -13,9 +13,11 @@ from jaxenc import rng
 from jaxenc.data import characters
 from jaxenc.data.batch import Batch, Field, empty
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.families import MODELS
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.training import perf
+from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
 from jaxenc.training.state import layout
 from jaxenc.training.step import compile_step, fields
@@ -42,7 +44,8 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     """Times the first phase's step on full rows of random text: after three steps to warm up, `steps` of them in up to five groups of
     equal size. The steps of a group are queued, as training queues them, and the last one is waited for."""
     phase, mesh = run.plan[0], meshes.make(run.mesh)
-    objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform)
+    teacher = teachers.model_of(run.objective, MODELS)
+    objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform, teacher=teacher)
     place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
     taken = {name: objective.fields[name] for name in fields(objective, run.train)}
     batch = partition.place(random_rows(taken, phase.batch, phase.length, vocabulary), mesh)

@@ -48,10 +48,11 @@ def by_path(state: Any) -> dict[str, Any]:
 
 
 class Writer:
-    """Owner of Orbax's asynchronous writer and its threads."""
+    """Owner of Orbax's asynchronous writer and its threads. name: a word of its own for each writer of a run; where processes meet, no name
+    may come twice."""
 
-    def __init__(self) -> None:
-        self._in_flight, self._met = IN_FLIGHT, 0
+    def __init__(self, name: str) -> None:
+        self._name, self._in_flight, self._met = name, IN_FLIGHT, 0
         self._orbax = self._make()
 
     def start(self, directory: Path, leaves: Mapping[str, jax.Array]) -> None:
@@ -96,7 +97,7 @@ class Writer:
     def _barrier(self, *, key: str, timeout_ms: int) -> None:
         """In the place of Orbax's own, which names nobody. Its keys are the same at each save, so they are counted."""
         self._met += 1
-        barriers.barrier(f"Orbax {key.strip('_')} {self._met}", timeout_ms / 1000)
+        barriers.barrier(f"Orbax {self._name} {key.strip('_')} {self._met}", timeout_ms / 1000)
 
 
 def _handlers() -> ocp.type_handlers.TypeHandlerRegistry:

@@ -46,7 +46,7 @@ class Manager:
             self._clean()
         self._exit = ExitStack()
         self._exit.enter_context(quiet())
-        self._writer = Writer()
+        self._writer = Writer(self._directory.name)
         self._exit.callback(self._writer.close)
         self._thread = futures.ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._exit.callback(self._thread.shutdown)

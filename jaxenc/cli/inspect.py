@@ -11,10 +11,13 @@ from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.families import MODELS
+from jaxenc.families.contract import ModelConfig
 from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import rules
+from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
 from jaxenc.training.state import layout, parameters
 
@@ -35,12 +38,14 @@ def run(args: argparse.Namespace) -> int:
     if args.fields:
         print("\n".join(described(recipe)))
         return 0
-    objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform)
+    # Without a teacher it is the student that is described.
+    teacher = teachers.model_of(recipe.objective, MODELS) if recipe.objective.taught and recipe.objective.teacher else None
+    objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform, teacher=teacher)
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, vocabulary.size)
     if args.parameters:
         lines += listing(shapes, names, objective, recipe.mesh.preset, vocabulary.size)
-    lines += by_phase(recipe, vocabulary)
+    lines += by_phase(recipe, vocabulary, teacher)
     lines += sizes(recipe, objective, shapes, names, args.devices or jax.device_count())
     print("\n".join(lines))
     return 0
@@ -61,12 +66,13 @@ def _text(value: Any) -> str:
 
 def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> list[str]:
     """The number of parameters (without padding rows of the vocabulary) of each part, of all parts but the heads (the pooler counts as
-    encoder), and in all; where some parts are only needed in training, also of the others."""
+    encoder), and in all but a teacher; where some parts are only needed in training, also of the others."""
     counts = {part: parameter_count({part: branch}, vocab_size, objective.vocabulary) for part, branch in shapes.items()}
-    sums = {"without heads": [part for part in counts if part == "pooler" or part not in objective.heads]}
+    own = [part for part in counts if part not in objective.frozen]
+    sums = {"without heads": [part for part in own if part == "pooler" or part not in objective.heads]}
     if set(objective.scaffold) & set(counts):
         sums["to keep"] = [part for part in counts if part not in objective.scaffold]
-    sums["parameters"] = list(counts)
+    sums["parameters"] = own
     totals = {name: sum(counts[part] for part in parts) for name, parts in sums.items()}
     return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]
 
@@ -80,11 +86,11 @@ def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective,
     ]
 
 
-def by_phase(recipe: Run, vocabulary: Vocabulary) -> list[str]:
+def by_phase(recipe: Run, vocabulary: Vocabulary, teacher: ModelConfig | None) -> list[str]:
     """One line for each phase: steps, batch, length, schedule, model FLOPs of a step and of the phase."""
     lines = []
     for number, phase in enumerate(recipe.plan, 1):
-        flops = recipe.build(vocabulary, phase, jax.devices()[0].platform).flops(phase.length) * phase.batch
+        flops = recipe.build(vocabulary, phase, jax.devices()[0].platform, teacher=teacher).flops(phase.length) * phase.batch
         lines.append(
             f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, learning rate {phase.lr:g}, "
             f"warm-up {phase.warmup:,}; {flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
@@ -97,6 +103,7 @@ def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, 
     one = meshes.make(meshes.MeshConfig(), jax.devices()[:1])
     state = layout(objective, recipe.optim, recipe.plan[0].batch, one, "dp").shapes
     total = {part: tree.nbytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
+    saved = tree.nbytes(state.without(objective.frozen))
     mesh = dict(zip(rules.AXES, meshes.sizes(recipe.mesh, devices), strict=True))
     axes = dict(tree.leaves(names))
     split = lambda path: math.prod(mesh[axis] for name in axes[path] for axis in rules.mesh_axes(name, recipe.mesh.preset))
@@ -105,7 +112,7 @@ def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, 
     per_device = here + total["moments"] * share + total["carry"] / (mesh["data"] * mesh["fsdp"])
     return [
         "state: " + ", ".join(f"{part} {size / 1e6:,.1f} MB" for part, size in total.items()),
-        f"a checkpoint: about {sum(total.values()) / 1e6:,.1f} MB",
+        f"a checkpoint: about {saved / 1e6:,.1f} MB",
         f"on each of {devices} devices ({' x '.join(f'{axis} {size}' for axis, size in mesh.items())}): "
         f"{per_device / 1e6:,.1f} MB of state",
     ]

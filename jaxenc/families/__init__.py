@@ -11,6 +11,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.albert import ALBERT
 from jaxenc.families.bert import BERT
 from jaxenc.families.contract import ModelConfig, check
+from jaxenc.families.distilbert import DISTILBERT
 from jaxenc.families.electra import ELECTRA
 from jaxenc.families.elmo import ELMO
 from jaxenc.families.family import registry
@@ -18,7 +19,7 @@ from jaxenc.families.gpt import GPT
 from jaxenc.families.network_pair import NETWORK_PAIR
 from jaxenc.families.xlnet import XLNET
 
-BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, ALBERT, GPT, NETWORK_PAIR))
+BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, ALBERT, GPT, DISTILBERT, NETWORK_PAIR))
 # {kind: class of the config}: what a config.json may name.
 Models = Mapping[str, type[ModelConfig]]
 MODELS: Models = MappingProxyType({kind: family.config for kind, family in BUILT_IN.items()})

@@ -2,6 +2,7 @@
 
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.objectives.causal import CausalConfig
+from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -20,6 +21,7 @@ ALL = (
     PlmConfig,
     BilmConfig,
     CausalConfig,
+    DistillationConfig,
     FeaturesConfig,
     HeadsConfig,
 )

@@ -19,6 +19,8 @@ from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
 Sums = dict[str, tuple[Array, Array]]
+# The top-level key of a teacher's parameters in the tree of an objective that has one.
+TEACHER = "teacher"
 M = TypeVar("M", bound=ModelConfig)
 
 
@@ -32,12 +34,16 @@ class Objective(abc.ABC):
     heads: the heads by their top-level keys in the parameter tree, each a `heads.contract.Fitted` or a module of the objective's own. When
     a run starts from another's parameters (`--init-from`), heads that the other lacks are initialised; everything else must be there.
     scaffold: top-level keys of parameters that are only needed in training.
+    frozen: top-level keys of parameters that are never trained: (TEACHER,) for an objective with a teacher, () for any other. They have no
+    gradient and no moments, come from the teacher's checkpoint and are saved once a run (`training/teacher.py`); what `init` gives for
+    them is only read for its shapes and axis names.
     fields: the fields that a batch may have: the standard ones and the labels of the heads.
     """
 
     coef: Mapping[str, float]
     heads: Mapping[str, Any] = MappingProxyType({})
     scaffold: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
     fields: Mapping[str, Field] = MappingProxyType(FIELDS)
 
     @property
@@ -53,6 +59,13 @@ class Objective(abc.ABC):
     @abc.abstractmethod
     def init(self, key: Array) -> Tree:
         """The initial parameters in float32, boxed with their logical axis names (`training/state.py` unboxes them); may be traced."""
+
+    def start(self, drawn: Tree, teacher: Tree) -> Tree:
+        """Those parameters of a fresh run that it takes from its teacher: a part of the tree `drawn`, {} for none.
+
+        drawn: what `init` drew, without `frozen`; teacher: the parameters under TEACHER. Raises UserError where the two do not fit.
+        """
+        return {}
 
     def carry(self, batch: int) -> Tree:
         """The initial recurrent state that each row passes to the next step: {} or a tree of zeros with leading axis `batch`.
@@ -115,7 +128,8 @@ class PhaseSetting:
 
     vocabulary: the tokenizer's. execution: how modules are computed. data: the settings of the rows, with the phase's length.
     max_predictions: the limit of one row, 0 for the config's own. heads: those that the config may name, for an objective whose heads are
-    configurable.
+    configurable. teacher: the model of the teacher, None where nothing is trained or evaluated: an objective whose config has a teacher
+    (`ObjectiveConfig.taught`) is then built without it.
     """
 
     vocabulary: Vocabulary
@@ -123,6 +137,7 @@ class PhaseSetting:
     data: DataConfig
     max_predictions: int = 0
     heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
+    teacher: ModelConfig | None = None
 
 
 class ObjectiveConfig(abc.ABC, Generic[M]):
@@ -130,13 +145,15 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
 
     kind: the name of the objective in a recipe. carried: its fields that set the size of the carry; where there are any and all are 0,
     there is no carry. trains: the heads that it pretrains: a converted model with exactly these heads gets this objective; () for never.
-    rows: the data settings of such a converted model's run.
+    rows: the data settings of such a converted model's run. taught: whether it has a teacher, whose run or checkpoint its field `teacher`
+    names.
     """
 
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()
     trains: ClassVar[tuple[str, ...]] = ()
     rows: ClassVar[DataConfig] = DataConfig()
+    taught: ClassVar[bool] = False
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""

@@ -11,10 +11,10 @@ from jaxenc import rng, tree
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.moved import under
 from jaxenc.checkpoint.restore import Start
-from jaxenc.objectives.base import Objective
+from jaxenc.objectives.base import TEACHER, Objective
 from jaxenc.training import phases
 from jaxenc.training.phases import Phase
-from jaxenc.training.state import Layout, State, parameters
+from jaxenc.training.state import Layout, State, parameters, without
 from jaxenc.tree import Tree
 
 
@@ -28,22 +28,51 @@ def fresh_heads(start: Start, objective: Objective) -> tuple[str, ...]:
     return restore.lacking(start.path, unfilled)
 
 
-def begin(start: Start, plan: tuple[Phase, ...], seed: int, layout: Callable[[Phase], Layout], fresh: Collection[str] = ()) -> State:
+@dataclasses.dataclass(frozen=True)
+class Lesson:
+    """What an objective takes from its teacher. objective: of the first phase; read: from the shapes of the teacher's parameters, with
+    shardings, to the parameters (`training.teacher.read`)."""
+
+    objective: Objective
+    read: Callable[[Tree], Tree]
+
+
+def begin(
+    start: Start,
+    plan: tuple[Phase, ...],
+    seed: int,
+    layout: Callable[[Phase], Layout],
+    fresh: Collection[str] = (),
+    lesson: Lesson | None = None,
+) -> State:
     """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
 
     fresh: the result of `fresh_heads`; these are initialised from the seed as in a fresh run, and every other parameter is restored.
-    Raises UserError where the checkpoint does not fit.
+    lesson: for an objective with a teacher; a fresh run starts as `Objective.start` says. Raises UserError where a checkpoint does not fit.
     """
     place = layout(phases.saved_by(plan, start.step))
+    apart = lesson.objective.frozen if lesson else ()
+    taught = lesson.read(place.abstract.frozen[TEACHER]) if lesson else {}
     if start.kind in ("resume", "continue"):
-        return restore.restore_state(start.path, place.abstract)
-    state = place.create(rng.init_key(seed))
-    if start.kind == "fresh":
+        state = restore.restore_state(start.path, place.abstract.without(apart))
+    else:
+        state = place.create(rng.init_key(seed)).without(apart)
+    if start.kind == "init":
+        wanted = without(place.abstract.without(apart).all_params, fresh)
+        state = _with(state, restore.restore_params(start.path, wanted, start.moved))
+    if not lesson:
         return state
-    wanted = {name: branch for name, branch in place.abstract.all_params.items() if name not in fresh}
-    read = dict(tree.leaves(restore.restore_params(start.path, wanted, start.moved)))
-    pick = lambda branch: tree.map_with_path(lambda path, drawn: drawn if path.split("/")[0] in fresh else read[path], branch)
-    return dataclasses.replace(state, params=pick(state.params), frozen=pick(state.frozen))
+    if start.kind == "fresh":
+        # A step writes over the arrays of its state, so the student's are copies.
+        state = _with(state, jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), lesson.objective.start(state.all_params, taught)))
+    return dataclasses.replace(state, frozen={**state.frozen, TEACHER: taught})
+
+
+def _with(state: State, given: Tree) -> State:
+    """`state` with the parameters of `given` in place of its own, on the devices that held those."""
+    found = dict(tree.leaves(given))
+    pick = lambda path, own: jax.device_put(found[path], own.sharding) if path in found else own
+    return dataclasses.replace(state, params=tree.map_with_path(pick, state.params), frozen=tree.map_with_path(pick, state.frozen))
 
 
 @jax.jit

@@ -14,15 +14,16 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.files import npz, user_errors, written
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.objectives.base import Objective
+from jaxenc.objectives.base import TEACHER, Objective
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases, prepare, refusals
+from jaxenc.training import teacher as teachers
 from jaxenc.training.evaluate import evaluation, held_out_batches
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.predict import compile_predictions, predict, predicted
 from jaxenc.training.run import Run, of_checkpoint
-from jaxenc.training.state import Layout
+from jaxenc.training.state import Layout, without
 from jaxenc.tree import Tree
 
 
@@ -75,7 +76,7 @@ def evaluate(
     if step and step not in (there := steps(directory)):
         raise UserError(f"--step {step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
-    job = prepare.prepare(_asked(of_checkpoint(path, models), str(data), batch, mesh), workdir, heads, models)
+    job = prepare.prepare(_asked(of_checkpoint(path, models), str(data), batch, mesh), path, heads, models)
     refusals.refuse_other_tokenizer(job, path)
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)
@@ -87,7 +88,9 @@ def evaluate(
         if predictions and not predicted(objective, place, phase):
             said = "has no head that predicts for a row: leave out --predictions (in Python, predictions=True)"
             raise UserError(f"objective.kind={job.run.objective.kind} {said}")
-        params = restore.restore_params(path, place.abstract.all_params)
+        params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
+        if job.teacher:
+            params[TEACHER] = teachers.read(job.teacher, job.run, path.parent.parent, models, place.abstract.frozen[TEACHER])
         numbers = evaluation(job, phase, objective, place)(params)
         index, found = _predictions(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
     return Evaluation(int(path.name), numbers, index, found)

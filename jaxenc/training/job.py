@@ -15,6 +15,7 @@ from jaxenc.objectives.base import Objective
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout
+from jaxenc.training.teacher import Teacher
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Job:
     vocabulary: of the data's tokenizer. batches(split, phase, rows): opens the batches of `train` or `held_out` at the length of a phase,
     with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name: content}
     of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
-    config.json may name.
+    config.json may name. teacher: of an objective that has one, else None.
     """
 
     run: Run
@@ -36,10 +37,12 @@ class Job:
     files: Mapping[str, bytes]
     heads: Mapping[str, Head]
     models: Models
+    teacher: Teacher | None = None
 
     def objective(self, phase: Phase) -> Objective:
         """The objective of a phase, for the platform of the mesh."""
-        return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform, self.heads)
+        teacher = self.teacher.model if self.teacher else None
+        return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform, self.heads, teacher)
 
     def layout(self, phase: Phase) -> Layout:
         """The shapes and shardings of the state in a phase. The first call for a phase traces the model, which takes a second or more for a

@@ -136,7 +136,7 @@ def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints
         log.say(f"warning: {job.run.data.path}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
-    checkpoints.save(step, state, job.files)
+    checkpoints.save(step, state.without(job.objective(job.run.plan[0]).frozen), job.files)
 
 
 def is_due(every: int, step: int) -> bool:

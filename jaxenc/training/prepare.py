@@ -24,18 +24,20 @@ from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
+from jaxenc.training import teacher as teachers
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run, to_json
 from jaxenc.training.run import check as check_run
-from jaxenc.training.state import parameters
+from jaxenc.training.state import parameters, without
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 
 
 def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Job:
-    """Opens the data of the run and builds its mesh. heads: those that its objective may name; models: the kinds of model that this run and
-    the run it starts from may have. Raises UserError where data, run and devices do not fit together."""
+    """Opens the data of the run, builds its mesh and finds its teacher, where it has one. heads: those that its objective may name; models:
+    the kinds of model that this run, its teacher and the run it starts from may have. workdir: its directory, or one of its checkpoints.
+    Raises UserError where data, run and devices do not fit together."""
     check_run(run, models)
     if not run.data.path:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
@@ -49,9 +51,10 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
         wanted = dataclasses.replace(run.data, length=phase.length)
         return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
 
-    files = {CONFIG: to_json(run), **checkpoint_files(path)}
+    files, teacher = {CONFIG: to_json(run), **checkpoint_files(path)}, teachers.of_run(run, workdir, models)
+    files |= {teachers.RECORD: teacher.to_json()} if teacher else {}
     evaluates = manifest.splits["held_out"].tokens > 0
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads, models)
+    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads, models, teacher)
 
 
 def check(job: Job) -> None:
@@ -134,8 +137,8 @@ def warnings(job: Job) -> list[str]:
 
 
 def write_facts(job: Job, workdir: pathlib.Path) -> None:
-    """Writes config.json and manifest.json of the run directory."""
-    for name in (CONFIG, MANIFEST):
+    """Writes config.json and manifest.json of the run directory, and the record of its teacher."""
+    for name in (CONFIG, MANIFEST, *([teachers.RECORD] if job.teacher else [])):
         with user_errors(workdir / name, "free some space or choose another work directory"):
             write_bytes(workdir / name, job.files[name])
 
@@ -143,7 +146,8 @@ def write_facts(job: Job, workdir: pathlib.Path) -> None:
 def describe(job: Job, start: Start) -> str:
     """One line: the number of parameters, the devices and where the run starts from."""
     objective = job.objective(job.run.plan[0])
-    count = parameter_count(parameters(objective)[0], job.vocabulary.size, objective.vocabulary)
+    count = parameter_count(without(parameters(objective)[0], objective.frozen), job.vocabulary.size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind
     origin = {"fresh": "from scratch", "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
-    return f"{count:,} parameters on {job.mesh.size} x {device} ({job.run.mesh.preset}), {origin}"
+    taught = f" beside a teacher ({job.teacher.fingerprint[:12]}...)" if job.teacher else ""
+    return f"{count:,} parameters{taught} on {job.mesh.size} x {device} ({job.run.mesh.preset}), {origin}"

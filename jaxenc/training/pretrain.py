@@ -1,6 +1,7 @@
 """A complete pretraining run, started or resumed: the implementation of `jaxenc pretrain` and `jaxenc.pretrain`."""
 
 import contextlib
+import functools
 import pathlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,12 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.files import held
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.objectives.base import TEACHER
 from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
 from jaxenc.training import prepare, refusals
-from jaxenc.training.begin import begin, fresh_heads, is_finite
+from jaxenc.training import teacher as teachers
+from jaxenc.training.begin import Lesson, begin, fresh_heads, is_finite
 from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
 from jaxenc.training.record import Recorder, Silent
@@ -48,6 +51,7 @@ def pretrain(
     workdir = pathlib.Path(workdir)
     must_hold_a_run(workdir, "--workdir")
     job = prepare.prepare(run, workdir, heads, models)
+    refusals.refuse_other_teacher(job, workdir)
     prepare.check(job)
     refusals.refuse_other_run(job, workdir)
     with contextlib.ExitStack() as holding:
@@ -70,6 +74,7 @@ def pretrain(
         if start.kind in ("continue", "init"):
             refusals.refuse_other_tokenizer(job, start.path)
         if start.kind == "continue":
+            refusals.refuse_continuing_with_another_teacher(job, start.path)
             refusals.refuse_other_carry(job, start)
             refusals.refuse_other_rows(job, start)
         return _train(job, start, workdir)
@@ -77,16 +82,21 @@ def pretrain(
 
 def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
-        fresh = fresh_heads(start, job.objective(job.run.plan[0]))
-        state = begin(start, job.run.plan, job.run.train.seed, job.layout, fresh)
+        objective = job.objective(job.run.plan[0])
+        fresh, lesson = fresh_heads(start, objective), None
+        if job.teacher:
+            lesson = Lesson(objective, functools.partial(teachers.read, job.teacher, job.run, workdir, job.models))
+        state = begin(start, job.run.plan, job.run.train.seed, job.layout, fresh, lesson)
         # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
         barriers.barrier("first state")
         if not is_finite(state):
             raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step (move this one away)")
         if barriers.is_primary():
             prepare.write_facts(job, workdir)
+        if job.teacher:
+            teachers.keep(job.teacher, workdir, state.frozen[TEACHER])
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
-            checkpoints.check_room(state)
+            checkpoints.check_room(state.without(objective.frozen))
             log, step = job.run.log, int(state.step)
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()
             drawn = (f"{name} starts fresh: {start.path} has none" for name in fresh)

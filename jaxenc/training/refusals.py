@@ -21,6 +21,7 @@ from jaxenc.errors import UserError
 from jaxenc.files import read_json, user_errors
 from jaxenc.processes import barriers
 from jaxenc.training import phases, position
+from jaxenc.training import teacher as teachers
 from jaxenc.training.job import Job
 from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import Run, of_file
@@ -57,9 +58,12 @@ def _shown(value: Any) -> str:
 
 def refuse_other_process(job: Job) -> None:
     """Raises UserError, which names each field, where this process was started with another config or other data than process 0: with
-    another seed, for example, its parameters would differ, and no later check would notice. `data.path` may differ."""
+    another seed, for example, its parameters would differ, and no later check would notice. `data.path` and `objective.teacher` may differ,
+    where they hold the same."""
     facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
     facts["config"]["data"].pop("path")
+    facts["config"]["objective"].pop("teacher", None)
+    facts["teacher"] = job.teacher.fingerprint if job.teacher else ""
     first = barriers.from_primary("facts", lambda: facts)
     index = jax.process_index()
     parts = [
@@ -103,6 +107,21 @@ def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
         # config.json is written first, so a run that was killed before the second file was written has only it.
         manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
         _refuse(of_file(saved, workdir / CONFIG, job.models), manifest, job)
+
+
+def refuse_other_teacher(job: Job, workdir: pathlib.Path) -> None:
+    """Raises UserError where the run in `workdir` has learned from another teacher than the one that this run names, which need not exist
+    any more, and for a first teacher with another tokenizer than the data's."""
+    if job.teacher and job.teacher.step_dir is not None:
+        refuse_other_tokenizer(job, job.teacher.step_dir)
+    elif job.teacher and teachers.exists(job.run.objective):
+        teachers.refuse_other(job.teacher, teachers.named(job.run.objective, job.models, job.run.checkpoint.verify), workdir)
+
+
+def refuse_continuing_with_another_teacher(job: Job, step_dir: pathlib.Path) -> None:
+    """Raises UserError where the run that wrote a checkpoint has learned from another teacher than this run's, or from none."""
+    if job.teacher:
+        teachers.refuse_other(job.teacher, teachers.recorded(step_dir, job.models), job.directory)
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
@@ -167,6 +186,6 @@ def _refuse(saved: Run, saved_manifest: dict | None, job: Job) -> None:
 
     if saved_manifest is not None:
         refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
-    free = (*MAY_CHANGE, "data.path", *(["train.steps"] if not job.run.uses_steps else []))
+    free = (*MAY_CHANGE, "data.path", "objective.teacher", *(["train.steps"] if not job.run.uses_steps else []))
     # Of the parsed Run, so that a field which did not exist when the checkpoint was written has its default.
     refuse(config.to_dict(saved), config.to_dict(job.run), free)

@@ -86,10 +86,19 @@ class Run:
         backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout)
         return Execution(policy, backend, self.train.remat, self.train.scan)
 
-    def build(self, vocabulary: Vocabulary, phase: Phase, platform: str, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
-        """The objective of one phase; heads: those that its config may name. Call it on the result of `with_vocabulary`."""
+    def build(
+        self,
+        vocabulary: Vocabulary,
+        phase: Phase,
+        platform: str,
+        heads: Mapping[str, Head] = BUILT_IN,
+        teacher: ModelConfig | None = None,
+    ) -> Objective:
+        """The objective of one phase; heads: those that its config may name; teacher: as in `PhaseSetting`. Call it on the result of
+        `with_vocabulary`."""
         data = dataclasses.replace(self.data, length=phase.length)
-        return self.objective.build(self.model, PhaseSetting(vocabulary, self.execution(platform), data, phase.max_predictions, heads))
+        setting = PhaseSetting(vocabulary, self.execution(platform), data, phase.max_predictions, heads, teacher)
+        return self.objective.build(self.model, setting)
 
 
 def from_dict(data: Mapping[str, Any], where: str = "config", models: Models = families.MODELS) -> Run:

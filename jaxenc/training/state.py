@@ -1,7 +1,7 @@
 """The state of a run: the input and output of a step and the content of a checkpoint. The only file that unboxes axis names."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import jax
@@ -38,6 +38,11 @@ class State:
         """Trained and frozen parameters in one tree, as the objective takes them."""
         return tree.merge(self.params, self.frozen)
 
+    def without(self, names: Collection[str]) -> "State":
+        """This state without the frozen parameters under the top-level keys `names`: what a checkpoint holds, names being
+        `Objective.frozen`."""
+        return dataclasses.replace(self, frozen=without(self.frozen, names))
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -66,6 +71,11 @@ class Layout:
         return partition.gather(params, self.shardings.all_params)
 
 
+def without(params: Tree, names: Collection[str]) -> Tree:
+    """`params` without the branches under the top-level keys `names`."""
+    return {name: branch for name, branch in params.items() if name not in names}
+
+
 def parameters(objective: Objective) -> tuple[Tree, Tree]:
     """(shapes of the parameters, logical axis names of each leaf), as plain dict trees. A leaf without names, such as that of a plain Flax
     layer in a user's own head, gets None for every axis and is replicated."""
@@ -83,9 +93,10 @@ def layout(objective: Objective, config: OptimConfig, batch: int, mesh: Mesh, pr
     its mesh axes.
     """
     shapes, names = parameters(objective)
-    is_frozen = masks.frozen(config.freeze)
+    by_choice = masks.frozen(config.freeze)
+    is_frozen = lambda path: path.split("/")[0] in objective.frozen or by_choice(path)
     # The shapes of the moments do not depend on the schedule.
-    optimizer = optimizers.build(config, shapes, lr=0.0, warmup=0, steps=1)
+    optimizer = optimizers.build(config, without(shapes, objective.frozen), lr=0.0, warmup=0, steps=1)
 
     frozen, params = tree.split(shapes, is_frozen)
     count = jax.ShapeDtypeStruct((), jnp.int32)

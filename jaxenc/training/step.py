@@ -17,7 +17,7 @@ from jaxenc.sharding import partition
 from jaxenc.training import accumulate
 from jaxenc.training.phases import Phase
 from jaxenc.training.settings import TrainConfig
-from jaxenc.training.state import Layout, State
+from jaxenc.training.state import Layout, State, without
 
 StepReport = dict[str, Any]
 
@@ -69,7 +69,8 @@ def train_step(
     loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
     good = jnp.isfinite(loss) & jnp.isfinite(norm)
 
-    update = optimizers.build(optimizer, state.all_params, phase.lr, phase.warmup, phase.schedule_steps).update
+    own = without(state.all_params, objective.frozen)
+    update = optimizers.build(optimizer, own, phase.lr, phase.warmup, phase.schedule_steps).update
     params, moments, lr = update(grads, norm, state.moments, state.params, state.step - phase.schedule_start)
 
     kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), (state.params, state.moments, state.carry))

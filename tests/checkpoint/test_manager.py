@@ -131,7 +131,7 @@ def test_what_nobody_awaits_of_a_failed_save_is_quiet(caplog: pytest.LogCaptureF
     with arrays.quiet():
         assert complaints() == 0
     assert complaints() == 1
-    writer = arrays.Writer()
+    writer = arrays.Writer("one")
     writer._orbax.close()
     writer._orbax = mock.Mock(wait_until_finished=mock.Mock(side_effect=ValueError("Failed to write [os_error_code='28']")))
     with pytest.raises(OSError, match="^No space left on device$") as raised:

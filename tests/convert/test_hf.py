@@ -193,11 +193,11 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         (
             dict,
             {"model_type": "deberta"},
-            "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt can",
+            "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt, distilbert can",
         ),
         (dict, {"model_type": 3}, "its model_type is 3"),
         (dict, {"model_type": ["bert"]}, "its model_type is ['bert']"),
-        (dict, {"model_type": None, "architectures": ["DistilBertModel"]}, "its model_type is 'DistilBertModel'"),
+        (dict, {"model_type": None, "architectures": ["DebertaModel"]}, "its model_type is 'DebertaModel'"),
     ],
 )
 def test_what_does_not_fit_is_one_line(change: Callable[[dict], dict], settings: dict, words: str, tmp_path: Path) -> None:

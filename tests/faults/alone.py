@@ -1,4 +1,4 @@
-"""Nano runs of six objectives, each in one process of eight CPU devices, to be killed and started again, and what one leaves."""
+"""Nano runs of seven objectives, each in one process of eight CPU devices, to be killed and started again, and what one leaves."""
 
 import dataclasses
 import json
@@ -19,10 +19,10 @@ from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.training.run import Run
 from tests.faults.gang import ROOT
-from tests.training import test_loop, test_states
+from tests.training import test_loop, test_states, test_teacher
 from tests.training.conftest import make_data
 
-OBJECTIVES = ("mlm", "rtd", "plm", "bilm", "mlm_sop", "causal")
+OBJECTIVES = ("mlm", "rtd", "plm", "bilm", "mlm_sop", "causal", "distillation")
 STEPS = 60
 EVERY = 10
 TOKENIZERS = {"plm": "unigram", "bilm": "characters"}
@@ -78,7 +78,9 @@ def logged(workdir: Path) -> list[dict]:
 
 def prepare(kind: str, steps: int, folder: Path) -> None:
     """Puts into `folder` what `nano` needs there."""
-    make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
+    data = make_data(folder / "made", 1, TOKENIZERS.get(kind, "wordpiece"))
+    if kind == "distillation":
+        test_teacher.make_teacher(folder / "made" / "teacher", data)
     test_loop.write_recipe(nano(kind, steps, folder).run, folder / "recipe.json")
 
 
@@ -116,4 +118,6 @@ def recipe(kind: str, data: Path) -> Run:
         case "causal":
             model = GptConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
             return dataclasses.replace(test_loop.recipe(data, objective=CausalConfig(), model=model), data=DataConfig(str(data), 24))
+        case "distillation":
+            return test_teacher.recipe(data, data.parent / "teacher")
     raise ValueError(kind)

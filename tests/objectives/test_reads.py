@@ -10,7 +10,9 @@ from jaxenc.data import characters
 from jaxenc.data.batch import Batch, empty
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
+from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.objectives.base import Objective, PhaseSetting
+from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -23,6 +25,8 @@ from tests.objectives import sentences, streams
 
 # Of tiny.MODEL and tiny.PAIR: true rows of the token table, types, rows of the table of positions.
 TEXT = {"tokens": 200, "types": 2, "positions": 64, "segments": 0}
+# Without token types and with fewer positions than its teacher, tiny.MODEL.
+STUDENT = DistilbertConfig(vocab_size=200, width=32, layers=1, heads=4, feed_forward=64, positions=60)
 HEADS = HeadsConfig(("pooler", "classifier", "tags", "spans"), ("a", "b", "c"))
 # {name: (objective, the bound of each field that it reads, 0 for none)}
 OBJECTIVES = {
@@ -32,6 +36,7 @@ OBJECTIVES = {
     "rtd": lambda: (tiny.objective(RtdConfig(), tiny.PAIR), {**TEXT, "index": 0}),
     "uniform rtd": lambda: (tiny.objective(RtdConfig(generator="uniform"), tiny.PAIR), {**TEXT, "index": 0}),
     "replaced_mlm": lambda: (tiny.objective(ReplacedMlmConfig(), tiny.PAIR), {**TEXT, "index": 0}),
+    "distillation": lambda: (tiny.objective(DistillationConfig(), STUDENT, teacher=tiny.MODEL), {**TEXT, "positions": 60, "index": 0}),
     "heads": lambda: (tiny.objective(HEADS), {**TEXT, "label": 3, "tags": 3, "start": 64, "end": 64}),
     "plm": lambda: (
         streams.objective(),

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxenc.data.batch import Batch
 
-VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0, "xlnet": 5, "albert": 0, "openaigpt": 0}
+VOCAB, LABELS, PAD = 131, 3, {"bert": 0, "roberta": 1, "electra": 0, "xlnet": 5, "albert": 0, "openaigpt": 0, "distilbert": 0}
 LENGTHS = (11, 7, 2)
 GOLDEN = Path(__file__).parents[1] / "golden" / "hf"
 
@@ -28,7 +28,7 @@ class Case:
     @property
     def activation_field(self) -> str:
         """Of the config that names the form of GELU."""
-        return {"xlnet": "ff_activation", "openaigpt": "afn"}.get(self.family, "hidden_act")
+        return {"xlnet": "ff_activation", "openaigpt": "afn", "distilbert": "activation"}.get(self.family, "hidden_act")
 
     @property
     def activations(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Case:
     @property
     def typed(self) -> bool:
         """Whether it is given token types."""
-        return self.family not in ("roberta", "openaigpt")
+        return self.family not in ("roberta", "openaigpt", "distilbert")
 
 
 def _heads(family: str, kind: str = "") -> tuple[Case, ...]:
@@ -79,6 +79,8 @@ CASES = {
         Case("OpenAIGPTLMHeadModel", ("labels",), {"next_token": "logits"}),
         # Its losses are not compared: a model of multiple choice comes in as a classifier of one label, which learns nothing.
         Case("OpenAIGPTDoubleHeadsModel", (), {"next_token": "logits", "classifier": "mc_logits"}),
+        *_heads("DistilBert"),
+        Case("DistilBertModel", (), {}),
     )
 }
 

@@ -29,7 +29,7 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
     random = np.random.default_rng(seed)
     with torch.no_grad():
         for name, value in model.named_parameters():
-            queries = any(part in name for part in ("query", "key", "c_attn"))
+            queries = any(part in name for part in ("query", "key", "c_attn", "q_lin", "k_lin"))
             scale = 0.01 if name.endswith(("embeddings.weight", "embedding.weight")) else 0.1 if queries else 0.3
             drawn = random.normal(0, scale, tuple(value.shape))
             value.copy_(torch.tensor(drawn + 1.0 if name.endswith(NORMS) else drawn))
@@ -50,6 +50,9 @@ def _config(case: Case, activation: str, width: int) -> PreTrainedConfig:
     if case.family == "openaigpt":
         sizes = {"n_embd": width, "n_layer": LAYERS, "n_head": 2, "n_positions": POSITIONS}
         return transformers.OpenAIGPTConfig(vocab_size=VOCAB, afn=activation, **sizes, pad_token_id=PAD[case.family])
+    if case.family == "distilbert":
+        sizes = {"dim": width, "n_layers": LAYERS, "n_heads": 2, "hidden_dim": 2 * width, "max_position_embeddings": POSITIONS}
+        return transformers.DistilBertConfig(vocab_size=VOCAB, activation=activation, **sizes, **labels)
     roberta = case.family == "roberta"
     return getattr(transformers, f"{case.family.capitalize()}Config")(
         vocab_size=VOCAB,

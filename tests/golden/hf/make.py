@@ -1,14 +1,17 @@
 """Makes the golden arrays that `tests/parity/test_golden.py` compares with: what transformers computes for random tiny models.
 
-    python -m tests.golden.hf.make
+    python -m tests.golden.hf.make [BEGINNING ...]
 
-needs the extra `live` (torch, transformers). One .npz an architecture: the config, the inputs and the weights, and for both forms of
-GELU every hidden state, the logits, the loss and its gradients. Computed in float64 from float32 weights and rounded once. One of
-ELECTRA's joint objective: both networks, the samples that ours drew, the loss and its gradients. And one of XLNet's two streams: both at
-every layer, the new memory, the logits, the loss and its gradients, by our paths.
+needs the extra `live` (torch, transformers). With beginnings of names of classes it writes the files of these alone.
+
+One .npz an architecture: config, inputs and weights, and for both forms of GELU every hidden state, the logits, the loss and its
+gradients. Computed in float64 from float32 weights and rounded once. One of ELECTRA's joint objective: both networks, the samples that ours
+drew, the loss and its gradients. And one of XLNet's two streams: both at every layer, the new memory, the logits, the loss and its
+gradients, by our paths.
 """
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -65,10 +68,13 @@ def streams() -> dict[str, np.ndarray]:
     return out
 
 
-def main() -> None:
-    """Writes every file and says how large it is."""
+def main(beginnings: tuple[str, ...]) -> None:
+    """Writes every file, or those of the architectures whose names begin so, and says how large it is."""
     for seed, case in enumerate(CASES.values()):
-        write(GOLDEN / f"{case.architecture}.npz", arrays(case, seed))
+        if not beginnings or case.architecture.startswith(beginnings):
+            write(GOLDEN / f"{case.architecture}.npz", arrays(case, seed))
+    if beginnings:
+        return
     write(pair.FILE, joint())
     write(xlnet.FILE, streams())
 
@@ -80,4 +86,4 @@ def write(path: Path, held: dict[str, np.ndarray]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(tuple(sys.argv[1:]))

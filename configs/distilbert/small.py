@@ -1,0 +1,36 @@
+"""A small DistilBERT (2 layers, 512 wide) for one GPU, taught by a run of bert/small on the same data.
+
+    jaxenc pretrain --config bert/small --config.data.path=DATA --workdir TEACHER
+    jaxenc pretrain --config distilbert/small --config.data.path=DATA --config.objective.teacher=TEACHER --workdir RUN
+    jaxenc pretrain --config distilbert/small --config.objective.kind=mlm --config.data.path=DATA --workdir ALONE
+
+The third command trains the same student without its teacher, from random weights. Data as bert/small says. Not published: the model has
+half of bert/small's layers and the same activation, everything but the loss is as there.
+"""
+
+import dataclasses
+
+from jaxenc.configs import recipe
+from ml_collections import ConfigDict
+
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.families.distilbert.model import DistilbertConfig
+from jaxenc.families.distilbert.sizes import distilbert
+from jaxenc.objectives.distillation import DistillationConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training.run import Run
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
+
+
+def get_config() -> ConfigDict:
+    model: DistilbertConfig = dataclasses.replace(distilbert(2, 512), activation="gelu_tanh", dropout=0.0, attention_dropout=0.0)
+    run = Run(
+        objective=DistillationConfig(),
+        model=model,
+        train=TrainConfig(steps=12_000, batch=256),
+        optim=OptimConfig(lr=1e-3, warmup=1000),
+        checkpoint=CheckpointConfig(every=3_000),
+        eval=EvalConfig(every=1_000),
+        log=LogConfig(every=100),
+    )
+    return recipe(run)
