@@ -5,6 +5,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from jaxenc.rng import Keys
@@ -29,12 +30,18 @@ def dropout(x: Array, rate: float, noise: Keys | None, site: str | int, layer: i
 def keep(rate: float, words: tuple[Array, Array], shape: tuple[int, ...]) -> Array:
     """bool `shape` = [batch, ...], true where an element stays; words: two u32 [batch]."""
     first, second = (jnp.reshape(word, (-1, *(1 for _ in shape[1:]))) for word in words)
+    return survives(rate, _index(shape), first, second)
+
+
+def survives(rate: float, index: Array, first: Array, second: Array) -> Array:
+    """Whether the element with this row-major `index` within its row stays; first, second: the row's words. All u32, of shapes that
+    broadcast. GPU kernels call it too, so it has no arrays of its own."""
     # One multiply-and-shift mix (C. Wellons' lowbias32). The second word enters half-way: without it, a row's mask would be a
     # stretch of one sequence that all rows share.
-    x = _index(shape) + first
-    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D) + second
-    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
-    return (x ^ (x >> 16)) >= jnp.uint32(round(rate * 2**32))
+    x = index + first
+    x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D) + second
+    x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
+    return (x ^ (x >> 16)) >= np.uint32(round(rate * 2**32))
 
 
 def _drop(rate: float, x: Array, words: tuple[Array, Array]) -> Array:
