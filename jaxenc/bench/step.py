@@ -39,7 +39,7 @@ class Timing:
 def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     """Times the first phase's step on full rows of random text: `steps` steps, each waited for, after three to warm up."""
     phase, mesh = run.plan[0], meshes.make(run.mesh)
-    objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform)
+    objective = run.build(vocabulary, phase, meshes.platform(mesh.devices.flat[0]))
     place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
     taken = {name: objective.fields[name] for name in fields(objective, run.train)}
     batch = partition.place(random_rows(taken, phase.batch, phase.length, vocabulary), mesh)

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if args.fields:
         print("\n".join(described(recipe)))
         return 0
-    objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform)
+    objective = recipe.build(vocabulary, recipe.plan[0], meshes.platform(jax.devices()[0]))
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, vocabulary.size)
     if args.parameters:
@@ -84,7 +84,7 @@ def by_phase(recipe: Run, vocabulary: Vocabulary) -> list[str]:
     """One line for each phase: steps, batch, length, schedule, model FLOPs of a step and of the phase."""
     lines = []
     for number, phase in enumerate(recipe.plan, 1):
-        flops = recipe.build(vocabulary, phase, jax.devices()[0].platform).flops(phase.length) * phase.batch
+        flops = recipe.build(vocabulary, phase, meshes.platform(jax.devices()[0])).flops(phase.length) * phase.batch
         lines.append(
             f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, learning rate {phase.lr:g}, "
             f"warm-up {phase.warmup:,}; {flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"

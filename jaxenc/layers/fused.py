@@ -16,7 +16,7 @@ from jax.experimental.pallas import triton
 from jax.sharding import PartitionSpec
 
 from jaxenc.layers import fused_kernels as kernels
-from jaxenc.layers.fused_kernels import Side, Spec, Tile, Tiles
+from jaxenc.layers.fused_kernels import Back, Side, Spec, Tile, Tiles
 from jaxenc.sharding import rules
 
 # (longest row, largest d, bytes of an element) -> tiles; the first line that a call fits into. A row shorter than a tile cuts it.
@@ -105,7 +105,8 @@ class _Split:
             "narrow": PartitionSpec(rows, heads),
             "side": Side(row, row, row, row, PartitionSpec(heads)),
         }
-        return jax.shard_map(call, in_specs=tuple(specs[kind] for kind in given), out_specs=tuple(specs[kind] for kind in out), check_vma=False)
+        ins, outs = (tuple(specs[kind] for kind in kinds) for kinds in (given, out))
+        return jax.shard_map(call, in_specs=ins, out_specs=outs, check_vma=False)
 
 
 def _call_forward(spec: Spec, q: Array, k: Array, v: Array, side: Side) -> tuple[Array, Array]:
@@ -113,16 +114,18 @@ def _call_forward(spec: Spec, q: Array, k: Array, v: Array, side: Side) -> tuple
     return _call(kernels.forward, spec, spec.tiles.forward, "queries", (q, k, v), side, (), (jax.ShapeDtypeStruct(q.shape, q.dtype), sums))
 
 
-def _call_backward(spec: Spec, q: Array, k: Array, v: Array, side: Side, out: Array, slope: Array, sums: Array) -> tuple[Array, Array, Array]:
+def _call_backward(
+    spec: Spec, q: Array, k: Array, v: Array, side: Side, out: Array, slope: Array, sums: Array
+) -> tuple[Array, Array, Array]:
     # Right with dropout too: the sum over keys of weight · its gradient is the product of the output with the output's gradient.
     delta = jnp.einsum("bqhd,bqhd->bhq", out.astype(jnp.float32), slope.astype(jnp.float32)) * (1 - spec.rate)
-    more, shape = (slope, sums, delta), jax.ShapeDtypeStruct(q.shape, q.dtype)
+    back, shape = (Back(slope, sums, delta),), jax.ShapeDtypeStruct(q.shape, q.dtype)
     tile = spec.tiles.of_keys
     if tile.keys >= q.shape[1]:
-        of_k, of_v, of_q = _call(kernels.of_keys, spec, tile, "keys", (q, k, v), side, more, (shape,) * 3)
+        of_k, of_v, of_q = _call(kernels.of_keys, spec, tile, "keys", (q, k, v), side, back, (shape,) * 3)
         return of_q, of_k, of_v
-    of_k, of_v = _call(kernels.of_keys, spec, tile, "keys", (q, k, v), side, more, (shape,) * 2)
-    (of_q,) = _call(kernels.of_queries, spec, spec.tiles.of_queries, "queries", (q, k, v), side, more, (shape,))
+    of_k, of_v = _call(kernels.of_keys, spec, tile, "keys", (q, k, v), side, back, (shape,) * 2)
+    (of_q,) = _call(kernels.of_queries, spec, spec.tiles.of_queries, "queries", (q, k, v), side, back, (shape,))
     return of_q, of_k, of_v
 
 
@@ -149,8 +152,8 @@ def _call(kernel: Any, spec: Spec, tile: Tile, walks: str, qkv: tuple, side: Sid
     return pl.pallas_call(
         functools.partial(kernel, kernels.Program(spec, tile, length, d)),
         grid=(-(-length // getattr(tile, walks)), heads, batch),
-        in_specs=[*(block(x) for x in qkv), sides, *(block(x) for x in more)],
-        out_specs=[block(x) for x in out],
+        in_specs=[*map(block, qkv), sides, *jax.tree.map(block, more)],
+        out_specs=[*map(block, out)],
         out_shape=list(out),
         compiler_params=triton.CompilerParams(num_warps=tile.warps, num_stages=tile.stages),
         name=f"attention_{kernel.__name__}",

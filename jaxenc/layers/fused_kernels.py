@@ -8,7 +8,7 @@ d]; a length or a d that is no multiple of its tile is masked where it is loaded
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -54,6 +54,17 @@ class Side(NamedTuple):
     key_marks: Any
     words: Any
     heads: Any
+
+
+class Back(NamedTuple):
+    """What the backward pass reads besides.
+
+    slope: the gradient of the output. sums: from `forward`. delta: (1 - rate) · slope · output, summed over d, f32 [batch, heads, length].
+    """
+
+    slope: Any
+    sums: Any
+    delta: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,10 +184,9 @@ def forward(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, ou
     program.store(sums_ref, start, most + jnp.log(total) * math.log2(math.e))
 
 
-def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, slope_ref: Any, sums_ref: Any, delta_ref: Any, *out: Any) -> None:
+def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, back: Back, *out: Any) -> None:
     """Gradients of a tile of keys and values; also of the queries, where one tile holds all keys.
 
-    slope: the gradient of the output; delta: (1 - rate) · its product with the output, summed over d, f32 [length].
     out: references to the gradients of keys, values and maybe queries.
     """
     spec, tile = program.spec, program.tile
@@ -189,8 +199,8 @@ def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, sl
         of_k, of_v = carry
         at = number * tile.queries
         rows = (at + _range(tile.queries))[None, :]
-        q, slope = program.load(q_ref, at, tile.queries), program.load(slope_ref, at, tile.queries)
-        sums, delta = program.load(sums_ref, at, tile.queries), program.load(delta_ref, at, tile.queries)
+        q, slope = program.load(q_ref, at, tile.queries), program.load(back.slope, at, tile.queries)
+        sums, delta = program.load(back.sums, at, tile.queries), program.load(back.delta, at, tile.queries)
         drop = program.drop(side, rows, keys)
         # Transposed, [keys, queries]: both products below then take it as it lies.
         scores = program.hide(_dot(k, q, trans_b=True) * program.scale, side, rows, keys, at, start)
@@ -210,12 +220,12 @@ def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, sl
     program.store(out[1], start, of_v * rescale)
 
 
-def of_queries(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, slope_ref: Any, sums_ref: Any, delta_ref: Any, out_ref: Any) -> None:
+def of_queries(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, back: Back, out_ref: Any) -> None:
     """The gradient of a tile of queries; arguments as in `of_keys`."""
     spec, tile = program.spec, program.tile
     start = pl.program_id(0) * tile.queries
-    q, slope = program.load(q_ref, start, tile.queries), program.load(slope_ref, start, tile.queries)
-    sums, delta = program.load(sums_ref, start, tile.queries), program.load(delta_ref, start, tile.queries)
+    q, slope = program.load(q_ref, start, tile.queries), program.load(back.slope, start, tile.queries)
+    sums, delta = program.load(back.sums, start, tile.queries), program.load(back.delta, start, tile.queries)
     rows = (start + _range(tile.queries))[:, None]
 
     def step(number: Array, of_q: Array) -> Array:

@@ -24,6 +24,7 @@ from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
+from jaxenc.training import attention
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run, to_json
@@ -51,7 +52,9 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
 
     files = {CONFIG: to_json(run), **checkpoint_files(path)}
     evaluates = manifest.splits["held_out"].tokens > 0
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads, models)
+    mesh = meshes.make(run.mesh)
+    chosen = attention.choose(run, meshes.platform(mesh.devices.flat[0]), workdir)
+    return Job(run, manifest.tokenizer, mesh, batches, evaluates, workdir, files, heads, models, chosen)
 
 
 def check(job: Job) -> None:
@@ -134,16 +137,17 @@ def warnings(job: Job) -> list[str]:
 
 
 def write_facts(job: Job, workdir: pathlib.Path) -> None:
-    """Writes config.json and manifest.json of the run directory."""
-    for name in (CONFIG, MANIFEST):
+    """Writes config.json, manifest.json and attention.json of the run directory."""
+    for name, content in ((CONFIG, job.files[CONFIG]), (MANIFEST, job.files[MANIFEST]), (attention.RECORD, job.attention.to_json())):
         with user_errors(workdir / name, "free some space or choose another work directory"):
-            write_bytes(workdir / name, job.files[name])
+            write_bytes(workdir / name, content)
 
 
 def describe(job: Job, start: Start) -> str:
-    """One line: the number of parameters, the devices and where the run starts from."""
+    """One line: the number of parameters, the devices, the implementation of attention and where the run starts from."""
     objective = job.objective(job.run.plan[0])
     count = parameter_count(parameters(objective)[0], job.vocabulary.size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind
     origin = {"fresh": "from scratch", "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
-    return f"{count:,} parameters on {job.mesh.size} x {device} ({job.run.mesh.preset}), {origin}"
+    how = "" if "train.attention" in job.run.unused else f"{job.attention.line}, "
+    return f"{count:,} parameters on {job.mesh.size} x {device} ({job.run.mesh.preset}), {how}{origin}"
