@@ -118,7 +118,7 @@ def _call_backward(
     spec: Spec, q: Array, k: Array, v: Array, side: Side, out: Array, slope: Array, sums: Array
 ) -> tuple[Array, Array, Array]:
     # Right with dropout too: the sum over keys of weight · its gradient is the product of the output with the output's gradient.
-    delta = jnp.einsum("bqhd,bqhd->bhq", out.astype(jnp.float32), slope.astype(jnp.float32)) * (1 - spec.rate)
+    delta = jnp.sum(out.astype(jnp.float32) * slope.astype(jnp.float32), axis=-1).swapaxes(1, 2) * (1 - spec.rate)
     back, shape = (Back(slope, sums, delta),), jax.ShapeDtypeStruct(q.shape, q.dtype)
     tile = spec.tiles.of_keys
     if tile.keys >= q.shape[1]:

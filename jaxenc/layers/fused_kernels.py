@@ -133,8 +133,9 @@ class Program:
         if not self.spec.rate:
             return lambda tile: tile
         length = np.uint32(self.length)
-        index = (side.heads[0] * length + rows.astype(jnp.uint32)) * length + keys.astype(jnp.uint32)
-        kept = survives(self.spec.rate, index, side.words[0], side.words[1])
+        # The first word joins the queries' part, which is small, and not the tile.
+        of_rows = (side.heads[0] * length + rows.astype(jnp.uint32)) * length + side.words[0]
+        kept = survives(self.spec.rate, of_rows + keys.astype(jnp.uint32), side.words[1])
         return lambda tile: jnp.where(kept, tile, 0.0)
 
 

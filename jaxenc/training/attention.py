@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
-from jaxenc.layers.attend import BACKENDS
+from jaxenc.layers import attend
 from jaxenc.training.run import Run
 
 RECORD = "attention.json"
@@ -81,9 +81,9 @@ def _read(path: pathlib.Path) -> tuple[str, dict[int, str]]:
     held = read_json(path, advice)
     platform, rows = held.get("platform"), held.get("rows")
     if not (isinstance(platform, str) and isinstance(rows, dict) and all(map(_sound, rows, rows.values()))):
-        raise UserError(f"{path}: it does not hold a platform and a backend ({', '.join(BACKENDS)}) by length of row: {advice}")
+        raise UserError(f"{path}: it does not hold a platform and a backend ({', '.join(attend.BACKENDS)}) by length of row: {advice}")
     return platform, {int(length): backend for length, backend in rows.items()}
 
 
 def _sound(length: str, backend: object) -> bool:
-    return length.isascii() and length.isdecimal() and len(length) < 10 and backend in BACKENDS
+    return length.isascii() and length.isdecimal() and len(length) < 10 and backend in attend.BACKENDS
