@@ -61,7 +61,7 @@ def test_a_run_of_an_earlier_version_has_no_record(tmp_path):
     assert choose(DROPPING, "cpu", tmp_path).warnings(resumed=True) == []
 
 
-DAMAGED = ("", "[]", "{}", '{"platform": "gpu", "rows": {"128": "flash"}}', '{"platform": 1, "rows": {}}', '{"platform": "gpu", "rows": {"x": "xla"}}')
+DAMAGED = ("", "[]", "{}", *(f'{{"platform": "gpu", "rows": {rows}}}' for rows in ('{"128": "flash"}', '{"x": "xla"}', "[]", "1")))
 
 
 @pytest.mark.parametrize("content", DAMAGED)
