@@ -34,7 +34,7 @@ class Tile(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """The tile of each kernel: the forward pass, the gradients of keys and values, the gradient of queries."""
+    """The tile of each kernel of this file."""
 
     forward: Tile
     of_keys: Tile
@@ -76,6 +76,16 @@ class Spec:
     tiles: Tiles
 
 
+class Here(NamedTuple):
+    """What one program takes of `Side`. limit: the number of keys that any query of its row may see. words: None, or u32 scalars: the
+    number of the head and the two words of the row."""
+
+    limit: Array | int
+    query_marks: Any
+    key_marks: Any
+    words: tuple[Array, Array, Array] | None
+
+
 @dataclasses.dataclass(frozen=True)
 class Program:
     """One program of a kernel: it works on head `pl.program_id(1)` of row `pl.program_id(2)`."""
@@ -100,23 +110,25 @@ class Program:
         triton.store(ref.at[pl.ds(start, len(value))], value.astype(ref.dtype), mask=self._mask(start, len(value), ref.shape))
 
     def _mask(self, start: Array, size: int, shape: tuple[int, ...]) -> Array | None:
-        masks = [] if self.length % size == 0 else [_column(start + _range(size) < self.length, len(shape))]
+        masks = [] if self.length % size == 0 else [(start + _range(size) < self.length).reshape(size, *(1 for _ in shape[1:]))]
         if len(shape) == 2 and shape[1] != self.d:
             masks.append((_range(shape[1]) < self.d)[None, :])
         wanted = (size, *shape[1:])
         return functools.reduce(jnp.logical_and, (jnp.broadcast_to(mask, wanted) for mask in masks)) if masks else None
 
-    def limit(self, side: Side) -> Array | int:
-        """The number of keys that any query of the row may see."""
-        return self.length if side.lengths is None else jnp.minimum(side.lengths[0], self.length)
+    def read(self, side: Side) -> "Here":
+        """Reads once what a program needs of `side`; read in the loop over tiles, the compiler would load it in every step."""
+        limit = self.length if side.lengths is None else jnp.minimum(side.lengths[0], self.length)
+        words = None if side.words is None else (side.heads[0], side.words[0], side.words[1])
+        return Here(limit, side.query_marks, side.key_marks, words)
 
-    def hide(self, scores: Array, side: Side, rows: Array, keys: Array, row_start: Array, key_start: Array) -> Array:
+    def hide(self, scores: Array, here: Here, rows: Array, keys: Array, row_start: Array, key_start: Array) -> Array:
         """`scores` with -inf where a query does not see a key. rows, keys: i32 places, one [n, 1] and the other [1, n]."""
         rules = []
-        if side.lengths is not None or self.length % self.tile.keys:
-            rules.append(keys < self.limit(side))
-        if side.key_marks is not None:
-            marks = self.load(side.query_marks, row_start, self.tile.queries), self.load(side.key_marks, key_start, self.tile.keys)
+        if not isinstance(here.limit, int) or self.length % self.tile.keys:
+            rules.append(keys < here.limit)
+        if here.key_marks is not None:
+            marks = self.load(here.query_marks, row_start, self.tile.queries), self.load(here.key_marks, key_start, self.tile.keys)
             rules.append(marks[0].reshape(rows.shape) == marks[1].reshape(keys.shape))
         if self.spec.causal:
             rules.append(rows >= keys)
@@ -125,26 +137,23 @@ class Program:
         seen = functools.reduce(jnp.logical_and, (jnp.broadcast_to(rule, scores.shape) for rule in rules))
         return jnp.where(seen, scores, -jnp.inf)
 
-    def drop(self, side: Side, rows: Array, keys: Array) -> Callable[[Array], Array]:
+    def drop(self, here: Here, rows: Array, keys: Array) -> Callable[[Array], Array]:
         """The function that zeroes the elements of a tile that dropout drops and does not scale the others. rows, keys: as in `hide`.
 
         The element's index is the one of `dropout.keep` in [heads, length, length] of the whole model.
         """
-        if not self.spec.rate:
+        if here.words is None:
             return lambda tile: tile
+        head, first, second = here.words
         length = np.uint32(self.length)
         # The first word joins the queries' part, which is small, and not the tile.
-        of_rows = (side.heads[0] * length + rows.astype(jnp.uint32)) * length + side.words[0]
-        kept = survives(self.spec.rate, of_rows + keys.astype(jnp.uint32), side.words[1])
+        of_rows = (head * length + rows.astype(jnp.uint32)) * length + first
+        kept = survives(self.spec.rate, of_rows + keys.astype(jnp.uint32), second)
         return lambda tile: jnp.where(kept, tile, 0.0)
 
 
 def _range(size: int) -> Array:
     return jax.lax.iota(jnp.int32, size)
-
-
-def _column(x: Array, ndim: int) -> Array:
-    return x[:, None] if ndim == 2 else x
 
 
 def _dot(a: Array, b: Array, trans_a: bool = False, trans_b: bool = False) -> Array:
@@ -161,21 +170,21 @@ def forward(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, ou
     """out: the weighted values of a tile of queries; sums: the base-2 logarithm of the sum of a query's exponentials, f32 [length]."""
     spec, tile = program.spec, program.tile
     start = pl.program_id(0) * tile.queries
-    q, rows = program.load(q_ref, start, tile.queries), (start + _range(tile.queries))[:, None]
+    q, rows, here = program.load(q_ref, start, tile.queries), (start + _range(tile.queries))[:, None], program.read(side)
 
     def step(number: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         mixed, most, total = carry
         at = number * tile.keys
         keys = (at + _range(tile.keys))[None, :]
         scores = _dot(q, program.load(k_ref, at, tile.keys), trans_b=True) * program.scale
-        scores = program.hide(scores, side, rows, keys, start, at)
+        scores = program.hide(scores, here, rows, keys, start, at)
         now = jnp.maximum(most, jnp.max(scores, axis=1))
         weights, shrink = jnp.exp2(scores - now[:, None]), jnp.exp2(most - now)
         v = program.load(v_ref, at, tile.keys)
-        dropped = program.drop(side, rows, keys)(weights).astype(v.dtype)
+        dropped = program.drop(here, rows, keys)(weights).astype(v.dtype)
         return mixed * shrink[:, None] + _dot(dropped, v), now, total * shrink + jnp.sum(weights, axis=1)
 
-    last = _steps(program.limit(side), tile.keys)
+    last = _steps(here.limit, tile.keys)
     if spec.causal:
         last = jnp.minimum(last, _steps(start + tile.queries, tile.keys))
     zeros = jnp.zeros((tile.queries,), jnp.float32)
@@ -193,7 +202,7 @@ def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, ba
     spec, tile = program.spec, program.tile
     start = pl.program_id(0) * tile.keys
     k, v = program.load(k_ref, start, tile.keys), program.load(v_ref, start, tile.keys)
-    keys, limit = (start + _range(tile.keys))[:, None], program.limit(side)
+    keys, here = (start + _range(tile.keys))[:, None], program.read(side)
     rescale = 1 / (1 - spec.rate)
 
     def step(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -202,9 +211,9 @@ def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, ba
         rows = (at + _range(tile.queries))[None, :]
         q, slope = program.load(q_ref, at, tile.queries), program.load(back.slope, at, tile.queries)
         sums, delta = program.load(back.sums, at, tile.queries), program.load(back.delta, at, tile.queries)
-        drop = program.drop(side, rows, keys)
+        drop = program.drop(here, rows, keys)
         # Transposed, [keys, queries]: both products below then take it as it lies.
-        scores = program.hide(_dot(k, q, trans_b=True) * program.scale, side, rows, keys, at, start)
+        scores = program.hide(_dot(k, q, trans_b=True) * program.scale, here, rows, keys, at, start)
         weights = jnp.exp2(scores - sums[None, :])
         of_v = of_v + _dot(drop(weights).astype(v.dtype), slope)
         of_scores = (weights * (drop(_dot(v, slope, trans_b=True)) - delta[None, :])).astype(q.dtype)
@@ -215,7 +224,7 @@ def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, ba
     first = jax.lax.div(start, tile.queries) if spec.causal else 0
     last = _steps(program.length, tile.queries)
     if len(out) == 2:
-        last = jnp.where(start < limit, last, 0)
+        last = last * jnp.int32(start < here.limit)  # a select of two constants lowers to a wrong type
     of_k, of_v = jax.lax.fori_loop(first, last, step, (jnp.zeros(k.shape, jnp.float32),) * 2)
     program.store(out[0], start, of_k * (program.d**-0.5 * rescale))
     program.store(out[1], start, of_v * rescale)
@@ -227,18 +236,18 @@ def of_queries(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side,
     start = pl.program_id(0) * tile.queries
     q, slope = program.load(q_ref, start, tile.queries), program.load(back.slope, start, tile.queries)
     sums, delta = program.load(back.sums, start, tile.queries), program.load(back.delta, start, tile.queries)
-    rows = (start + _range(tile.queries))[:, None]
+    rows, here = (start + _range(tile.queries))[:, None], program.read(side)
 
     def step(number: Array, of_q: Array) -> Array:
         at = number * tile.keys
         keys = (at + _range(tile.keys))[None, :]
         k, v = program.load(k_ref, at, tile.keys), program.load(v_ref, at, tile.keys)
-        scores = program.hide(_dot(q, k, trans_b=True) * program.scale, side, rows, keys, start, at)
+        scores = program.hide(_dot(q, k, trans_b=True) * program.scale, here, rows, keys, start, at)
         weights = jnp.exp2(scores - sums[:, None])
-        of_scores = weights * (program.drop(side, rows, keys)(_dot(slope, v, trans_b=True)) - delta[:, None])
+        of_scores = weights * (program.drop(here, rows, keys)(_dot(slope, v, trans_b=True)) - delta[:, None])
         return of_q + _dot(of_scores.astype(k.dtype), k)
 
-    last = _steps(program.limit(side), tile.keys)
+    last = _steps(here.limit, tile.keys)
     if spec.causal:
         last = jnp.minimum(last, _steps(start + tile.queries, tile.keys))
     of_q = jax.lax.fori_loop(0, last, step, jnp.zeros(q.shape, jnp.float32))
