@@ -12,8 +12,9 @@ from jax import Array
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.fused import fused, tiles
+from jaxenc.layers.fused import fused
 from jaxenc.layers.fused_kernels import Side, Spec
+from jaxenc.layers.fused_tiles import tiles
 from jaxenc.layers.product import wide_product
 from jaxenc.rng import Keys
 

@@ -1,7 +1,7 @@
 """Attention in one GPU kernel, with masks and dropout, on any mesh: what `layers/attend.py` calls as `pallas`.
 
-`fused_kernels.py` has the kernels. This file chooses their tiles, calls them on every device's own rows and heads, and ties the forward to
-the backward pass.
+`fused_kernels.py` has the kernels and `fused_tiles.py` their sizes. This file calls them on every device's own rows and heads, and ties the
+forward to the backward pass.
 """
 
 import dataclasses
@@ -16,26 +16,9 @@ from jax.experimental.pallas import triton
 from jax.sharding import PartitionSpec
 
 from jaxenc.layers import fused_kernels as kernels
-from jaxenc.layers.fused_kernels import Back, Side, Spec, Tile, Tiles
+from jaxenc.layers.fused_kernels import Back, Side, Spec
+from jaxenc.layers.fused_tiles import SMALLEST, Tile
 from jaxenc.sharding import rules
-
-# (longest row, largest d, bytes of an element) -> tiles; the first line that a call fits into. A row shorter than a tile cuts it.
-TILES = (
-    (128, 64, 2, Tiles(Tile(64, 64, 4, 2), Tile(64, 128, 8, 2), Tile(64, 64, 4, 2))),
-    (1 << 30, 64, 2, Tiles(Tile(128, 64, 4, 3), Tile(64, 128, 8, 2), Tile(128, 64, 8, 2))),
-    (1 << 30, 128, 2, Tiles(Tile(128, 64, 8, 2), Tile(64, 64, 8, 2), Tile(64, 64, 8, 2))),
-    (1 << 30, 64, 4, Tiles(Tile(32, 32, 4, 2), Tile(32, 32, 4, 2), Tile(32, 32, 4, 2))),
-    (1 << 30, 1 << 30, 4, Tiles(Tile(16, 16, 4, 1), Tile(16, 16, 4, 1), Tile(16, 16, 4, 1))),
-)
-# The smallest operand of a product of tiles.
-SMALLEST = 16
-
-
-def tiles(length: int, d: int, dtype: jnp.dtype) -> Tiles:
-    """The tiles for rows of `length` and heads of `d` numbers."""
-    most = max(SMALLEST, pl.next_power_of_2(length))
-    chosen = next(line[3] for line in TILES if length <= line[0] and d <= line[1] and jnp.dtype(dtype).itemsize <= line[2])
-    return Tiles(*(tile._replace(queries=min(tile.queries, most), keys=min(tile.keys, most)) for tile in chosen))
 
 
 def fused(q: Array, k: Array, v: Array, side: Side, spec: Spec) -> Array:

@@ -19,26 +19,10 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from jaxenc.layers.dropout import survives
+from jaxenc.layers.fused_tiles import Tile, Tiles
 
 # Where the running maximum starts. Finite, so that a query without keys subtracts it from -inf and gets weights of 0, not NaN.
 LOWEST = -1e30
-
-
-class Tile(NamedTuple):
-    """Queries and keys of one step of a kernel, both powers of two from 16; warps and pipeline stages of its program."""
-
-    queries: int
-    keys: int
-    warps: int
-    stages: int
-
-
-class Tiles(NamedTuple):
-    """The tile of each kernel of this file."""
-
-    forward: Tile
-    of_keys: Tile
-    of_queries: Tile
 
 
 class Side(NamedTuple):

@@ -15,8 +15,7 @@ from jaxenc import rng
 from jaxenc.layers import attend as module
 from jaxenc.layers.attend import Visible, attend
 from jaxenc.layers.dropout import keep
-from jaxenc.layers.fused import tiles
-from jaxenc.layers.fused_kernels import Tile, Tiles
+from jaxenc.layers.fused_tiles import Tile, Tiles, tiles
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition, rules
