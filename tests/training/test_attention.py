@@ -5,13 +5,15 @@ import json
 
 import pytest
 
+from jaxenc.checkpoint.restore import Start
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.elmo.model import ElmoConfig
-from jaxenc.training import attention
+from jaxenc.training import attention, prepare
 from jaxenc.training.attention import RECORD, choose, with_backend
 from jaxenc.training.phases import Phases
 from jaxenc.training.run import Run
+from tests.training import test_loop
 
 BERT = Run(model=BertConfig(attention_dropout=0.0), phases=Phases(steps=(90, 10), length=(128, 512)))
 DROPPING = dataclasses.replace(BERT, model=BertConfig(attention_dropout=0.1))
@@ -71,6 +73,11 @@ def test_a_damaged_record_is_one_line(tmp_path, content):
         choose(BERT, "gpu", tmp_path)
 
 
-def test_a_model_without_attention_says_nothing_of_it(tmp_path):
-    assert "train.attention" in Run(model=ElmoConfig()).unused
-    assert json.loads(recorded(tmp_path, BERT).to_json()) == {"platform": "gpu", "rows": {"128": "pallas", "512": "cudnn"}}
+def test_a_run_writes_the_record_and_prints_its_choice(data, tmp_path):
+    job = prepare.prepare(test_loop.recipe(data), tmp_path)
+    prepare.write_facts(job, tmp_path)
+    (length,) = job.attention.backends
+    assert json.loads((tmp_path / RECORD).read_text()) == {"platform": "cpu", "rows": {str(length): "xla"}}
+    assert ", attention xla, from scratch" in prepare.describe(job, Start("fresh", tmp_path, 0))
+    assert prepare.prepare(test_loop.recipe(data), tmp_path).attention.before == {length: "xla"}
+    assert "train.attention" in Run(model=ElmoConfig()).unused  # says nothing of it
