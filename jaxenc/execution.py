@@ -9,7 +9,7 @@ from jaxenc.precision import Policy
 class Execution:
     """One choice for every module of a run.
 
-    attention: `xla` or `cudnn`, the backend that `layers/attend.py` calls.
+    attention: `xla`, `cudnn` or `pallas`, the backend that `layers/attend.py` calls.
     remat: `none`, `block` or `attention`, what the backward pass computes again instead of keeping.
     scan: one compiled block for all layers (short compile) instead of unrolled layers (faster on a GPU, measured).
     """

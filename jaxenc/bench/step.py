@@ -45,7 +45,7 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
     equal size. The steps of a group are queued, as training queues them, and the last one is waited for."""
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     teacher = teachers.model_of(run.objective, MODELS)
-    objective = run.build(vocabulary, phase, mesh.devices.flat[0].platform, teacher=teacher)
+    objective = run.build(vocabulary, phase, meshes.platform(mesh.devices.flat[0]), teacher=teacher)
     place = layout(objective, run.optim, phase.batch, mesh, run.mesh.preset)
     taken = {name: objective.fields[name] for name in fields(objective, run.train)}
     batch = partition.place(random_rows(taken, phase.batch, phase.length, vocabulary), mesh)

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     # Without a teacher it is the student that is described.
     teacher = teachers.model_of(recipe.objective, MODELS) if recipe.objective.taught and recipe.objective.teacher else None
-    objective = recipe.build(vocabulary, recipe.plan[0], jax.devices()[0].platform, teacher=teacher)
+    objective = recipe.build(vocabulary, recipe.plan[0], meshes.platform(jax.devices()[0]), teacher=teacher)
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, vocabulary.size)
     if args.parameters:
@@ -90,7 +90,8 @@ def by_phase(recipe: Run, vocabulary: Vocabulary, teacher: ModelConfig | None) -
     """One line for each phase: steps, batch, length, schedule, model FLOPs of a step and of the phase."""
     lines = []
     for number, phase in enumerate(recipe.plan, 1):
-        flops = recipe.build(vocabulary, phase, jax.devices()[0].platform, teacher=teacher).flops(phase.length) * phase.batch
+        objective = recipe.build(vocabulary, phase, meshes.platform(jax.devices()[0]), teacher=teacher)
+        flops = objective.flops(phase.length) * phase.batch
         lines.append(
             f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, learning rate {phase.lr:g}, "
             f"warm-up {phase.warmup:,}; {flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"

@@ -5,6 +5,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from jaxenc.rng import Keys
@@ -29,12 +30,17 @@ def dropout(x: Array, rate: float, noise: Keys | None, site: str | int, layer: i
 def keep(rate: float, words: tuple[Array, Array], shape: tuple[int, ...]) -> Array:
     """bool `shape` = [batch, ...], true where an element stays; words: two u32 [batch]."""
     first, second = (jnp.reshape(word, (-1, *(1 for _ in shape[1:]))) for word in words)
+    return survives(rate, _index(shape) + first, second)
+
+
+def survives(rate: float, x: Array, second: Array) -> Array:
+    """Whether an element stays; x: u32, its row-major index within its row plus the row's first word; second: u32, the second word. GPU
+    kernels call it too: it has no array constants, which they could not take."""
     # One multiply-and-shift mix (C. Wellons' lowbias32). The second word enters half-way: without it, a row's mask would be a
     # stretch of one sequence that all rows share.
-    x = _index(shape) + first
-    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D) + second
-    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
-    return (x ^ (x >> 16)) >= jnp.uint32(round(rate * 2**32))
+    x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D) + second
+    x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
+    return (x ^ (x >> 16)) >= np.uint32(round(rate * 2**32))
 
 
 def _drop(rate: float, x: Array, words: tuple[Array, Array]) -> Array:

@@ -12,6 +12,8 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families import Models
 from jaxenc.heads import Head
 from jaxenc.objectives.base import Objective
+from jaxenc.sharding import mesh as meshes
+from jaxenc.training.attention import Attention, with_backend
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout
@@ -25,7 +27,7 @@ class Job:
     vocabulary: of the data's tokenizer. batches(split, phase, rows): opens the batches of `train` or `held_out` at the length of a phase,
     with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name: content}
     of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
-    config.json may name. teacher: of an objective that has one, else None.
+    config.json may name. attention: its implementation in each phase. teacher: of an objective that has one, else None.
     """
 
     run: Run
@@ -37,12 +39,14 @@ class Job:
     files: Mapping[str, bytes]
     heads: Mapping[str, Head]
     models: Models
+    attention: Attention
     teacher: Teacher | None = None
 
     def objective(self, phase: Phase) -> Objective:
         """The objective of a phase, for the platform of the mesh."""
+        run = with_backend(self.run, self.attention.backends[phase.length])
         teacher = self.teacher.model if self.teacher else None
-        return self.run.build(self.vocabulary, phase, self.mesh.devices.flat[0].platform, self.heads, teacher)
+        return run.build(self.vocabulary, phase, meshes.platform(self.mesh.devices.flat[0]), self.heads, teacher)
 
     def layout(self, phase: Phase) -> Layout:
         """The shapes and shardings of the state in a phase. The first call for a phase traces the model, which takes a second or more for a

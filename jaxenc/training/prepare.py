@@ -24,6 +24,7 @@ from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
+from jaxenc.training import attention
 from jaxenc.training import teacher as teachers
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
@@ -54,7 +55,9 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     files, teacher = {CONFIG: to_json(run), **checkpoint_files(path)}, teachers.of_run(run, workdir, models)
     files |= {teachers.RECORD: teacher.to_json()} if teacher else {}
     evaluates = manifest.splits["held_out"].tokens > 0
-    return Job(run, manifest.tokenizer, meshes.make(run.mesh), batches, evaluates, workdir, files, heads, models, teacher)
+    mesh = meshes.make(run.mesh)
+    chosen = attention.choose(run, meshes.platform(mesh.devices.flat[0]), workdir)
+    return Job(run, manifest.tokenizer, mesh, batches, evaluates, workdir, files, heads, models, chosen, teacher)
 
 
 def check(job: Job) -> None:
@@ -137,17 +140,19 @@ def warnings(job: Job) -> list[str]:
 
 
 def write_facts(job: Job, workdir: pathlib.Path) -> None:
-    """Writes config.json and manifest.json of the run directory, and the record of its teacher."""
-    for name in (CONFIG, MANIFEST, *([teachers.RECORD] if job.teacher else [])):
+    """Writes config.json, manifest.json and attention.json of the run directory, and the record of its teacher."""
+    facts = {name: job.files[name] for name in (CONFIG, MANIFEST, *([teachers.RECORD] if job.teacher else []))}
+    for name, content in {**facts, attention.RECORD: job.attention.to_json()}.items():
         with user_errors(workdir / name, "free some space or choose another work directory"):
-            write_bytes(workdir / name, job.files[name])
+            write_bytes(workdir / name, content)
 
 
 def describe(job: Job, start: Start) -> str:
-    """One line: the number of parameters, the devices and where the run starts from."""
+    """One line: the number of parameters, the devices, the implementation of attention and where the run starts from."""
     objective = job.objective(job.run.plan[0])
     count = parameter_count(without(parameters(objective)[0], objective.frozen), job.vocabulary.size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind
     origin = {"fresh": "from scratch", "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
     taught = f" beside a teacher ({job.teacher.fingerprint[:12]}...)" if job.teacher else ""
-    return f"{count:,} parameters{taught} on {job.mesh.size} x {device} ({job.run.mesh.preset}), {origin}"
+    how = "" if "train.attention" in job.run.unused else f"{job.attention.line}, "
+    return f"{count:,} parameters{taught} on {job.mesh.size} x {device} ({job.run.mesh.preset}), {how}{origin}"

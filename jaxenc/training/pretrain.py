@@ -101,7 +101,8 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()
             drawn = (f"{name} starts fresh: {start.path} has none" for name in fresh)
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
-            for line in (prepare.describe(job, start), *moved, *drawn, *prepare.warnings(job)):
+            changed = () if "train.attention" in job.run.unused else job.attention.warnings(start.kind == "resume")
+            for line in (prepare.describe(job, start), *changed, *moved, *drawn, *prepare.warnings(job)):
                 recorder.say(line)
             try:
                 return train(job, state, recorder, checkpoints, stop, watch)

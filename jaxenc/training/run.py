@@ -80,10 +80,10 @@ class Run:
         """The run with the numbers of the data's tokenizer in its model; they override the recipe's."""
         return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))
 
-    def execution(self, platform: str) -> Execution:
-        """How the models of this run are computed on `platform` (jax's name: cpu, gpu, tpu)."""
+    def execution(self, platform: str, length: int) -> Execution:
+        """How the models of this run are computed on `platform` (the answer of `sharding.mesh.platform`) for rows of `length` tokens."""
         policy = precision.policy(self.train.precision)
-        backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout)
+        backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout, length)
         return Execution(policy, backend, self.train.remat, self.train.scan)
 
     def build(
@@ -96,8 +96,8 @@ class Run:
     ) -> Objective:
         """The objective of one phase; heads: those that its config may name; teacher: as in `PhaseSetting`. Call it on the result of
         `with_vocabulary`."""
-        data = dataclasses.replace(self.data, length=phase.length)
-        setting = PhaseSetting(vocabulary, self.execution(platform), data, phase.max_predictions, heads, teacher)
+        data, execution = dataclasses.replace(self.data, length=phase.length), self.execution(platform, phase.length)
+        setting = PhaseSetting(vocabulary, execution, data, phase.max_predictions, heads, teacher)
         return self.objective.build(self.model, setting)
 
 

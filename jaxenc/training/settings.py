@@ -16,7 +16,8 @@ class TrainConfig:
     microbatches: parts of a batch that are computed one after another to save memory. The result is that of the whole batch.
     precision: `float32` or `bfloat16` matrix products; parameters, moments and losses are float32 in both.
     remat: what the backward pass computes again to save memory: `none`, `block` or `attention`.
-    attention: which implementation of attention: `auto`, `xla` or `cudnn`.
+    attention: which implementation of attention: `xla`, `cudnn`, `pallas` (our own kernel for GPUs) or `auto`, the fastest that can run
+        (`layers.attend.resolve`). A resumed run stays with what it used.
     scan: compile one layer and loop over it instead of compiling every layer.
     dupe_factor: how many corruptions a row has, used one an epoch in turn; 0 = a new one at every step. RoBERTa has 0; n is the "static"
         masking of Liu et al. 2019, section 4.1 (10 by default in google-research/bert:create_pretraining_data.py). It changes no other
@@ -42,8 +43,8 @@ class TrainConfig:
             raise UserError(f"train.batch {self.batch} does not divide into train.microbatches {self.microbatches}")
         if self.remat not in ("none", "block", "attention"):
             raise UserError(f"train.remat is {self.remat!r}: use none, block or attention")
-        if self.attention not in ("auto", "xla", "cudnn"):
-            raise UserError(f"train.attention is {self.attention!r}: use auto, xla or cudnn")
+        if self.attention not in ("auto", "xla", "cudnn", "pallas"):
+            raise UserError(f"train.attention is {self.attention!r}: use auto, xla, cudnn or pallas")
         if self.dupe_factor >= 2**31:
             raise UserError(f"train.dupe_factor is {self.dupe_factor}: it is at most 2^31 - 1")
         if not 0 <= self.seed < 2**31:

@@ -40,7 +40,7 @@ def test_a_model_without_a_limit_takes_rows_of_any_length() -> None:
     run = Run(model=Recurrent(), data=DataConfig(length=5000))
     assert run.plan[0].length == 5000
     assert run.with_vocabulary(unnamed(70)).model == Recurrent(vocab_size=70)
-    assert run.execution("cpu").attention == "xla"
+    assert run.execution("cpu", 5000).attention == "xla"
     rows = parity.probe(run, pad=0, padding="right")
     assert rows["tokens"].shape[1] == parity.LONGEST and not rows["types"].any()
 

@@ -11,7 +11,7 @@ import pytest
 from jaxenc import rng
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible, attend, resolve
+from jaxenc.layers.attend import Visible, attend, for_mask, resolve
 from jaxenc.precision import policy
 
 EXACT = Execution(policy("float32"), "xla", "none", False)
@@ -185,41 +185,63 @@ def test_dropout_acts_on_the_weights():
 
 
 @pytest.mark.parametrize(
-    "backend, platform, compute, rate, answer",
+    "backend, platform, compute, rate, length, answer",
     [
-        ("auto", "gpu", "bfloat16", 0.0, "cudnn"),
-        ("auto", "cuda", "bfloat16", 0.0, "cudnn"),
-        ("auto", "gpu", "bfloat16", 0.1, "xla"),
-        ("auto", "gpu", "float32", 0.0, "xla"),
-        ("auto", "cpu", "bfloat16", 0.0, "xla"),
-        ("auto", "tpu", "bfloat16", 0.0, "xla"),
-        ("xla", "gpu", "bfloat16", 0.0, "xla"),
-        ("cudnn", "gpu", "bfloat16", 0.0, "cudnn"),
+        ("auto", "gpu", "bfloat16", 0.0, 512, "cudnn"),
+        ("auto", "cuda", "bfloat16", 0.0, 129, "cudnn"),
+        ("auto", "gpu", "bfloat16", 0.0, 128, "pallas"),
+        ("auto", "gpu", "bfloat16", 0.1, 512, "pallas"),
+        ("auto", "gpu", "float32", 0.1, 512, "pallas"),
+        ("auto", "gpu", "float32", 0.0, 128, "xla"),
+        ("auto", "cpu", "bfloat16", 0.1, 128, "xla"),
+        ("auto", "tpu", "bfloat16", 0.1, 128, "xla"),
+        ("auto", "gpu of compute capability 7.5", "bfloat16", 0.1, 128, "xla"),
+        ("xla", "gpu", "bfloat16", 0.0, 512, "xla"),
+        ("cudnn", "gpu", "bfloat16", 0.0, 128, "cudnn"),
+        ("pallas", "gpu", "float32", 0.0, 512, "pallas"),
     ],
 )
-def test_resolve(backend, platform, compute, rate, answer):
-    assert resolve(backend, platform, jnp.dtype(compute), rate) == answer
+def test_resolve(backend, platform, compute, rate, length, answer):
+    assert resolve(backend, platform, jnp.dtype(compute), rate, length) == answer
 
 
 @pytest.mark.parametrize("platform, compute, rate", [("cpu", "bfloat16", 0.0), ("gpu", "float32", 0.0), ("gpu", "bfloat16", 0.1)])
 def test_resolve_refuses_cudnn_where_it_cannot_run(platform, compute, rate):
     with pytest.raises(UserError, match="train.precision=bfloat16 and attention_dropout=0"):
-        resolve("cudnn", platform, jnp.dtype(compute), rate)
+        resolve("cudnn", platform, jnp.dtype(compute), rate, 512)
+
+
+@pytest.mark.parametrize("platform", ["cpu", "tpu", "gpu of compute capability 7.5"])
+def test_resolve_refuses_pallas_without_a_gpu(platform):
+    with pytest.raises(UserError, match=f"'pallas' on {platform}: it runs on a gpu"):
+        resolve("pallas", platform, jnp.dtype("bfloat16"), 0.1, 512)
 
 
 def test_resolve_names_the_backends():
-    with pytest.raises(UserError, match="'flash': use auto, xla or cudnn"):
-        resolve("flash", "gpu", jnp.dtype("bfloat16"), 0.0)
+    with pytest.raises(UserError, match="'flash': use auto, xla, cudnn or pallas"):
+        resolve("flash", "gpu", jnp.dtype("bfloat16"), 0.0, 512)
 
 
-def test_cudnn_refuses_dropout_and_other_masks():
-    q, k, v = qkv()
+def test_cudnn_refuses_dropout():
     with pytest.raises(ValueError, match="set attention_dropout to 0"):
-        attend(q, k, v, Visible.by_lengths(LENGTHS), CUDNN, 0.1, rng.training(0, jnp.int32(0), BATCH), 0)
-    with_lengths = [Visible(lengths=LENGTHS, segments=SEGMENTS), Visible(lengths=LENGTHS, bias=BIAS)]
-    for visible in (Visible.by_keys(HOLES), Visible.by_segments(SEGMENTS), Visible.by_bias(BIAS), Visible().causally(), *with_lengths):
-        with pytest.raises(ValueError, match="takes lengths only"):
-            attend(q, k, v, visible, CUDNN, 0.0, None, 0)
+        attend(*qkv(), Visible.by_lengths(LENGTHS), CUDNN, 0.1, rng.training(0, jnp.int32(0), BATCH), 0)
+
+
+@pytest.mark.parametrize(
+    "visible, instead",
+    [
+        (Visible.by_lengths(LENGTHS), ("cudnn", "pallas", "xla")),
+        (Visible.by_lengths(LENGTHS).causally(), ("cudnn", "pallas", "xla")),
+        (Visible.by_keys(HOLES), ("pallas", "pallas", "xla")),
+        (Visible.by_segments(SEGMENTS), ("pallas", "pallas", "xla")),
+        (Visible(lengths=LENGTHS, segments=SEGMENTS), ("pallas", "pallas", "xla")),
+        (Visible().causally(), ("pallas", "pallas", "xla")),
+        (Visible.by_bias(BIAS), ("xla", "xla", "xla")),
+        (Visible(lengths=LENGTHS, bias=BIAS), ("xla", "xla", "xla")),
+    ],
+)
+def test_a_mask_that_a_backend_does_not_take_goes_to_another(visible, instead):
+    assert tuple(for_mask(backend, visible) for backend in ("cudnn", "pallas", "xla")) == instead
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -242,5 +264,5 @@ def test_cudnn_gets_key_lengths_of_at_least_one(monkeypatch, causal):
 
 
 def test_unknown_backend():
-    with pytest.raises(ValueError, match="'auto' is not xla or cudnn"):
+    with pytest.raises(ValueError, match="'auto' is not one of xla, cudnn, pallas"):
         attend(*qkv(), Visible.by_lengths(LENGTHS), dataclasses.replace(EXACT, attention="auto"), 0.0, None, 0)

@@ -1,11 +1,12 @@
 import math
+from types import SimpleNamespace
 
 import jax
 import pytest
 from jax.sharding import AxisType
 
 from jaxenc.errors import UserError
-from jaxenc.sharding.mesh import MeshConfig, make, sizes
+from jaxenc.sharding.mesh import MeshConfig, make, platform, sizes
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,9 @@ def test_a_mesh_that_cannot_be_is_one_line(config: MeshConfig, count: int, words
     with pytest.raises(UserError) as error:
         sizes(config, count)
     assert "\n" not in str(error.value) and all(word in str(error.value) for word in words)
+
+
+@pytest.mark.parametrize("capability, name", [("7.5", "gpu of compute capability 7.5"), ("8.0", "gpu"), ("12.0", "gpu"), ("gfx90a", "gpu")])
+def test_the_platform_of_a_gpu_that_is_too_old_for_fused_attention_has_another_name(capability: str, name: str) -> None:
+    assert platform(SimpleNamespace(platform="gpu", compute_capability=capability)) == name
+    assert platform(jax.devices()[0]) == "cpu"
