@@ -12,9 +12,6 @@ from jax import Array
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.fused import fused
-from jaxenc.layers.fused_kernels import Side, Spec
-from jaxenc.layers.fused_tiles import tiles
 from jaxenc.layers.product import wide_product
 from jaxenc.rng import Keys
 
@@ -178,7 +175,7 @@ def attend(
 
 
 def for_mask(backend: str, visible: Visible) -> str:
-    """`backend`, or the one that takes its place for this mask: a bias and a cache need xla, and keys or segments need pallas instead of cudnn.
+    """`backend`, or the one that takes its place for this mask: a bias or a cache needs xla, and keys or segments pallas instead of cudnn.
 
     It depends on which fields of the mask are set and not on their values. Raises ValueError unless `backend` is one of BACKENDS.
     """
@@ -213,6 +210,11 @@ def _xla(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Key
 
 
 def _pallas(q: Array, k: Array, v: Array, visible: Visible, rate: float, noise: Keys | None, layer: int | Array) -> Array:
+    # JAX calls Pallas's Triton backend experimental: a version without it must still train elsewhere.
+    from jaxenc.layers.fused import fused
+    from jaxenc.layers.fused_kernels import Side, Spec
+    from jaxenc.layers.fused_tiles import tiles
+
     words = jnp.stack(noise.words("attention_weights", layer), axis=1) if rate else None
     batch, length = q.shape[:2]
     rows = None if visible.lengths is None else jnp.broadcast_to(visible.lengths, (batch,))
