@@ -3,12 +3,15 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from jaxenc.training import evaluate, held_out, job, loop
+from jaxenc.convert import assemble
+from jaxenc.inference import load
+from jaxenc.training import begin, evaluate, held_out, job, loop, predict, prepare, state, step
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -26,15 +29,26 @@ def equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def once(make: Callable[..., Any]) -> Callable[..., Any]:
-    """`make`, called once for equal arguments."""
-    made: list[tuple[tuple[Any, ...], Any]] = []
+# Functions that trace or compile, and the modules that call them by their names.
+MAKERS = (
+    (state.parameters, (state, begin, prepare, load, assemble)),
+    (state.layout, (job,)),
+    (step.compile_step, (loop,)),
+    (evaluate.compile_evaluation, (evaluate,)),
+    (predict.compile_predictions, (held_out,)),
+)
+
+
+def once(make: Callable[..., Any], key: Callable[..., Any] = lambda *given: given) -> Callable[..., Any]:
+    """`make`, called once for arguments whose `key` is equal."""
+    made: list[tuple[Any, Any]] = []
 
     def found(*asked: Any) -> Any:
-        for given, result in made:
-            if equal(given, asked):
+        wanted = key(*asked)
+        for held, result in made:
+            if equal(held, wanted):
                 return result
-        made.append((asked, make(*asked)))
+        made.append((wanted, make(*asked)))
         return made[-1][1]
 
     return found
@@ -42,10 +56,30 @@ def once(make: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def shared() -> Iterator[None]:
-    """In the block, `pretrain` and `evaluate` make the layout, step, evaluation and predictions of equal arguments once. All are pure
-    functions of these arguments. Tests that call `compile_step` and the others themselves get new ones."""
-    makers = ((job, "layout"), (loop, "compile_step"), (evaluate, "compile_evaluation"), (held_out, "compile_predictions"))
+    """In the block, `pretrain`, `evaluate`, `load` and `convert` make the shapes, layout, step, evaluation and predictions of equal
+    arguments once, and equal models have one compiled function. All are pure functions of these arguments. Tests that call `compile_step`
+    and the others themselves get new ones."""
     with contextlib.ExitStack() as patched:
-        for module, name in makers:
-            patched.enter_context(mock.patch.object(module, name, once(getattr(module, name))))
+        for plain, modules in MAKERS:
+            patched.enter_context(_calling(once(plain), plain.__name__, modules))
+        computed = once(load.Model._compiled.func, lambda model: (model.config, model.objective))
+        patched.enter_context(mock.patch.object(load.Model, "_compiled", property(computed)))
+        yield
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """In the block nothing is shared: for tests that replace a part of what is traced, which the arguments do not show."""
+    with contextlib.ExitStack() as patched:
+        for plain, modules in MAKERS:
+            patched.enter_context(_calling(plain, plain.__name__, modules))
+        yield
+
+
+@contextlib.contextmanager
+def _calling(function: Callable[..., Any], name: str, modules: tuple[ModuleType, ...]) -> Iterator[None]:
+    """In the block, `modules` call `function` by `name`."""
+    with contextlib.ExitStack() as patched:
+        for module in modules:
+            patched.enter_context(mock.patch.object(module, name, function))
         yield
