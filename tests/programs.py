@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -62,8 +63,9 @@ def shared() -> Iterator[None]:
     with contextlib.ExitStack() as patched:
         for plain, modules in MAKERS:
             patched.enter_context(_calling(once(plain), plain.__name__, modules))
-        computed = once(load.Model._compiled.func, lambda model: (model.config, model.objective))
-        patched.enter_context(mock.patch.object(load.Model, "_compiled", property(computed)))
+        compiled = functools.cached_property(once(load.Model._compiled.func, lambda model: (model.config, model.objective)))
+        compiled.__set_name__(load.Model, "_compiled")
+        patched.enter_context(mock.patch.object(load.Model, "_compiled", compiled))
         yield
 
 
