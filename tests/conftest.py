@@ -11,6 +11,7 @@ import importlib.util
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 FLAGS = [
     "--xla_force_host_platform_device_count=8",
     "--xla_backend_optimization_level=0",
+    # One part, and not 32 for as many threads: a tenth less work for each program. Workers use the other cores.
+    "--xla_cpu_parallel_codegen_split_count=1",
     # With fewer cores than devices a collective may wait long for its last device; XLA takes that for a deadlock after 40 s.
     "--xla_cpu_collective_call_terminate_timeout_seconds=300",
 ]
@@ -47,6 +50,14 @@ collect_ignore_glob = ["parity/test_live*.py"] if MISSING else []
 
 
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs_are_shared() -> Iterator[None]:
+    from tests import programs  # it imports jax, which reads the flags above
+
+    with programs.shared():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

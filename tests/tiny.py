@@ -182,6 +182,13 @@ class Probe(Objective):
         return self.inner.flops(length)
 
 
+def start(objective: Objective, place: Layout) -> State:
+    """Step 0 of random parameters. `place.create` draws others, on the device, and compiles that for seconds."""
+    state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), place.shapes)
+    params, frozen = (filled(part, objective, VOCABULARY.size) for part in (state.params, state.frozen))
+    return jax.device_put(dataclasses.replace(state, params=params, frozen=frozen), place.shardings)
+
+
 @dataclasses.dataclass(frozen=True)
 class Compiled:
     """step: the compiled executable; stderr: what its compilation wrote there."""
@@ -199,10 +206,7 @@ class Compiled:
             return jax.device_get(self.step(state, partition.place(rows, self.mesh), np.int32(seed)))
 
     def start(self) -> State:
-        """Step 0 of random parameters. `layout.create` draws others, on the device, and compiles that for seconds."""
-        state = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.layout.shapes)
-        params, frozen = (filled(part, self.objective, VOCABULARY.size) for part in (state.params, state.frozen))
-        return jax.device_put(dataclasses.replace(state, params=params, frozen=frozen), self.layout.shardings)
+        return start(self.objective, self.layout)
 
 
 @contextmanager
@@ -219,10 +223,16 @@ def compiling() -> Iterator[None]:
 
 @functools.cache
 def compiled(
-    preset: str = "dp", devices: int = 8, microbatches: int = 1, remat: str = "none", scan: bool = False, probe: bool = True
+    preset: str = "dp",
+    devices: int = 8,
+    microbatches: int = 1,
+    remat: str = "none",
+    scan: bool = False,
+    probe: bool = True,
+    model: BertConfig = MODEL,
 ) -> Compiled:
-    """The step of the tiny BERT with pairs on ROWS rows; clip 0, so that after one step mu / (1 - beta1) is the gradient."""
-    inner = objective(how=execution(remat, scan))
+    """The step of a tiny BERT with pairs on ROWS rows; clip 0, so that after one step mu / (1 - beta1) is the gradient."""
+    inner = objective(model=model, how=execution(remat, scan))
     chosen = Probe(inner, ROWS) if probe else inner
     config = TrainConfig(batch=ROWS, microbatches=microbatches, precision="float32")
     return compile_for(chosen, OptimConfig(clip=0.0), config, phase(), mesh(preset, devices), preset)

@@ -66,6 +66,7 @@ def test_a_home_directory(theirs: Path, tmp_path: Path, monkeypatch: pytest.Monk
 SMALL = ("train.batch=8", "train.steps=1", "optim.warmup=0", "log.tensorboard=false")
 
 
+@pytest.mark.usefixtures("one_device")
 @pytest.mark.parametrize(
     "architecture, fresh",
     [("BertModel", ["mlm"]), ("BertForPreTraining", []), pytest.param("BertForTokenClassification", ["mlm"], marks=pytest.mark.full)],

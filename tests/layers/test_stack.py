@@ -48,7 +48,16 @@ def plain():
     return params, *run(PLAIN, params)
 
 
-@pytest.mark.parametrize("scan, remat", [(False, "block"), (False, "attention"), (True, "none"), (True, "block")])
+# The two that are `full` here tests/training/test_step.py compares through the whole step.
+@pytest.mark.parametrize(
+    "scan, remat",
+    [
+        (False, "block"),
+        pytest.param(False, "attention", marks=pytest.mark.full),
+        (True, "none"),
+        pytest.param(True, "block", marks=pytest.mark.full),
+    ],
+)
 def test_scan_and_remat_change_nothing(plain, scan, remat):
     """States within 1e-6; gradients within 1e-6 of the largest entry of the tree; dropout is on, so one other mask would show."""
     params, states, gradient = plain

@@ -64,11 +64,11 @@ def _permuting(permutation: Permutation) -> Any:
     return jax.jit(jax.vmap(one))
 
 
-def corrupted(chosen: Plm, rows: Batch, step: int = 0, seed: int = 0) -> tuple[dict[str, jax.Array], rng.Keys]:
+def corrupted(chosen: Plm, rows: Batch, step: int = 0, seed: int = 0) -> tuple[Batch, rng.Keys]:
     """(examples, keys) of rows that stand in slots 0, 1, ... of a training step."""
-    keys = rng.training(seed, jnp.int32(step), len(rows["tokens"]))
-    read = {name: jnp.asarray(leaf) for name, leaf in tiny.reads(rows, chosen).items()}
-    return {**read, **_permuting(chosen.permutation)(keys.per_row("corrupt", "mask"), read)}, keys
+    keys, read = rng.training(seed, jnp.int32(step), len(rows["tokens"])), tiny.reads(rows, chosen)
+    permuted = _permuting(chosen.permutation)(keys.per_row("corrupt", "mask"), read)
+    return {name: np.array(leaf) for name, leaf in {**read, **permuted}.items()}, keys
 
 
 def log_likelihoods(chosen: Plm, params: Any, carry: Any, example: Mapping[str, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:

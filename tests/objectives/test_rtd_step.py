@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
 
 from jaxenc import rng
 from jaxenc.objectives.corrupt import sample
@@ -53,11 +52,14 @@ def ready(preset: str, devices: int, parts: int) -> tiny.Compiled:
 def stepped(preset: str, devices: int, parts: int, fresh: bool = False) -> tuple[State, dict, dict]:
     """(state, report, what Shown holds) of the first step on 32 ragged rows, from random parameters, or from those of a fresh run."""
     compiled, objective = ready(preset, devices, parts), tiny.objective(RtdConfig(), MODEL)
-    start = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), compiled.layout.shapes)
-    initial = jax.jit(lambda key: nn.meta.unbox(objective.init(key)))
-    params = initial(rng.init_key(0)) if fresh else tiny.drawn(Run(objective=RtdConfig(), model=MODEL))
-    start = jax.device_put(dataclasses.replace(start, params=jax.device_get(params)), compiled.layout.shardings)
-    state, report = compiled.run(tiny.reads(tiny.batch(tiny.RAGGED), objective), start)
+    with jax.set_mesh(compiled.mesh):
+        if fresh:
+            start = compiled.layout.create(rng.init_key(0))
+        else:
+            start = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), compiled.layout.shapes)
+            start = dataclasses.replace(start, params=tiny.drawn(Run(objective=RtdConfig(), model=MODEL)))
+            start = jax.device_put(start, compiled.layout.shardings)
+        state, report = compiled.run(tiny.reads(tiny.batch(tiny.RAGGED), objective), start)
     seen = {name.removeprefix("seen_"): total for name, (total, _) in report["metrics"].items() if name.startswith("seen_")}
     return state, report, seen
 

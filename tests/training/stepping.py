@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxenc.objectives import encoder
 from jaxenc.training import loop
 from jaxenc.tree import Tree
+from tests import programs
 
 Evaluate = Callable[..., Mapping[str, float]]
 
@@ -45,6 +46,7 @@ def stepping(
         return lambda params, asked: evaluate(*given)
 
     with contextlib.ExitStack() as patched:
+        patched.enter_context(programs.apart())  # or a real run would get the layout of these parameters
         patched.enter_context(mock.patch.object(loop, "compile_step", compile_step))
         patched.enter_context(mock.patch.object(encoder, "init", one_layer))
         if evaluate is not None:

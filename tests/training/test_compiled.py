@@ -1,5 +1,6 @@
 """The compiled step on eight devices: the numbers of one device; no row of the batch and no parameter but split ones is sent."""
 
+import dataclasses
 import functools
 import math
 import re
@@ -13,6 +14,8 @@ from jaxenc.sharding import partition
 from jaxenc.training.step import corrupt
 from tests import tiny
 
+# One layer: its parameters have every shape and every sharding, and compiling is what takes the time.
+MODEL = dataclasses.replace(tiny.MODEL, layers=1)
 # `%name = SHAPE all-gather(`, the shape an array or a tuple of arrays.
 NAMES = "all-gather|all-to-all|collective-permute|collective-broadcast|ragged-all-to-all"
 MOVES = re.compile(rf"= (\(?[a-z0-9]+\[.*?) ({NAMES})(?:-start)?\(")
@@ -45,7 +48,7 @@ def test_the_reader_of_the_compiled_text() -> None:
 def on_eight(preset: str, parts: int) -> tiny.Compiled:
     """The step on eight devices, compiled here: both tests below look at the same program."""
     with tiny.compiling():
-        return tiny.compiled(preset, 8, parts, probe=False)
+        return tiny.compiled(preset, 8, parts, probe=False, model=MODEL)
 
 
 @pytest.mark.slow
@@ -74,7 +77,7 @@ def test_only_split_parameters_move(preset: str, parts: int) -> None:
 def test_eight_devices_equal_one(preset: str, parts: int) -> None:
     """Masks bitwise; loss and gradient <= 1e-5, float32, dropout on."""
     batch, where = tiny.reads(tiny.batch(tiny.RAGGED), tiny.objective()), tiny.mesh(preset, 8)
-    one, expected = tiny.compiled("dp", 1).run(batch)
+    one, expected = tiny.compiled("dp", 1, model=MODEL).run(batch)
     with jax.set_mesh(where):
         masked = jax.jit(lambda rows: corrupt(tiny.objective(), rng.training(0, jnp.int32(0), tiny.ROWS), rows, where))
         example = jax.device_get(masked(partition.place(batch, where)))

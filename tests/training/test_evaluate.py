@@ -5,7 +5,6 @@ import functools
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -48,7 +47,7 @@ def ready(devices: int, dropout: float, preset: str = "dp", kind: Callable[[], M
     objective = tiny.objective(kind(), model=dataclasses.replace(MODEL, dropout=dropout, attention_dropout=dropout), length=LENGTH)
     with jax.set_mesh(where):
         place = layout(objective, OptimConfig(), 8, where, preset)
-        return where, objective, place.create(rng.init_key(0)), compile_evaluation(objective, place)
+        return where, objective, tiny.start(objective, place), compile_evaluation(objective, place)
 
 
 def numbers(
@@ -118,14 +117,13 @@ def test_pairs_are_scored_by_their_labels() -> None:
     where, objective, state, step = ready(1, 0.1)
     rows = Rows().rows(0, np.arange(N))
     with jax.set_mesh(where):
-        params = jax.tree.map(jnp.array, state.params)
-        params["next_sentence"]["dense"]["bias"] = jnp.array([0.7, -0.4])
+        params = jax.device_get(state.params)
+        params["next_sentence"]["dense"]["bias"] = np.array([0.7, -0.4], np.float32)
         got = evaluate(objective, step, 0, params, [rows], where)
-        example = corrupt(objective, rng.evaluation(0, jnp.asarray(rows["index"])), rows, where)
-        hidden = jax.jit(lambda params: objective.outputs(params, example)["hidden"][-1])(params)
-    w = jax.device_get(params)
-    pooled = np.tanh(np.float64(hidden[:, 0]) @ w["pooler"]["dense"]["kernel"] + w["pooler"]["dense"]["bias"])
-    logits = pooled @ w["next_sentence"]["dense"]["kernel"] + w["next_sentence"]["dense"]["bias"]
+        masked = lambda rows: corrupt(objective, rng.evaluation(0, rows["index"]), rows, where)
+        hidden = jax.jit(lambda params, rows: objective.outputs(params, masked(rows))["hidden"][-1])(params, rows)
+    pooled = np.tanh(np.float64(hidden[:, 0]) @ params["pooler"]["dense"]["kernel"] + params["pooler"]["dense"]["bias"])
+    logits = pooled @ params["next_sentence"]["dense"]["kernel"] + params["next_sentence"]["dense"]["bias"]
     losses = np.log(np.exp(logits).sum(1)) - np.where(rows["is_random"] == 1, logits[:, 1], logits[:, 0])
     assert abs(got["next_sentence_loss"] - losses.mean()) <= 1e-5
     assert got["next_sentence_accuracy"] == ((logits[:, 1] > logits[:, 0]) == (rows["is_random"] == 1)).mean()

@@ -30,11 +30,10 @@ def one() -> tuple:
 
 def test_the_compiled_step_trains_on_the_masks_of_its_slots(one: tuple) -> None:
     """Row s of step t is corrupted with the key of (seed, t, s): computed here without the step."""
-    objective = tiny.objective()
-    keys = rng.training(0, jnp.int32(0), tiny.ROWS).per_row("corrupt", "mask")
+    keys, corrupted = rng.training(0, jnp.int32(0), tiny.ROWS).per_row("corrupt", "mask"), jax.jit(tiny.objective().corrupt)
     for slot in (0, 1, 31):
-        row = {name: jnp.asarray(array[slot]) for name, array in BATCH.items()}
-        for name, leaf in objective.corrupt(keys[slot], row, jnp.int32(0)).items():
+        row = {name: array[slot] for name, array in BATCH.items()}
+        for name, leaf in corrupted(keys[slot], row, jnp.int32(0)).items():
             np.testing.assert_array_equal(seen(one[1])[f"seen_{name}"][slot], leaf, err_msg=name)
 
 
@@ -86,14 +85,14 @@ def test_dropout_draws_anew_at_every_step_and_row(one: tuple) -> None:
     assert other[1]["loss"] != one[1]["loss"]
 
 
-def eight_rows(optim: OptimConfig, lr: float) -> tiny.Compiled:
-    config = TrainConfig(batch=8, precision="float32")
-    return tiny.compile_for(tiny.objective(MlmConfig()), optim, config, tiny.phase(8, lr=lr), tiny.mesh("dp", 1))
+def eight_rows(optim: OptimConfig, lr: float, layers: int = 1) -> tiny.Compiled:
+    """Masked tokens only, one device."""
+    config, model = TrainConfig(batch=8, precision="float32"), dataclasses.replace(tiny.MODEL, layers=layers)
+    return tiny.compile_for(tiny.objective(MlmConfig(), model), optim, config, tiny.phase(8, lr=lr), tiny.mesh("dp", 1))
 
 
 @pytest.fixture(scope="module")
 def plain() -> tiny.Compiled:
-    """Masked tokens only, one device."""
     return eight_rows(OptimConfig(), 1e-3)
 
 
@@ -161,7 +160,7 @@ def test_a_step_that_is_not_finite_changes_only_the_counts(value: float, plain: 
 
 def test_frozen_parameters_never_move_and_have_no_moments() -> None:
     optim = OptimConfig(lr=1e-2, freeze=("embeddings/.*", "encoder/layer_00/.*"))
-    ready = eight_rows(optim, 1e-2)
+    ready = eight_rows(optim, 1e-2, layers=2)
     rows = {name: array[:8] for name, array in BATCH.items() if name != "is_random"}
     with jax.set_mesh(ready.mesh):
         first = jax.device_get(ready.start())

@@ -74,8 +74,18 @@ def visible(got: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return jax.device_get(jax.jit(permute.visible)(got["rank"], got["predicted_at"]))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", [CLEAN, PUBLISHED], ids=["clean", "published"])
+# Each rule on every kind of row; the plain shape and the published size by one of them.
+TWICE = {("clean", "512"), ("published", "64")}
+
+
+@pytest.mark.parametrize(
+    "kind, shape",
+    [
+        pytest.param(kind, shape, id=f"{name}-{shape}", marks=pytest.mark.full if (name, shape) in TWICE else [])
+        for name, kind in (("clean", CLEAN), ("published", PUBLISHED))
+        for shape in SHAPES
+    ],
+)
 def test_equals_the_published_rule_and_the_clean_one_over_the_same_draws(kind: Permutation, shape: str) -> None:
     """Predicted places and both masks, bitwise, in both directions; the padding of a row is seen by no token of it."""
     length, fields = SHAPES[shape]
