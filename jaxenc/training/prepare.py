@@ -22,6 +22,7 @@ from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.objectives.base import TEACHER
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
 from jaxenc.training import attention
@@ -150,9 +151,12 @@ def write_facts(job: Job, workdir: pathlib.Path) -> None:
 def describe(job: Job, start: Start) -> str:
     """One line: the number of parameters, the devices, the implementation of attention and where the run starts from."""
     objective = job.objective(job.run.plan[0])
-    count = parameter_count(without(parameters(objective)[0], objective.frozen), job.vocabulary.size, objective.vocabulary)
+    shapes = parameters(objective)[0]
+    own = without(shapes, objective.frozen)
+    count = parameter_count(own, job.vocabulary.size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind
-    origin = {"fresh": "from scratch", "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
+    fresh = "from its teacher's layers" if job.teacher and objective.start(own, shapes[TEACHER]) else "from scratch"
+    origin = {"fresh": fresh, "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
     taught = f" beside a teacher ({job.teacher.fingerprint[:12]}...)" if job.teacher else ""
     how = "" if "train.attention" in job.run.unused else f"{job.attention.line}, "
     return f"{count:,} parameters{taught} on {job.mesh.size} x {device} ({job.run.mesh.preset}), {how}{origin}"

@@ -113,12 +113,15 @@ def test_a_run_that_was_stopped_goes_on_without_the_folder_of_its_teacher(data: 
 
 
 @pytest.mark.slow
-def test_a_student_starts_as_its_teacher_or_as_another_run(data: Path, teacher: Path, whole: Path, tmp_path: Path) -> None:
+def test_a_student_starts_as_its_teacher_or_as_another_run(
+    data: Path, teacher: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     """Without a step of training, from the teacher's first layer; with --init-from, from that run."""
     still = {"optim": OptimConfig(lr=0.0, warmup=0), "train": dataclasses.replace(test_loop.recipe(data).train, steps=1)}
     run = recipe(data, teacher, **still)
     with tiny.on_one_device():
         pretrain(run, tmp_path / "fresh")
+        assert "from its teacher's layers" in capsys.readouterr().err
         pretrain(run, tmp_path / "init", init_from=str(whole))
     student, given = load.load(tmp_path / "fresh").params, load.load(teacher).params
     tiny.assert_bitwise(student["encoder"]["layer_00"], given["encoder"]["layer_00"])
