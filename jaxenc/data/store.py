@@ -1,6 +1,7 @@
 """Opens the shards of a data folder as one flat array of tokens with tables of sentences and documents, memory-mapped."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -159,7 +160,8 @@ def checkpoint_files(path: str | Path) -> dict[str, bytes]:
 def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
     for name, file in facts.files.items():
         path = folder / name
-        if not path.is_file():
+        # Path.is_file raises for a name that is too long (before Python 3.12), as one of a damaged manifest may be.
+        if not os.path.isfile(path):
             raise UserError(f"{path}: missing; copy it or build the data again")
         size = path.stat().st_size
         if size != file.size:

@@ -1,5 +1,6 @@
 """The weights of a transformers folder, whatever files they are in: one of safetensors or PyTorch, or an index and its shards."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def _sharded(index: Path, opened: Callable[[Path], dict[str, Tensor]]) -> dict[s
     out: dict[str, Tensor] = {}
     for file in dict.fromkeys(table.values()):
         shard = index.parent / file
-        if not shard.is_file():
+        # Path.is_file raises for a name that is too long (before Python 3.12).
+        if not os.path.isfile(shard):
             raise UserError(f"{shard}: missing, and {index.name} names it: {AGAIN}")
         found, listed = opened(shard), {name for name, place in table.items() if place == file}
         for name in listed ^ found.keys():

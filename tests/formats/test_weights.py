@@ -90,6 +90,12 @@ def test_a_shard_with_more_than_its_index_says(tmp_path: Path) -> None:
     assert "the tensor b is in" in refused(tmp_path) and "and not in model.safetensors.index.json" in refused(tmp_path)
 
 
+def test_a_shard_with_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    for name in ("x" * 300, "a\0b"):
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
+        assert "missing, and model.safetensors.index.json names it" in refused(tmp_path)
+
+
 def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
     whole = safetensors_bytes({"a": np.arange(4, dtype=np.float32), "b": np.zeros(2, np.float16)})
     for size in range(len(whole)):

@@ -12,7 +12,7 @@ from jax.experimental import pallas as pl
 from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxenc import rng
-from jaxenc.layers import attend as module
+from jaxenc.layers import fused_tiles
 from jaxenc.layers.attend import Visible, attend
 from jaxenc.layers.dropout import keep
 from jaxenc.layers.fused_tiles import Tile, Tiles, tiles
@@ -100,7 +100,7 @@ MORE = [
 def test_outputs_and_gradients_are_those_of_the_plain_path(kind, length, d, rate, sizes, monkeypatch):
     """float32, <= 1e-5 in norm and <= 1e-5 of the largest element; queries that see no key give exactly 0 and have no gradient."""
     if sizes:
-        monkeypatch.setattr(module, "tiles", lambda *_: sizes)
+        monkeypatch.setattr(fused_tiles, "tiles", lambda *_: sizes)
     visible, given = mask(kind, length), drawn(length, d)
     with jax.default_matmul_precision("highest"):
         ours, true = jax.jit(both_passes(FUSED, visible, rate))(*given), plain(visible, rate, given)
