@@ -97,7 +97,8 @@ def arguments(model: nn.Module) -> Collection[str]:
 
 
 def _model(config: Mapping[str, Any]) -> nn.Module:
-    kept = {name: value for name, value in config.items() if name != "model_type"}
+    # The same function as gelu_new in one kernel; gelu_new computes a power in float32 and keeps it for the backward pass.
+    kept = {name: "gelu_pytorch_tanh" if value == "gelu_new" else value for name, value in config.items() if name != "model_type"}
     parsed = transformers.AutoConfig.for_model(config["model_type"], **kept)
     return getattr(transformers, config["architectures"][0])(parsed)
 
