@@ -5,7 +5,9 @@
     jaxenc pretrain --config distilbert/small --config.objective.kind=mlm --config.data.path=DATA --workdir ALONE
 
 The third command trains the same student without its teacher, from random weights. Data as bert/small says. Not published: the model has
-half of bert/small's layers and the same activation, everything but the loss is as there.
+half of bert/small's layers and the same activation, everything but the loss is as there. On one H200 (29 November 2026) it reached 2.603
+nats and accuracy 0.517 of held-out masked tokens in 130 s of training, its teacher 2.557 and 0.528, and the same student without a teacher
+2.737 and 0.501.
 """
 
 import dataclasses
