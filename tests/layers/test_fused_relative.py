@@ -1,5 +1,6 @@
 """The GPU kernels of relative attention, interpreted on the CPU, against the plain path, on any mesh; and that they lower for a GPU."""
 
+import dataclasses
 import functools
 
 import jax
@@ -14,10 +15,13 @@ from jaxenc.layers import fused_tiles
 from jaxenc.layers.dropout import keep
 from jaxenc.layers.fused_tiles import Tile, Tiles
 from jaxenc.layers.relative import Sight, Terms, relative_attend
+from jaxenc.objectives.base import PhaseSetting
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import rules
 from jaxenc.sharding.mesh import MeshConfig
+from tests import tiny
 from tests.layers.test_fused import distance, lowered, verified
+from tests.objectives import streams
 
 ROWS, HEADS, LAYER = 2, 2, 3
 # No kernel walks in steps of its own tile, so that a walk one step short or long shows.
@@ -58,10 +62,11 @@ def both_passes(backend, rate):
 
 
 # A text that runs backward only has other values of r, which are drawn here; lengths that tiles do not divide, and ones that they do.
-CASES = [(33, 0, 0, 0.1), (32, 24, 0, 0.3), (32, 0, 5, 0.1), (40, 9, 17, 0.2), (64, 32, 32, 0.0)]
+CASES = [(33, 0, 0, 0.1), (32, 24, 0, 0.3), (5, 4, 0, 0.1), (40, 9, 17, 0.2)]
+MORE = [(32, 0, 5, 0.1), (64, 32, 32, 0.0), (96, 0, 0, 0.1)]
 
 
-@pytest.mark.parametrize("length, memory, predictions, rate", CASES)
+@pytest.mark.parametrize("length, memory, predictions, rate", [*CASES, *(pytest.param(*case, marks=pytest.mark.full) for case in MORE)])
 def test_outputs_and_gradients_are_those_of_the_plain_path(length, memory, predictions, rate):
     """float32, <= 1e-5 in norm and of the largest element; a query that sees no key gives exactly 0 and has no gradient."""
     given, slope, sight = drawn(length, memory, predictions, 24 if length == 33 else 16)
@@ -84,6 +89,38 @@ def test_bfloat16_is_as_close_to_the_truth_as_the_plain_path():
         assert one.dtype == jnp.bfloat16 and distance(one, two) <= max(1.5 * distance(other, two), 1e-3)
 
 
+MODEL = dataclasses.replace(streams.MODEL, dropout=0.1, attention_dropout=0.1)
+
+
+def loss_of_xlnet(attention, remat="none", scan=False):
+    """The loss of a tiny XLNet with memory, rows that run backward and dropout, as a function of its parameters."""
+    how = dataclasses.replace(tiny.execution(remat, scan), attention=attention)
+    chosen = streams.CONFIG.build(MODEL, PhaseSetting(tiny.VOCABULARY, how, streams.DATA))
+    example, keys = streams.corrupted(chosen, streams.batch_at(1))
+    carry = jax.tree.map(lambda leaf: jnp.ones(leaf.shape, leaf.dtype), jax.eval_shape(lambda: chosen.carry(tiny.ROWS)))
+    return lambda params: sum(chosen.terms(params, carry, example, keys, train=True)[0].values())
+
+
+def test_both_streams_of_xlnet_call_it_where_it_is_chosen():
+    """In each of two layers; and not at all with xla."""
+    params = streams.drawn(model=MODEL)
+    calls = {name: str(jax.make_jaxpr(loss_of_xlnet(name))(params)).count("name=relative_attention_forward") for name in ("pallas", "xla")}
+    assert calls == {"pallas": 4, "xla": 0}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("remat, scan", [("none", False), ("attention", True)])
+def test_xlnet_trains_with_it_as_with_the_plain_path(remat, scan):
+    """Loss and gradient, <= 1e-5 in norm."""
+    params = streams.drawn(model=MODEL)
+    (loss, true), (other, ours) = (
+        jax.jit(jax.value_and_grad(loss_of_xlnet(name, remat, scan)))(params) for name in ("xla", "pallas")
+    )
+    np.testing.assert_allclose(other, loss, rtol=1e-6)
+    square = lambda tree: sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(tree))
+    assert square(jax.tree.map(jnp.subtract, ours, true)) <= 1e-10 * square(true)
+
+
 @pytest.mark.parametrize("predictions", [0, 5])
 def test_the_elements_that_are_dropped_are_those_of_dropout(predictions):
     """Bit for bit, in both passes: with equal scores and unit vectors as values and as the output's gradient."""
@@ -100,8 +137,8 @@ def test_the_elements_that_are_dropped_are_those_of_dropout(predictions):
     np.testing.assert_array_equal(np.asarray(of_v).transpose(0, 2, 3, 1)[..., :queries, :] != 0, kept)
 
 
-@pytest.mark.parametrize("predictions", [0, 6])
-@pytest.mark.parametrize("preset, tensor", [("dp", 1), ("fsdp_tp", 2)])
+@pytest.mark.parametrize("predictions", [0, pytest.param(6, marks=pytest.mark.full)])
+@pytest.mark.parametrize("preset, tensor", [pytest.param("dp", 1, marks=pytest.mark.full), ("fsdp_tp", 2)])
 def test_eight_devices_compute_what_one_computes(preset, tensor, predictions):
     """Outputs and gradients of q, k, v and r <= 5e-6 (their products are rounded by shape); no scores move between devices."""
     given, slope, sight = drawn(20, 4, predictions, rows=8, heads=4)
