@@ -1,7 +1,6 @@
 """How fast a recipe's training step is on this machine, without data: random rows of the recipe's shape."""
 
 import dataclasses
-import statistics
 import time
 from collections.abc import Mapping
 
@@ -10,6 +9,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxenc import rng
+from jaxenc.bench.clock import seconds_a_call
 from jaxenc.data import characters
 from jaxenc.data.batch import Batch, Field, empty
 from jaxenc.data.vocabulary import Vocabulary
@@ -20,9 +20,9 @@ from jaxenc.training import perf
 from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
 from jaxenc.training.state import layout
-from jaxenc.training.step import compile_step, fields
+from jaxenc.training.step import StepReport, compile_step, fields
 
-WARM_UP, GROUPS = 3, 5
+WARM_UP = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Timing:
 
 
 def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
-    """Times the first phase's step on full rows of random text: after three steps to warm up, `steps` of them in up to five groups of
-    equal size. The steps of a group are queued, as training queues them, and the last one is waited for."""
+    """Times the first phase's step on full rows of random text: after three steps to warm up, `steps` of them in groups as
+    `seconds_a_call` makes them."""
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     teacher = teachers.model_of(run.objective, MODELS)
     objective = run.build(vocabulary, phase, meshes.platform(mesh.devices.flat[0]), teacher=teacher)
@@ -54,17 +54,16 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
         began = time.monotonic()
         step = compile_step(objective, run.train, run.optim, phase, place).lower(state, batch, seed).compile()
         compile_s = time.monotonic() - began
-        for _ in range(WARM_UP):
+
+        def once() -> StepReport:
+            nonlocal state
             state, report = step(state, batch, seed)
+            return report
+
+        for _ in range(WARM_UP):
+            report = once()
         jax.block_until_ready(report)
-        each, times = max(steps // GROUPS, 1), []
-        for _ in range(min(GROUPS, steps)):
-            began = time.monotonic()
-            for _ in range(each):
-                state, report = step(state, batch, seed)
-            jax.block_until_ready(report)
-            times.append((time.monotonic() - began) / each)
-    seconds = statistics.median(times)
+        seconds = seconds_a_call(once, steps)
     return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length))
 
 

@@ -1,40 +1,80 @@
-"""`jaxenc bench step`: how fast a recipe trains on this machine."""
+"""`jaxenc bench step` and `jaxenc bench attention`: how fast a recipe, or attention alone, is on this machine."""
 
 import argparse
 import dataclasses
 import json
 import os
+import sys
 
+from jaxenc.bench.attention import AttentionTiming, Work, time_attention, time_product
 from jaxenc.bench.peer import PEERS, PeerTiming, time_peer
 from jaxenc.bench.step import Timing, time_step
 from jaxenc.cli import recipe as cli_config
 from jaxenc.errors import UserError
+from jaxenc.layers.attend import BACKENDS
 from jaxenc.processes import cluster
+
+SHAPE = {"rows": "rows of a batch", "length": "tokens of a row", "heads": "attention heads", "head_size": "width of a head"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("step",), help="the training step on random rows")
-    parser.add_argument("--config", required=True, help=cli_config.HELP)
-    parser.add_argument("--steps", type=int, default=20, help="steps that are timed")
+    what = "step: the training step on random rows; attention: one layer's attention, each backend that runs here"
+    parser.add_argument("what", choices=("step", "attention"), help=what)
+    parser.add_argument("--steps", type=int, default=20, help="steps, or calls of attention, that are timed")
+    step = parser.add_argument_group("step")
+    step.add_argument("--config", help=cli_config.HELP)
     peers = "first time the same architecture in transformers, with its own loss or with the logits of predicted places alone"
-    parser.add_argument("--peer", choices=PEERS, help=peers)
+    step.add_argument("--peer", choices=PEERS, help=peers)
+    attention = parser.add_argument_group("attention")
+    for name, meaning in SHAPE.items():
+        attention.add_argument(_option(name), type=int, help=meaning)
+    attention.add_argument("--dropout", type=float, help="of the attention weights (default 0)")
+    attention.add_argument("--precision", choices=("bfloat16", "float32"), help="of inputs and products (default bfloat16)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints one JSON line: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory; and with
-    --peer another one before it, of transformers."""
+    """Prints JSON lines. step: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory; and
+    with --peer another line before it, of transformers. attention: a line for each backend; on stderr, why a backend is left out."""
     cluster.must_be_alone(os.environ, "jaxenc bench")
     if args.steps < 1:
         raise UserError(f"--steps is {args.steps}: it takes 1 or more")
+    needed, other = (("config",), (*SHAPE, "dropout", "precision")) if args.what == "step" else (SHAPE, ("config", "peer"))
+    given = [_option(name) for name in other if getattr(args, name) is not None]
+    given += args.overrides if args.what == "attention" else []
+    if given:
+        raise UserError(f"{given[0]}: `jaxenc bench {args.what}` does not take it: leave it out")
+    if missing := [_option(name) for name in needed if getattr(args, name) is None]:
+        raise UserError(f"{missing[0]} is missing: `jaxenc bench {args.what}` needs {' '.join(map(_option, needed))}")
+    return _step(args) if args.what == "step" else _attention(args)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _step(args: argparse.Namespace) -> int:
     recipe = cli_config.resolve(args.config, args.overrides)
     vocabulary = recipe.model.published_vocabulary
     if args.peer:
         # Before this process takes the device's memory.
-        _print(args.config, time_peer(recipe, vocabulary, args.steps, args.peer))
-    _print(args.config, time_step(recipe, vocabulary, args.steps))
+        _print({"config": args.config}, time_peer(recipe, vocabulary, args.steps, args.peer))
+    _print({"config": args.config}, time_step(recipe, vocabulary, args.steps))
     return 0
 
 
-def _print(config: str, timing: Timing | PeerTiming) -> None:
+def _attention(args: argparse.Namespace) -> int:
+    work = Work(*(getattr(args, name) for name in SHAPE), args.dropout or 0.0, args.precision or "bfloat16")
+    product = time_product(work.precision, args.steps)
+    for backend in BACKENDS:
+        try:
+            timing = time_attention(work, backend, product, args.steps)
+        except UserError as error:
+            print(f"left out: {error}", file=sys.stderr)
+        else:
+            _print(dataclasses.asdict(work), timing)
+    return 0
+
+
+def _print(given: dict[str, object], timing: Timing | PeerTiming | AttentionTiming) -> None:
     numbers = {name: round(value, 4) if isinstance(value, float) else value for name, value in dataclasses.asdict(timing).items()}
-    print(json.dumps({"config": config, **numbers}), flush=True)
+    print(json.dumps({**given, **numbers}), flush=True)

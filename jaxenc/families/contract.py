@@ -31,6 +31,7 @@ class ModelConfig(abc.ABC):
 
     kind: the name of the model in a recipe.
     attentions: the values that its field `attention` may have, () for a model without that field.
+    relative: whether its attention is by relative position (`layers/relative.py`).
     vocab_size: number of tokens, without the rows that pad the table; the data's tokenizer decides it.
     width: width of the hidden states, [layers + 1, batch, length, width] with the embedding output.
     layers: number of layers.
@@ -49,6 +50,7 @@ class ModelConfig(abc.ABC):
     attention_dropout: float
 
     attentions: ClassVar[tuple[str, ...]] = ()
+    relative: ClassVar[bool] = False
 
     @property
     def inputs(self) -> Mapping[str, int]:

@@ -17,7 +17,7 @@ from jaxenc.rng import Keys
 
 # The score of a masked key: finite, so that a softmax over masked keys alone is not NaN.
 HIDDEN = -1e30
-# xla: plain operations; cudnn: NVIDIA's kernel, without dropout; pallas: our own kernel (`fused.py`).
+# xla: plain operations; cudnn: NVIDIA's kernel, without dropout; pallas: our own kernels (`fused.py`, `fused_relative.py`).
 BACKENDS = ("xla", "cudnn", "pallas")
 
 
@@ -130,19 +130,23 @@ FASTEST = (
     Choice("bfloat16", True, math.inf, "pallas"),
     Choice("float32", True, math.inf, "pallas"),
 )
+# The same for attention by relative position (`relative.py`), whose kernel is not measured yet: `auto` is xla.
+FASTEST_RELATIVE: tuple[Choice, ...] = ()
 
 
-def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float, length: int) -> str:
+def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float, length: int, relative: bool = False) -> str:
     """The backend to use, one of BACKENDS, for the setting `auto` or one of them, on a platform (the answer of `sharding.mesh.platform`)
-    and for rows of `length` tokens.
+    and for rows of `length` tokens. relative: by relative position, which cudnn does not have.
 
-    `auto` is the fastest that can run: by FASTEST on a GPU, xla elsewhere. It is resolved before the step is compiled, where a backend that
-    cannot run would fail late. Raises UserError for pallas and cudnn where they cannot run: both need a GPU; cudnn also needs bfloat16 and
-    no attention dropout, which jax's interface to it does not have.
+    `auto` is the fastest that can run: by FASTEST or FASTEST_RELATIVE on a GPU, xla elsewhere. It is resolved before the step is compiled,
+    where a backend that cannot run would fail late. Raises UserError for pallas and cudnn where they cannot run: both need a GPU; cudnn
+    also needs bfloat16 and no attention dropout, which jax's interface to it does not have.
     """
     if backend not in ("auto", *BACKENDS):
         raise UserError(f"attention is {backend!r}: use auto, {', '.join(BACKENDS[:-1])} or {BACKENDS[-1]}")
     gpu, compute = platform in ("gpu", "cuda"), jnp.dtype(compute).name
+    if backend == "cudnn" and relative:
+        raise UserError("attention is 'cudnn', which has no relative positions: use 'auto' or 'xla', or 'pallas' on a gpu")
     if backend == "cudnn" and not (gpu and compute == "bfloat16" and dropout_rate == 0):
         raise UserError(
             f"attention is 'cudnn' on {platform} with {compute} and attention_dropout {dropout_rate}: it runs on a gpu with "
@@ -152,7 +156,8 @@ def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float
         raise UserError(f"attention is 'pallas' on {platform}: it runs on a gpu; use 'auto' or 'xla' here")
     if backend != "auto":
         return backend
-    fits = (line.backend for line in FASTEST if (line.compute, line.dropout) == (compute, dropout_rate > 0) and length <= line.longest)
+    table = FASTEST_RELATIVE if relative else FASTEST
+    fits = (line.backend for line in table if (line.compute, line.dropout) == (compute, dropout_rate > 0) and length <= line.longest)
     return next(fits, "xla") if gpu else "xla"
 
 

@@ -4,7 +4,6 @@
 forward to the backward pass.
 """
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -13,12 +12,14 @@ import jax.numpy as jnp
 from jax import Array
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
-from jax.sharding import PartitionSpec
 
 from jaxenc.layers import fused_kernels as kernels
 from jaxenc.layers.fused_kernels import Back, Side, Spec
+from jaxenc.layers.fused_split import HEAD, NARROW, ROW, WIDE, Split
 from jaxenc.layers.fused_tiles import SMALLEST, Tile
-from jaxenc.sharding import rules
+
+# The kinds of Side's arrays.
+SIDE = Side(ROW, ROW, ROW, ROW, HEAD)
 
 
 def fused(q: Array, k: Array, v: Array, side: Side, spec: Spec) -> Array:
@@ -39,57 +40,19 @@ def _attend(spec: Spec, q: Array, k: Array, v: Array, side: Side) -> Array:
 
 
 def _forward(spec: Spec, q: Array, k: Array, v: Array, side: Side) -> tuple[Array, Any]:
-    split = _Split.of(q)
-    out, sums = split.map(functools.partial(_call_forward, spec), ("wide",) * 3 + ("side",), ("wide", "narrow"))(q, k, v, side)
+    split = Split.of(q)
+    out, sums = split.map(functools.partial(_call_forward, spec), (*(WIDE,) * 3, SIDE), (WIDE, NARROW))(q, k, v, side)
     return out, (q, k, v, side, out, sums)
 
 
 def _backward(spec: Spec, kept: Any, slope: Array) -> tuple[Array, Array, Array, None]:
     q, k, v, side, out, sums = kept
-    split = _Split.of(q)
-    call = split.map(functools.partial(_call_backward, spec), ("wide",) * 3 + ("side",) + ("wide",) * 2 + ("narrow",), ("wide",) * 3)
+    split = Split.of(q)
+    call = split.map(functools.partial(_call_backward, spec), (*(WIDE,) * 3, SIDE, WIDE, WIDE, NARROW), (WIDE,) * 3)
     return *call(q, k, v, side, out, slope, sums), None
 
 
 _attend.defvjp(_forward, _backward)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Split:
-    """How a call is split over the mesh. rows, heads: the mesh axes of each; both () on one device."""
-
-    rows: tuple[str, ...]
-    heads: tuple[str, ...]
-
-    @staticmethod
-    def of(q: Array) -> "_Split":
-        """For q [batch, length, heads, d]. Rows that do not divide evenly, such as the single row of an initialisation, are computed whole
-        on every device, and heads too."""
-        sizes = dict(jax.sharding.get_abstract_mesh().shape)
-
-        def axes(name: str, count: int) -> tuple[str, ...]:
-            own = tuple(axis for axis in rules.TABLE[name] if sizes.get(axis, 1) > 1)
-            parts = 1
-            for axis in own:
-                parts *= sizes[axis]
-            return own if count % parts == 0 else ()
-
-        return _Split(axes("batch", q.shape[0]), axes("heads", q.shape[2]))
-
-    def map(self, call: Any, given: tuple[str, ...], out: tuple[str, ...]) -> Any:
-        """`call` on every device's own part; given, out: the kinds of its arguments and results, names in `specs`."""
-        mesh = jax.sharding.get_abstract_mesh()
-        if mesh.size <= 1:
-            return call
-        rows, heads = self.rows or None, self.heads or None
-        row = PartitionSpec(rows)
-        specs = {
-            "wide": PartitionSpec(rows, None, heads),
-            "narrow": PartitionSpec(rows, heads),
-            "side": Side(row, row, row, row, PartitionSpec(heads)),
-        }
-        ins, outs = (tuple(specs[kind] for kind in kinds) for kinds in (given, out))
-        return jax.shard_map(call, in_specs=ins, out_specs=outs, check_vma=False)
 
 
 def _call_forward(spec: Spec, q: Array, k: Array, v: Array, side: Side) -> tuple[Array, Array]:

@@ -16,13 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton
 
 from jaxenc.layers.dropout import survives
+from jaxenc.layers.fused_ops import LOWEST, dot, indices, load, steps, store
 from jaxenc.layers.fused_tiles import Tile, Tiles
-
-# Where the running maximum starts. Finite, so that a query without keys subtracts it from -inf and gets weights of 0, not NaN.
-LOWEST = -1e30
 
 
 class Side(NamedTuple):
@@ -85,20 +82,12 @@ class Program:
         return self.d**-0.5 * math.log2(math.e)
 
     def load(self, ref: Any, start: Array, size: int) -> Array:
-        """Places start .. start + size of [padded length, padded d] or [padded length]; 0 beyond the array."""
-        at, mask = ref.at[pl.ds(start, size)], self._mask(start, size, ref.shape)
-        return triton.load(at) if mask is None else triton.load(at, mask=mask, other=0)
+        """As `fused_ops.load`, of a row."""
+        return load(ref, start, size, self.length, self.d)
 
     def store(self, ref: Any, start: Array, value: Array) -> None:
-        """Writes `value` to the places from `start` on, as `load` reads them."""
-        triton.store(ref.at[pl.ds(start, len(value))], value.astype(ref.dtype), mask=self._mask(start, len(value), ref.shape))
-
-    def _mask(self, start: Array, size: int, shape: tuple[int, ...]) -> Array | None:
-        masks = [] if self.length % size == 0 else [(start + _range(size) < self.length).reshape(size, *(1 for _ in shape[1:]))]
-        if len(shape) == 2 and shape[1] != self.d:
-            masks.append((_range(shape[1]) < self.d)[None, :])
-        wanted = (size, *shape[1:])
-        return functools.reduce(jnp.logical_and, (jnp.broadcast_to(mask, wanted) for mask in masks)) if masks else None
+        """As `fused_ops.store`, of a row."""
+        store(ref, start, value, self.length, self.d)
 
     def read(self, side: Side) -> "Here":
         """Reads once what a program needs of `side`; read in the loop over tiles, the compiler would load it in every step."""
@@ -136,41 +125,27 @@ class Program:
         return lambda tile: jnp.where(kept, tile, 0.0)
 
 
-def _range(size: int) -> Array:
-    return jax.lax.iota(jnp.int32, size)
-
-
-def _dot(a: Array, b: Array, trans_a: bool = False, trans_b: bool = False) -> Array:
-    # The highest precision is plain float32 for float32 operands and nothing special for bfloat16.
-    return triton.dot(a, b, trans_a=trans_a, trans_b=trans_b, precision=jax.lax.Precision.HIGHEST)
-
-
-def _steps(places: Array | int, size: int) -> Array | int:
-    """The number of tiles of `size` that cover `places`."""
-    return jax.lax.div(places + (size - 1), size) if isinstance(places, jax.Array) else -(-places // size)
-
-
 def forward(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, out_ref: Any, sums_ref: Any) -> None:
     """out: the weighted values of a tile of queries; sums: the base-2 logarithm of the sum of a query's exponentials, f32 [length]."""
     spec, tile = program.spec, program.tile
     start = pl.program_id(0) * tile.queries
-    q, rows, here = program.load(q_ref, start, tile.queries), (start + _range(tile.queries))[:, None], program.read(side)
+    q, rows, here = program.load(q_ref, start, tile.queries), (start + indices(tile.queries))[:, None], program.read(side)
 
     def step(number: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         mixed, most, total = carry
         at = number * tile.keys
-        keys = (at + _range(tile.keys))[None, :]
-        scores = _dot(q, program.load(k_ref, at, tile.keys), trans_b=True) * program.scale
+        keys = (at + indices(tile.keys))[None, :]
+        scores = dot(q, program.load(k_ref, at, tile.keys), trans_b=True) * program.scale
         scores = program.hide(scores, here, rows, keys, start, at)
         now = jnp.maximum(most, jnp.max(scores, axis=1))
         weights, shrink = jnp.exp2(scores - now[:, None]), jnp.exp2(most - now)
         v = program.load(v_ref, at, tile.keys)
         dropped = program.drop(here, rows, keys)(weights).astype(v.dtype)
-        return mixed * shrink[:, None] + _dot(dropped, v), now, total * shrink + jnp.sum(weights, axis=1)
+        return mixed * shrink[:, None] + dot(dropped, v), now, total * shrink + jnp.sum(weights, axis=1)
 
-    last = _steps(here.limit, tile.keys)
+    last = steps(here.limit, tile.keys)
     if spec.causal:
-        last = jnp.minimum(last, _steps(start + tile.queries, tile.keys))
+        last = jnp.minimum(last, steps(start + tile.queries, tile.keys))
     zeros = jnp.zeros((tile.queries,), jnp.float32)
     mixed, most, total = jax.lax.fori_loop(0, last, step, (jnp.zeros(q.shape, jnp.float32), zeros + LOWEST, zeros))
     total = jnp.where(total == 0, 1.0, total)
@@ -186,27 +161,27 @@ def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side, ba
     spec, tile = program.spec, program.tile
     start = pl.program_id(0) * tile.keys
     k, v = program.load(k_ref, start, tile.keys), program.load(v_ref, start, tile.keys)
-    keys, here = (start + _range(tile.keys))[:, None], program.read(side)
+    keys, here = (start + indices(tile.keys))[:, None], program.read(side)
     rescale = 1 / (1 - spec.rate)
 
     def step(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         of_k, of_v = carry
         at = number * tile.queries
-        rows = (at + _range(tile.queries))[None, :]
+        rows = (at + indices(tile.queries))[None, :]
         q, slope = program.load(q_ref, at, tile.queries), program.load(back.slope, at, tile.queries)
         sums, delta = program.load(back.sums, at, tile.queries), program.load(back.delta, at, tile.queries)
         drop = program.drop(here, rows, keys)
         # Transposed, [keys, queries]: both products below then take it as it lies.
-        scores = program.hide(_dot(k, q, trans_b=True) * program.scale, here, rows, keys, at, start)
+        scores = program.hide(dot(k, q, trans_b=True) * program.scale, here, rows, keys, at, start)
         weights = jnp.exp2(scores - sums[None, :])
-        of_v = of_v + _dot(drop(weights).astype(v.dtype), slope)
-        of_scores = (weights * (drop(_dot(v, slope, trans_b=True)) - delta[None, :])).astype(q.dtype)
+        of_v = of_v + dot(drop(weights).astype(v.dtype), slope)
+        of_scores = (weights * (drop(dot(v, slope, trans_b=True)) - delta[None, :])).astype(q.dtype)
         if len(out) == 3:
-            program.store(out[2], at, _dot(of_scores, k, trans_a=True) * (program.d**-0.5 * rescale))
-        return of_k + _dot(of_scores, q), of_v
+            program.store(out[2], at, dot(of_scores, k, trans_a=True) * (program.d**-0.5 * rescale))
+        return of_k + dot(of_scores, q), of_v
 
     first = jax.lax.div(start, tile.queries) if spec.causal else 0
-    last = _steps(program.length, tile.queries)
+    last = steps(program.length, tile.queries)
     if len(out) == 2:
         last = last * jnp.int32(start < here.limit)  # a select of two constants lowers to a wrong type
     of_k, of_v = jax.lax.fori_loop(first, last, step, (jnp.zeros(k.shape, jnp.float32),) * 2)
@@ -220,19 +195,19 @@ def of_queries(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, side: Side,
     start = pl.program_id(0) * tile.queries
     q, slope = program.load(q_ref, start, tile.queries), program.load(back.slope, start, tile.queries)
     sums, delta = program.load(back.sums, start, tile.queries), program.load(back.delta, start, tile.queries)
-    rows, here = (start + _range(tile.queries))[:, None], program.read(side)
+    rows, here = (start + indices(tile.queries))[:, None], program.read(side)
 
     def step(number: Array, of_q: Array) -> Array:
         at = number * tile.keys
-        keys = (at + _range(tile.keys))[None, :]
+        keys = (at + indices(tile.keys))[None, :]
         k, v = program.load(k_ref, at, tile.keys), program.load(v_ref, at, tile.keys)
-        scores = program.hide(_dot(q, k, trans_b=True) * program.scale, here, rows, keys, start, at)
+        scores = program.hide(dot(q, k, trans_b=True) * program.scale, here, rows, keys, start, at)
         weights = jnp.exp2(scores - sums[:, None])
-        of_scores = weights * (program.drop(here, rows, keys)(_dot(slope, v, trans_b=True)) - delta[:, None])
-        return of_q + _dot(of_scores.astype(k.dtype), k)
+        of_scores = weights * (program.drop(here, rows, keys)(dot(slope, v, trans_b=True)) - delta[:, None])
+        return of_q + dot(of_scores.astype(k.dtype), k)
 
-    last = _steps(here.limit, tile.keys)
+    last = steps(here.limit, tile.keys)
     if spec.causal:
-        last = jnp.minimum(last, _steps(start + tile.queries, tile.keys))
+        last = jnp.minimum(last, steps(start + tile.queries, tile.keys))
     of_q = jax.lax.fori_loop(0, last, step, jnp.zeros(q.shape, jnp.float32))
     program.store(out_ref, start, of_q * (program.d**-0.5 / (1 - spec.rate)))

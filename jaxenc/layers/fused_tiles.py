@@ -37,6 +37,22 @@ TABLE = (
     (1 << 30, 1 << 30, 4, Tiles(Tile(16, 16, 4, 1), Tile(16, 16, 4, 1), Tile(16, 16, 4, 1))),
 )
 
+# (largest d, bytes of an element, tiles) of `fused_relative_kernels.py`. Not measured yet; the index of every pair takes registers, so
+# tiles are small.
+RELATIVE = (
+    (64, 2, Tiles(Tile(64, 64, 4, 2), Tile(64, 64, 8, 2), Tile(64, 64, 4, 2))),
+    (1 << 30, 2, Tiles(Tile(64, 32, 4, 2), Tile(32, 64, 8, 2), Tile(64, 32, 4, 2))),
+    (64, 4, Tiles(Tile(32, 32, 4, 2), Tile(32, 32, 4, 2), Tile(32, 32, 4, 2))),
+    (1 << 30, 4, Tiles(Tile(16, 16, 4, 1), Tile(16, 16, 4, 1), Tile(16, 16, 4, 1))),
+)
+
+
+def relative_tiles(queries: int, keys: int, d: int, dtype: jnp.dtype) -> Tiles:
+    """As `tiles`, for relative attention of `queries` over `keys`."""
+    most = [max(SMALLEST, pl.next_power_of_2(count)) for count in (queries, keys)]
+    chosen = next(sizes for widest, size, sizes in RELATIVE if d <= widest and jnp.dtype(dtype).itemsize <= size)
+    return Tiles(*(tile._replace(queries=min(tile.queries, most[0]), keys=min(tile.keys, most[1])) for tile in chosen))
+
 
 def tiles(length: int, d: int, dtype: jnp.dtype) -> Tiles:
     """The tiles for rows of `length` and heads of `d` numbers; a row shorter than a tile cuts it."""

@@ -135,25 +135,56 @@ class Terms:
 
 
 def relative_attend(
-    q: Array, k: Array, v: Array, r: Array, terms: Terms, sight: Sight, rate: float, noise: Keys | None, layer: int | Array
+    q: Array,
+    k: Array,
+    v: Array,
+    r: Array,
+    terms: Terms,
+    sight: Sight,
+    rate: float,
+    noise: Keys | None,
+    layer: int | Array,
+    backend: str,
 ) -> Array:
     """softmax of the three products over sqrt(d), times v, with dropout on the weights (zihangdai/xlnet modeling.py, rel_attn_core).
 
     q: [batch, queries, heads, d]; k, v: [batch, keys, heads, d]; r: the keys of distances, [batch, keys + length, heads, d]. The result
     is like q. Products are in the compute dtype, their sum and the softmax float32. A query that sees no key gets exactly 0.
+    backend: `xla` or `pallas`, as `attend.resolve` answers. Raises ValueError for another one.
     """
-    content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
-    position = _position(q + terms.position, r, sight, k.shape[1])
+    if backend not in ("xla", "pallas"):
+        raise ValueError(f"attention backend {backend!r} has no relative positions: pass the answer of layers.attend.resolve")
+    distances = jnp.einsum("bqhd,brhd->bhqr", q + terms.position, r)
     # A term that both labels share shifts all scores of a query equally, which does not change a softmax: only their difference matters.
     segment = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
+    if backend == "pallas":
+        return _pallas(q + terms.content, k, v, distances, segment, sight, rate, noise, layer)
+    content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
+    position = _position(distances, sight, k.shape[1])
     weights = weigh(content, position, segment, sight, q.shape[-1] ** -0.5)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)
     return where_seen(mixed, sight.sees[:, None])
 
 
-def _position(q: Array, r: Array, sight: Sight, keys: int) -> Array:
-    """q · the key of the distance, [batch, heads, queries, keys] in the compute dtype."""
-    scores = jnp.einsum("bqhd,brhd->bhqr", q, r)
+def _position(scores: Array, sight: Sight, keys: int) -> Array:
+    """The scores by distance [batch, heads, queries, keys + length] by key, [batch, heads, queries, keys]."""
     if sight.at is None:
         return shift(scores, keys)
-    return windows(scores, r.shape[1] - keys - sight.at, keys)
+    return windows(scores, scores.shape[-1] - keys - sight.at, keys)
+
+
+def _pallas(
+    q: Array, k: Array, v: Array, distances: Array, segment: Array, sight: Sight, rate: float, noise: Keys | None, layer: int | Array
+) -> Array:
+    # JAX calls Pallas's Triton backend experimental: a version without it must still train elsewhere.
+    from jaxenc.layers.fused_relative import fused_relative
+    from jaxenc.layers.fused_relative_kernels import OTHER, SAME, Scores, Spec
+    from jaxenc.layers.fused_tiles import relative_tiles
+
+    rate = 0.0 if noise is None else rate
+    words = jnp.stack(noise.words("attention_weights", layer), axis=1) if rate else None
+    (batch, queries), keys = q.shape[:2], k.shape[1]
+    pairs = jnp.where(sight.sees, jnp.where(sight.other, OTHER, SAME), 0).astype(jnp.int8)
+    pairs = jnp.broadcast_to(pairs, (batch, queries, keys)).reshape(batch, -1)
+    spec = Spec(distances.shape[-1] - keys, rate, relative_tiles(queries, keys, q.shape[-1], q.dtype))
+    return fused_relative(q, k, v, Scores(distances, segment, pairs, sight.at, words, None), spec)

@@ -68,7 +68,7 @@ class RelativeAttention(nn.Module):
         output, norm = self._kernel("output", ("heads", "embed")), LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm")
 
         def one(x: Array, q: Array, k: Array, v: Array, sight: Sight, noise: Keys | None) -> Array:
-            rule = functools.partial(relative_attend, rate=spec.attention_dropout)
+            rule = functools.partial(relative_attend, rate=spec.attention_dropout, backend=self.execution.attention)
             if self.execution.remat == "attention":
                 # The scores grow with the square of the length and are cheap to recompute.
                 rule = jax.checkpoint(rule, prevent_cse=not self.execution.scan)

@@ -82,8 +82,8 @@ class Run:
 
     def execution(self, platform: str, length: int) -> Execution:
         """How the models of this run are computed on `platform` (the answer of `sharding.mesh.platform`) for rows of `length` tokens."""
-        policy = precision.policy(self.train.precision)
-        backend = attend.resolve(self.train.attention, platform, policy.compute, self.model.attention_dropout, length)
+        policy, model = precision.policy(self.train.precision), self.model
+        backend = attend.resolve(self.train.attention, platform, policy.compute, model.attention_dropout, length, model.relative)
         return Execution(policy, backend, self.train.remat, self.train.scan)
 
     def build(

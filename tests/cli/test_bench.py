@@ -1,5 +1,6 @@
-"""`jaxenc bench step` times a step and says what it timed."""
+"""`jaxenc bench` times a step, or attention alone, and says what it timed."""
 
+import dataclasses
 import itertools
 import json
 import types
@@ -7,12 +8,13 @@ import types
 import numpy as np
 import pytest
 
-from jaxenc.bench import peer, step
+from jaxenc.bench import attention, clock, peer, step
 from jaxenc.bench.step import random_rows
 from jaxenc.cli.main import main
 from jaxenc.data import characters
 from jaxenc.data.batch import FIELDS
 from jaxenc.data.vocabulary import of_words
+from jaxenc.errors import UserError
 from jaxenc.training import perf
 from tests import tiny
 
@@ -24,7 +26,9 @@ SMALL = ["--config.model.width=16", "--config.model.layers=1", "--config.model.h
 def test_one_line_of_json_with_the_median_of_the_timed_groups(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A clock of ours: 7 s of compilation, then groups of two steps in 12, 2, 4, 20 and 2 s: the median is 2 s a step."""
     ticks = itertools.accumulate([0, 7, *(second for lasts in (12, 2, 4, 20, 2) for second in (0.5, lasts))])
-    monkeypatch.setattr(step, "time", types.SimpleNamespace(monotonic=lambda: next(ticks)))
+    ours = types.SimpleNamespace(monotonic=lambda: next(ticks))
+    for module in (step, clock):
+        monkeypatch.setattr(module, "time", ours)
     assert main(["bench", "step", "--config", "bert/tiny", "--steps", "10", "--config.train.batch=8", *SMALL]) == 0
     timed = json.loads(capsys.readouterr().out)
     assert (timed["rows"], timed["length"], timed["compile_s"], timed["step_ms"]) == (8, 32, 7, 2000)
@@ -95,3 +99,70 @@ def test_rows_that_are_read_both_ways_are_filled() -> None:
     for way in ("", "reverse_"):
         word = str(batch[f"{way}tokens"][1, 7])
         assert np.array_equal(batch[f"{way}characters"][1, 7], characters.of_words([word])[0])
+
+
+SHAPE = ["--rows", "2", "--length", "8", "--heads", "3", "--head-size", "4"]
+
+
+def test_attention_prints_a_line_for_each_backend_that_runs_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a CPU, xla alone. With 2 ms forward, 6 ms for both passes and a product of 1 GFLOP/s: 4 · 2 · 3 · 8² · 4 FLOPs forward and three
+    times as many in both passes, so 3.072 GFLOP/s in 6 ms."""
+    seconds = itertools.cycle([0.002, 0.006])
+    monkeypatch.setattr("jaxenc.cli.bench.time_product", lambda *_: 1e9)
+    monkeypatch.setattr(attention, "seconds_a_call", lambda call, calls: (call(), next(seconds))[1])
+    assert main(["bench", "attention", *SHAPE, "--dropout", "0.1"]) == 0
+    out, err = capsys.readouterr()
+    (line,) = map(json.loads, out.splitlines())
+    assert (line["rows"], line["length"], line["heads"], line["head_size"], line["dropout"]) == (2, 8, 3, 4, 0.1)
+    assert (line["precision"], line["backend"], line["forward_ms"], line["forward_backward_ms"]) == ("bfloat16", "xla", 2, 6)
+    assert line["product_share"] == pytest.approx(3 * 4 * 2 * 3 * 64 * 4 / 0.006 / 1e9, abs=1e-4)
+    reasons = [text.partition(" on cpu")[0] for text in err.splitlines()]
+    assert reasons == ["left out: attention is 'cudnn'", "left out: attention is 'pallas'"]
+
+
+def test_a_shape_that_a_backend_refuses_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("no heads of 4")
+
+    monkeypatch.setattr(attention.attend, "attend", refuse)
+    with pytest.raises(UserError, match="attention xla does not run on this shape: no heads of 4"):
+        attention.time_attention(attention.Work(2, 8, 3, 4, 0.0, "float32"), "xla", 1e9, 1)
+
+
+def test_attention_is_timed_with_its_dropout_and_all_its_gradients() -> None:
+    """The pass that is timed is attention's own: with dropout another result, and three gradients."""
+    work = attention.Work(2, 8, 3, 4, 0.0, "float32")
+    results = []
+    for rate in (0.0, 0.5):
+        forward, both = attention._passes(dataclasses.replace(work, dropout=rate), tiny.execution())
+        q = np.random.default_rng(0).normal(size=(2, 8, 3, 4)).astype(np.float32)
+        results.append(forward(q, q, q, np.full(2, 8)))
+        assert [gradient.shape for gradient in both(q, q, q, np.full(2, 8), q)] == [q.shape] * 3
+    assert not np.allclose(*results)
+
+
+def test_the_rate_of_a_product_is_two_operations_an_element_and_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "PRODUCT_ON_CPU", 100)
+    monkeypatch.setattr(attention, "seconds_a_call", lambda call, calls: float(call().shape[0]))
+    assert attention.time_product("bfloat16", 5) == pytest.approx(2 * 100**3 / 100)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["step"], "--config is missing: `jaxenc bench step` needs --config"),
+        (["step", "--config", "bert/tiny", "--head-size", "4"], "--head-size: `jaxenc bench step` does not take it: leave it out"),
+        (["attention", *SHAPE[:-2]], "--head-size is missing: `jaxenc bench attention` needs --rows --length --heads --head-size"),
+        (["attention", *SHAPE, "--config", "bert/tiny"], "--config: `jaxenc bench attention` does not take it: leave it out"),
+        (["attention", *SHAPE, "--peer", "hf"], "--peer: `jaxenc bench attention` does not take it: leave it out"),
+        (["attention", *SHAPE, "--config.seed=1"], "--config.seed=1: `jaxenc bench attention` does not take it: leave it out"),
+        (["attention", *SHAPE, "--rows", "0"], "rows is 0: it takes 1 or more"),
+        (["attention", *SHAPE, "--dropout", "1"], "dropout is 1.0: it takes 0 or more and less than 1"),
+    ],
+)
+def test_a_wrong_combination_is_one_line(given: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *given]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err == f"jaxenc: {message}\n"

@@ -217,6 +217,15 @@ def test_resolve_refuses_pallas_without_a_gpu(platform):
         resolve("pallas", platform, jnp.dtype("bfloat16"), 0.1, 512)
 
 
+def test_relative_positions_have_xla_and_pallas():
+    """auto is xla until the kernel is measured; cudnn is refused where it would run for another model."""
+    bfloat16 = jnp.dtype("bfloat16")
+    assert resolve("auto", "gpu", bfloat16, 0.1, 512, True) == resolve("auto", "gpu", bfloat16, 0.0, 512, True) == "xla"
+    assert resolve("pallas", "gpu", bfloat16, 0.1, 512, True) == "pallas"
+    with pytest.raises(UserError, match="attention is 'cudnn', which has no relative positions"):
+        resolve("cudnn", "gpu", bfloat16, 0.0, 512, True)
+
+
 def test_resolve_names_the_backends():
     with pytest.raises(UserError, match="'flash': use auto, xla, cudnn or pallas"):
         resolve("flash", "gpu", jnp.dtype("bfloat16"), 0.0, 512)

@@ -208,6 +208,19 @@ def lowered(run, given):
         return jax.jit(run).trace(*given).lower(lowering_platforms=("cuda",)).as_text()
 
 
+def verified(monkeypatch):
+    """A list to which every kernel that is lowered from now on adds whether it is valid."""
+    lower, valid = lowering.lower_jaxpr_to_triton_module, []
+
+    def checked(*args, **options):
+        result = lower(*args, **options)
+        valid.append(result.module.operation.verify())
+        return result
+
+    monkeypatch.setattr(lowering, "lower_jaxpr_to_triton_module", checked)
+    return valid
+
+
 # jax 0.12 still has Pallas's Triton backend and says that a later version will not.
 @pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -217,14 +230,7 @@ def test_every_variant_lowers_for_a_gpu(kind, rate, length, kernels, dtype, monk
     """Triton takes fewer operations than the interpreter. A row that one tile of keys covers needs one kernel in the backward pass. The
     kernels are checked here, since jax leaves that to the GPU's compiler."""
     monkeypatch.undo()
-    lower, valid = lowering.lower_jaxpr_to_triton_module, []
-
-    def checked(*args, **options):
-        result = lower(*args, **options)
-        valid.append(result.module.operation.verify())
-        return result
-
-    monkeypatch.setattr(lowering, "lower_jaxpr_to_triton_module", checked)
+    valid = verified(monkeypatch)
     kernels -= dtype == "bfloat16" and length == 100
     given = drawn(length, 48 if length == 100 else 64, dtype)
     text = lowered(both_passes(FUSED, mask(kind, length), rate), given)

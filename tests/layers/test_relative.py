@@ -68,7 +68,7 @@ def test_r24_a_query_that_sees_no_key_gets_exactly_zero(stream: str, dtype: jnp.
     @jax.jit
     def results(*given: Any) -> tuple[jax.Array, Any, Any]:
         """(result, gradients of its blind query, of all queries)"""
-        out, back = jax.vjp(lambda *given: relative_attend(*given, sight, 0.3, rng.training(0, jnp.int32(0), 2), 0), *given)
+        out, back = jax.vjp(lambda *given: relative_attend(*given, sight, 0.3, rng.training(0, jnp.int32(0), 2), 0, "xla"), *given)
         return out, back(jnp.asarray(blind, dtype)), back(jnp.ones(out.shape, dtype))
 
     out, of_blind, of_all = jax.device_get(results(*given))

@@ -9,6 +9,7 @@ from jaxenc.checkpoint.restore import Start
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.elmo.model import ElmoConfig
+from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.training import attention, prepare
 from jaxenc.training.attention import RECORD, choose, with_backend
 from jaxenc.training.phases import Phases
@@ -30,6 +31,7 @@ def test_every_phase_has_its_own(tmp_path):
     chosen = choose(BERT, "gpu", tmp_path)
     assert chosen.backends == {128: "pallas", 512: "cudnn"} and not chosen.before
     assert chosen.line == "attention pallas for rows of 128, cudnn for rows of 512"
+    assert choose(dataclasses.replace(DROPPING, model=XlnetConfig()), "gpu", tmp_path).line == "attention xla"
     assert choose(DROPPING, "gpu", tmp_path).line == "attention pallas" and choose(BERT, "cpu", tmp_path).line == "attention xla"
     assert chosen.warnings(resumed=False) == []
 

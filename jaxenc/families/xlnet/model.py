@@ -48,6 +48,7 @@ class XlnetConfig(EncoderConfig):
     positions: ClassVar[int] = 0
     types: ClassVar[int] = 5
     attentions: ClassVar[tuple[str, ...]] = ("full",)  # in training the permutation decides which tokens a token sees
+    relative: ClassVar[bool] = True
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
     # The last layer has its own dropout, so heads on tokens need none; the summary that the classifier reads has none.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
@@ -74,11 +75,6 @@ class XlnetConfig(EncoderConfig):
             raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
         if self.width % 2:
             raise UserError(f"model.width is {self.width}: it takes an even number, half of it sines and half cosines")
-
-    @property
-    def unused(self) -> dict[str, str]:
-        """See `Run.unused`."""
-        return {"train.attention": "model.kind=xlnet has one implementation of attention"}
 
     @property
     def published_vocabulary(self) -> Vocabulary:
