@@ -140,11 +140,11 @@ def test_a_student_starts_from_every_second_layer() -> None:
     chosen = objective(student=dataclasses.replace(STUDENT, layers=2), teacher=dataclasses.replace(BERT, layers=3))
     params = drawn(chosen)
     own = {name: branch for name, branch in params.items() if name != TEACHER}
-    found, teacher = dict(tree.leaves(chosen.start(own, params[TEACHER]))), dict(tree.leaves(params[TEACHER]))
+    found, teacher = dict(tree.leaves(chosen.init_from_teacher(own, params[TEACHER]))), dict(tree.leaves(params[TEACHER]))
     assert found.keys() == dict(tree.leaves(own)).keys()  # the teacher's types and its middle layer stay behind
     for path, leaf in found.items():
         assert leaf is teacher[path.replace("layer_01", "layer_02")], path
-    assert objective(dataclasses.replace(CONFIG, start="drawn")).start(own, params[TEACHER]) == {}
+    assert objective(dataclasses.replace(CONFIG, start="random")).init_from_teacher(own, params[TEACHER]) == {}
 
 
 def test_without_a_teacher_it_is_the_student_alone() -> None:
@@ -166,7 +166,7 @@ def test_flops_are_three_passes_of_the_student_and_one_of_the_teacher() -> None:
 def test_a_term_of_weight_0_is_not_computed() -> None:
     """Without the cosine the widths may differ, and without the divergence no place is compared."""
     wide = dataclasses.replace(BERT, width=24)
-    chosen = objective(dataclasses.replace(CONFIG, cosine_coef=0, soft_coef=0, start="drawn"), teacher=wide)
+    chosen = objective(dataclasses.replace(CONFIG, cosine_coef=0, soft_coef=0, start="random"), teacher=wide)
     example, keys = example_of(chosen)
     _, metrics = jax.eval_shape(loss_of(chosen, example, keys, True), drawn(chosen))
     assert chosen.coef == {"mlm": 2.0} and not {"cosine_loss", "soft_loss"} & set(metrics)
@@ -179,10 +179,10 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
     [
         (lambda: DistillationConfig(temperature=0), "objective.temperature is 0: it takes a positive number"),
         (lambda: DistillationConfig(soft_coef=-1), "objective.soft_coef is -1: it is at least 0"),
-        (lambda: DistillationConfig(start="layers"), "objective.start is 'layers': use teacher or drawn"),
+        (lambda: DistillationConfig(start="layers"), "objective.start is 'layers': use teacher or random"),
         (lambda: DistillationConfig(soft_places="masked"), "objective.soft_places is 'masked': use predicted or all"),
         (lambda: objective(teacher=dataclasses.replace(BERT, width=24)), "are 24 wide and the student's 16: set model.width to 24, or obj"),
-        (lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300)), "it has 300 rows of tokens and the student 200"),
+        (lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300)), "its token table has 300 rows and the student's 200"),
         (lambda: objective(teacher=dataclasses.replace(BERT, positions=8)), "it has 8 positions and data.length is 12: shorten the rows"),
         (
             lambda: objective(student=dataclasses.replace(STUDENT, layers=3)),
@@ -202,4 +202,4 @@ def test_what_does_not_fit_is_one_line(make: Any, words: str) -> None:
 def shapes_that_differ() -> None:
     chosen = objective(student=dataclasses.replace(STUDENT, positions=40))
     params = drawn(chosen)
-    chosen.start({name: branch for name, branch in params.items() if name != TEACHER}, params[TEACHER])
+    chosen.init_from_teacher({name: branch for name, branch in params.items() if name != TEACHER}, params[TEACHER])
