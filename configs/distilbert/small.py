@@ -1,11 +1,11 @@
-"""A small DistilBERT (2 layers, 512 wide) for one GPU, taught by a run of bert/small on the same data.
+"""A small DistilBERT (2 layers, 512 wide) for one GPU, distilled from a run of bert/small on the same data.
 
     jaxenc pretrain --config bert/small --config.data.path=DATA --workdir TEACHER
     jaxenc pretrain --config distilbert/small --config.data.path=DATA --config.objective.teacher=TEACHER --workdir RUN
     jaxenc pretrain --config distilbert/small --config.objective.kind=mlm --config.data.path=DATA --workdir ALONE
 
-The third command trains the same student without its teacher, from random weights. Data as bert/small says. Not published: the model has
-half of bert/small's layers and the same activation, everything but the loss is as there.
+The third command trains the same model without a teacher, from random weights. Data as in bert/small. Not published: half of bert/small's
+layers, everything else but the loss as there.
 """
 
 import dataclasses

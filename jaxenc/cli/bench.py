@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("step",), help="the training step on random rows")
     parser.add_argument("--config", required=True, help=cli_config.HELP)
     parser.add_argument("--steps", type=int, default=20, help="steps that are timed")
-    peers = "first time the same architecture in transformers, with its own loss or with the logits of predicted places alone"
+    peers = "also time the same architecture in transformers: its own loss (hf), or logits of the predicted tokens only (hf-gathered)"
     parser.add_argument("--peer", choices=PEERS, help=peers)
 
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     recipe = cli_config.resolve(args.config, args.overrides)
     vocabulary = recipe.model.published_vocabulary
     if args.peer:
-        # Before this process takes the device's memory.
+        # JAX reserves most of the device's memory at the first array.
         _print(args.config, time_peer(recipe, vocabulary, args.steps, args.peer))
     _print(args.config, time_step(recipe, vocabulary, args.steps))
     return 0

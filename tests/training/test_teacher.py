@@ -1,6 +1,7 @@
-"""A run with a teacher: what it keeps of it, how it goes on without the teacher's folder, and which teachers it refuses."""
+"""A run with a teacher: the copy in the run directory, a resume without the teacher's folder, and which teachers are refused."""
 
 import dataclasses
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.restore import Start
 from jaxenc.checkpoint.verify import verify
 from jaxenc.cli.main import main
 from jaxenc.convert import hf
@@ -25,7 +27,8 @@ from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training import begin, prepare
+from jaxenc.training import teacher as teachers
 from jaxenc.training.held_out import evaluate
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
@@ -112,22 +115,23 @@ def test_a_run_that_was_stopped_goes_on_without_the_folder_of_its_teacher(data: 
     assert found == {name: logged[name] for name in found} and {"soft_loss", "cosine_loss", "mlm_loss"} < found.keys()
 
 
-@pytest.mark.slow
-def test_a_student_starts_as_its_teacher_or_as_another_run(
-    data: Path, teacher: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    """Without a step of training, from the teacher's first layer; with --init-from, from that run."""
-    still = {"optim": OptimConfig(lr=0.0, warmup=0), "train": dataclasses.replace(test_loop.recipe(data).train, steps=1)}
-    run = recipe(data, teacher, **still)
-    with tiny.on_one_device():
-        pretrain(run, tmp_path / "fresh")
-        assert "from its teacher's layers" in capsys.readouterr().err
-        pretrain(run, tmp_path / "init", init_from=str(whole))
-    student, given = load.load(tmp_path / "fresh").params, load.load(teacher).params
+@pytest.mark.usefixtures("one_device")
+def test_a_student_starts_as_its_teacher_or_as_another_run(data: Path, teacher: Path, whole: Path, tmp_path: Path) -> None:
+    """A fresh run from the teacher's first layer; with --init-from, from that run."""
+    job = prepare.prepare(recipe(data, teacher), tmp_path)
+    objective, read = job.objective(job.run.plan[0]), functools.partial(teachers.load_params, job.teacher, job.run, tmp_path, job.models)
+
+    def first(start: Start) -> dict[str, Any]:
+        with jax.set_mesh(job.mesh):
+            return jax.device_get(begin.begin(start, job.run.plan, 0, job.layout, objective, (), read)).params
+
+    fresh = Start("fresh", tmp_path, 0)
+    student, given = first(fresh), load.load(teacher).params
+    assert "from its teacher's layers" in prepare.describe(job, fresh)
     tiny.assert_bitwise(student["encoder"]["layer_00"], given["encoder"]["layer_00"])
     assert set(student["embeddings"]) == {"token", "position", "norm"} and set(given["embeddings"]) > set(student["embeddings"])
     tiny.assert_bitwise((student["mlm"], student["embeddings"]["token"]), (given["mlm"], given["embeddings"]["token"]))
-    tiny.assert_bitwise(load.load(tmp_path / "init").params, load.load(whole).params)
+    tiny.assert_bitwise(first(Start("init", whole / "checkpoints" / "20", 0)), load.load(whole).params)
 
 
 @pytest.mark.usefixtures("one_device")
