@@ -69,8 +69,8 @@ def of(objective: Objective, vocabulary: Vocabulary) -> "Decoder":
         what = "this model does not predict the next token from the tokens before it, so it cannot complete texts"
         raise UserError(f"{what}: use one that was trained with objective.kind=causal, such as the recipe gpt/small")
     families.able(objective.encoder.config, Incremental, "complete takes a model with a cache of keys and values")
-    allowed = sampling.allowed(vocabulary, padded(objective.encoder.config.vocab_size))
-    return Decoder(objective.encoder, head, allowed, sampling.ends(vocabulary))
+    allowed = sampling.allowed_tokens(vocabulary, padded(objective.encoder.config.vocab_size))
+    return Decoder(objective.encoder, head, allowed, sampling.end_tokens(vocabulary))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Token by token with a cache: the logits of the whole text without one, two compilations, and who can do it."""
+"""Decoding with a cache: logits against those of the whole text without one, the number of compilations, and which models are refused."""
 
 import dataclasses
 
@@ -105,7 +105,7 @@ def test_two_programs_are_compiled() -> None:
     ],
     ids=["mlm", "causal mlm", "full attention", "own family"],
 )
-def test_who_cannot_continue_a_text_is_one_line(config: ModelConfig, objective: ObjectiveConfig, words: str) -> None:
+def test_a_model_that_cannot_decode_is_one_line(config: ModelConfig, objective: ObjectiveConfig, words: str) -> None:
     with pytest.raises(UserError, match=words):
         decoder_of(model_of(config, objective))
 

@@ -1,4 +1,4 @@
-"""Distillation: its loss and gradient against a float64 loop, the frozen teacher, where a student starts, and what is refused."""
+"""Distillation: loss and gradient against a float64 loop, the frozen teacher, the initial student, and what is refused."""
 
 import dataclasses
 from typing import Any

@@ -61,7 +61,7 @@ def teacher(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(data: Path, teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 20 steps on one device that nothing stopped."""
+    """An uninterrupted run of 20 steps on one device."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
     with tiny.on_one_device():
         assert pretrain(recipe(data, teacher), workdir).step == 20
@@ -101,9 +101,9 @@ def test_the_teacher_is_copied_once_and_is_in_no_step(whole: Path, teacher: Path
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_device")
-def test_a_run_that_was_stopped_goes_on_without_the_folder_of_its_teacher(data: Path, whole: Path, tmp_path: Path) -> None:
-    """Stopped by a signal after step 7 and started again: state, numbers and rows are those of the run that nothing stopped, bit for bit.
-    The numbers of `jaxenc evaluate` are the run's own."""
+def test_a_stopped_run_resumes_without_the_folder_of_its_teacher(data: Path, whole: Path, tmp_path: Path) -> None:
+    """Stopped by a signal after step 7 and resumed: state, metrics and rows are bitwise those of the uninterrupted run. `jaxenc
+    evaluate` gives the metrics that the run logged."""
     own = make_teacher(tmp_path / "teacher", data)
     run = recipe(data, own)
     assert test_loop.run_until(7, run, tmp_path / "run") == 7
@@ -195,7 +195,7 @@ def test_a_run_that_continues_another_keeps_its_teacher(data: Path, teacher: Pat
     ],
     ids=["unset", "nothing", "transformers", "headless", "wide"],
 )
-def test_what_cannot_teach_is_one_line(make: Any, words: str, data: Path, tmp_path: Path) -> None:
+def test_an_unusable_teacher_is_one_line(make: Any, words: str, data: Path, tmp_path: Path) -> None:
     run = recipe(data, make(data, tmp_path))
     with pytest.raises(UserError, match=words) as error:
         pretrain(run, tmp_path / "run")
