@@ -135,8 +135,8 @@ def evaluation(seed: int | Array, index: Array) -> Keys:
 
 
 def completion(seed: int | Array, prompts: Array, samples: Array, places: Array) -> Keys:
-    """Keys of generated tokens: a row draws from (seed, number of its prompt, number of its sample, place of the token in its text), so a
-    draw does not depend on the other rows of a batch.
+    """Keys of generated tokens: a row's draw depends on (seed, number of its prompt, number of its sample, place of the token in its text)
+    and not on the other rows of the batch.
 
     prompts, samples, places: u32 or i32 [batch].
     """

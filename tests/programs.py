@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxenc.convert import assemble
 from jaxenc.inference import load
+from jaxenc.inference.decode import Decoder
 from jaxenc.training import begin, evaluate, held_out, job, loop, predict, prepare, state, step
 
 
@@ -40,7 +41,12 @@ MAKERS = (
 )
 
 
-def once(make: Callable[..., Any], key: Callable[..., Any] = lambda *given: given) -> Callable[..., Any]:
+def same(*given: Any) -> Any:
+    """The arguments themselves as a key."""
+    return given
+
+
+def once(make: Callable[..., Any], key: Callable[..., Any] = same) -> Callable[..., Any]:
     """`make`, called once for arguments whose `key` is equal."""
     made: list[tuple[Any, Any]] = []
 
@@ -58,14 +64,16 @@ def once(make: Callable[..., Any], key: Callable[..., Any] = lambda *given: give
 @contextlib.contextmanager
 def shared() -> Iterator[None]:
     """In the block, `pretrain`, `evaluate`, `load` and `convert` make the shapes, layout, step, evaluation and predictions of equal
-    arguments once, and equal models have one compiled function. All are pure functions of these arguments. Tests that call `compile_step`
-    and the others themselves get new ones."""
+    arguments once, and equal models and decoders share their compiled functions. All are pure functions of these arguments. Tests that call
+    `compile_step` and the others themselves get new ones."""
     with contextlib.ExitStack() as patched:
         for plain, modules in MAKERS:
             patched.enter_context(_calling(once(plain), plain.__name__, modules))
-        compiled = functools.cached_property(once(load.Model._compiled.func, lambda model: (model.config, model.objective)))
-        compiled.__set_name__(load.Model, "_compiled")
-        patched.enter_context(mock.patch.object(load.Model, "_compiled", compiled))
+        of_model = lambda model: (model.config, model.objective)
+        for owner, name, key in ((load.Model, "_compiled", of_model), (Decoder, "_prefill", same), (Decoder, "_decode_step", same)):
+            compiled = functools.cached_property(once(getattr(owner, name).func, key))
+            compiled.__set_name__(owner, name)
+            patched.enter_context(mock.patch.object(owner, name, compiled))
         yield
 
 

@@ -1,13 +1,13 @@
-"""DistilBERT-base (Sanh et al. 2019): 6 layers, 768 wide, 66,985,530 parameters with the masked-token head, taught by a BERT-base.
+"""DistilBERT-base (Sanh et al. 2019): 6 layers, 768 wide, 66,985,530 parameters with the masked-token head, distilled from BERT-base.
 
     jaxenc convert --from hf:BERT --to TEACHER
     jaxenc data --input FILES --tokenizer TEACHER/tokenizer --out DATA
     jaxenc pretrain --config distilbert/base --config.data.path=DATA --config.objective.teacher=TEACHER --workdir RUN
 
-Numbers of train.py in examples/research_projects/distillation of huggingface/transformers, and the batch of 4,000 of the paper: three
-epochs, which are 6,000 steps for 4 billion tokens of BookCorpus and Wikipedia; for another corpus set train.steps. Left out: the masking
-that prefers rare words. Published on 8 V100 in about 90 hours; 77.0 on the development sets of GLUE, its teacher 79.5 (paper, table 1). Not
-yet run here. Attention dropout 0.1 takes the xla attention path; `--config.train.microbatches` makes the batch fit fewer devices.
+Numbers of train.py in examples/research_projects/distillation of huggingface/transformers, and the paper's batch of 4,000. Three epochs are
+6,000 steps for the 4 billion tokens of BookCorpus and Wikipedia; set train.steps for another corpus. Left out: masking that prefers rare
+words. Published: 8 V100 for about 90 hours; 77.0 on the development sets of GLUE, the teacher 79.5 (paper, table 1). Not yet run here.
+`--config.train.microbatches` makes the batch fit fewer devices.
 """
 
 from jaxenc.configs import recipe

@@ -1,13 +1,12 @@
-"""A small DistilBERT (2 layers, 512 wide) for one GPU, taught by a run of bert/small on the same data.
+"""A small DistilBERT (2 layers, 512 wide) for one GPU, distilled from a run of bert/small on the same data.
 
     jaxenc pretrain --config bert/small --config.data.path=DATA --workdir TEACHER
     jaxenc pretrain --config distilbert/small --config.data.path=DATA --config.objective.teacher=TEACHER --workdir RUN
     jaxenc pretrain --config distilbert/small --config.objective.kind=mlm --config.data.path=DATA --workdir ALONE
 
-The third command trains the same student without its teacher, from random weights. Data as bert/small says. Not published: the model has
-half of bert/small's layers and the same activation, everything but the loss is as there. On one H200 (29 November 2026) it reached 2.603
-nats and accuracy 0.517 of held-out masked tokens in 130 s of training, its teacher 2.557 and 0.528, and the same student without a teacher
-2.737 and 0.501.
+The third command trains the same model without a teacher, from random weights. Data as in bert/small. Not published: half of bert/small's
+layers, everything else but the loss as there. On one H200 (29 November 2026) it reached 2.603 nats and accuracy 0.517 of held-out masked
+tokens in 130 s of training, its teacher 2.557 and 0.528, and the same model without a teacher 2.737 and 0.501.
 """
 
 import dataclasses

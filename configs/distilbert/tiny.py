@@ -1,10 +1,10 @@
-"""A DistilBERT at toy size, for tests and a first run on a CPU: 1 layer, 128 wide, rows of 32 tokens, taught by a run of bert/tiny.
+"""A DistilBERT at toy size, for tests and a first run on a CPU: 1 layer, 128 wide, rows of 32 tokens, distilled from bert/tiny.
 
     jaxenc pretrain --config bert/tiny --config.data.path=DATA --workdir TEACHER
     jaxenc pretrain --config distilbert/tiny --config.data.path=DATA --config.objective.teacher=TEACHER --workdir RUN
 
-Without its teacher: --config.objective.kind=mlm --config.objective.rate=0.3 in the place of the teacher. Not published: everything but the
-loss is as in `bert/tiny`.
+Without a teacher: --config.objective.kind=mlm --config.objective.rate=0.3 instead of the teacher. Not published: everything but the model
+and the loss is as in bert/tiny.
 """
 
 from jaxenc.configs import recipe

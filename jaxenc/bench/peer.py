@@ -1,4 +1,4 @@
-"""How fast transformers on PyTorch trains the same architecture on the same machine, for `jaxenc bench step --peer`."""
+"""Times the training step of the same architecture in transformers on PyTorch, for `jaxenc bench step --peer`."""
 
 import dataclasses
 import importlib.util
@@ -14,8 +14,8 @@ from jaxenc.inference.load import Model, objective_of
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 
-# hf: the model and loss of transformers as they are. hf-gathered: with its encoder and head, but logits of the predicted places alone, as
-# every objective here computes them.
+# hf: the model and loss of transformers unchanged. hf-gathered: its encoder and head with logits of the predicted tokens only, as every
+# objective here computes them.
 PEERS = ("hf", "hf-gathered")
 NEEDED = ("torch", "transformers")
 
@@ -38,7 +38,7 @@ def time_peer(run: Run, vocabulary: Vocabulary, steps: int, peer: str) -> PeerTi
     """Times transformers' step for the first phase of `run`: torch.compile, bfloat16 autocast or float32 as the run says, fused AdamW,
     clipping, and the dropout of the recipe. peer: one of PEERS.
 
-    It runs in a process of its own, which ends before this one may allocate memory on the device: call it before any array is made. Raises
+    It runs in a process of its own, which needs the memory of the device: call it before this process makes any array. Raises
     UserError without the libraries, for a model that transformers does not have, and where the peer fails.
     """
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:

@@ -20,7 +20,7 @@ DETECTION = 50.0
 WARM_UP, GROUPS = 3, 5
 
 
-class Whole(nn.Module):
+class OwnLoss(nn.Module):
     """The loss that transformers computes."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -32,7 +32,7 @@ class Whole(nn.Module):
         return self.model(**inputs).loss
 
 
-class Gathered(nn.Module):
+class GatheredLoss(nn.Module):
     """The masked-token loss of a model of transformers with its head applied to the predicted places only, and the loss of its sentence
     pairs where it has one."""
 
@@ -58,7 +58,7 @@ def masked_head(model: nn.Module) -> nn.Module | None:
     return head.predictions if head is not None else getattr(model, "lm_head", None)
 
 
-class Networks(nn.Module):
+class JointLoss(nn.Module):
     """The joint loss of a generator and a discriminator that share their embeddings (Clark et al. 2020)."""
 
     def __init__(self, generator: nn.Module, discriminator: nn.Module) -> None:
@@ -84,11 +84,11 @@ def module(work: Mapping[str, Any]) -> nn.Module:
     if len(models) > 1:
         if work["gathered"]:
             sys.exit("two networks: use --peer hf")
-        return Networks(**models)
+        return JointLoss(**models)
     (model,) = models.values()
     if work["gathered"] and (work["causal"] or masked_head(model) is None or "perm_mask" in arguments(model)):
         sys.exit(f"{type(model).__name__} has no masked-token head: use --peer hf")
-    return Gathered(model) if work["gathered"] else Whole(model)
+    return GatheredLoss(model) if work["gathered"] else OwnLoss(model)
 
 
 def arguments(model: nn.Module) -> Collection[str]:
@@ -150,13 +150,13 @@ def timed(step: Callable[[], None], steps: int, wait: Callable[[], None]) -> tup
     for _ in range(WARM_UP):
         step()
     wait()
-    warm, each, seconds = time.monotonic() - began, max(steps // GROUPS, 1), []
+    warm, group, seconds = time.monotonic() - began, max(steps // GROUPS, 1), []
     for _ in range(min(GROUPS, steps)):
         began = time.monotonic()
-        for _ in range(each):
+        for _ in range(group):
             step()
         wait()
-        seconds.append((time.monotonic() - began) / each)
+        seconds.append((time.monotonic() - began) / group)
     return warm, statistics.median(seconds)
 
 

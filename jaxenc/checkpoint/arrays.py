@@ -48,8 +48,8 @@ def by_path(state: Any) -> dict[str, Any]:
 
 
 class Writer:
-    """Owner of Orbax's asynchronous writer and its threads. name: a word of its own for each writer of a run; where processes meet, no name
-    may come twice."""
+    """Owner of Orbax's asynchronous writer and its threads. name: unique among the writers of a run, since their barriers are named after
+    it."""
 
     def __init__(self, name: str) -> None:
         self._name, self._in_flight, self._met = name, IN_FLIGHT, 0

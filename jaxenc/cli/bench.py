@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=int, default=20, help="steps, or calls of attention, that are timed")
     step = parser.add_argument_group("step")
     step.add_argument("--config", help=cli_config.HELP)
-    peers = "first time the same architecture in transformers, with its own loss or with the logits of predicted places alone"
+    peers = "also time the same architecture in transformers: its own loss (hf), or logits of the predicted tokens only (hf-gathered)"
     step.add_argument("--peer", choices=PEERS, help=peers)
     attention = parser.add_argument_group("attention")
     for name, meaning in SHAPE.items():
@@ -56,7 +56,7 @@ def _step(args: argparse.Namespace) -> int:
     recipe = cli_config.resolve(args.config, args.overrides)
     vocabulary = recipe.model.published_vocabulary
     if args.peer:
-        # Before this process takes the device's memory.
+        # First: JAX reserves most of the device's memory at the first array.
         _print({"config": args.config}, time_peer(recipe, vocabulary, args.steps, args.peer))
     _print({"config": args.config}, time_step(recipe, vocabulary, args.steps))
     return 0

@@ -2,7 +2,8 @@
 
 import argparse
 
-from jaxenc.inference.load import Guess, load
+from jaxenc.inference.fill_mask import Guess
+from jaxenc.inference.load import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     if args.fields:
         print("\n".join(described(recipe)))
         return 0
-    # Without a teacher it is the student that is described.
-    teacher = teachers.model_of(recipe.objective, MODELS) if recipe.objective.taught and recipe.objective.teacher else None
+    # Without a teacher's folder the student alone is described.
+    teacher = teachers.model_of(recipe.objective, MODELS) if recipe.objective.has_teacher and recipe.objective.teacher else None
     objective = recipe.build(vocabulary, recipe.plan[0], meshes.platform(jax.devices()[0]), teacher=teacher)
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, vocabulary.size)

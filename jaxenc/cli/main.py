@@ -23,7 +23,7 @@ COMMANDS = {
     "pretrain": "train a model, or continue a run",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "the tokens that a model predicts for a mask, [MASK] or <mask>",
-    "complete": "texts continued by a causal model",
+    "complete": "continue texts with a causal model",
     "embed": "contextual vectors of the words of a text, in a file",
     "neighbours": "the nearest words of a word, in context and without",
     "convert": "a checkpoint of transformers, AllenNLP or a paper's authors to a run directory",

@@ -1,4 +1,4 @@
-"""The capability of a model whose encoder reads a text in parts: keys and values of earlier tokens are kept in a cache."""
+"""The capability of incremental decoding: an encoder that reads a text in parts, with a cache of earlier keys and values."""
 
 from typing import Protocol, runtime_checkable
 

@@ -1,4 +1,4 @@
-"""Token by token with a cache: one compiled function reads the prompts of a batch, another adds a token to each of its texts."""
+"""Autoregressive decoding with a cache of keys and values: one compiled function for the prompts of a batch, one for each new token."""
 
 import dataclasses
 import functools
@@ -25,37 +25,38 @@ from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective
 from jaxenc.tree import Tree
 
-# Texts that are continued at a time. A step reads every weight once, which takes longer than computing a few more rows.
+# Texts that are decoded at a time. A step reads every weight once, which takes longer than computing a few more rows.
 ROWS = 8
-# Why a continuation ended: by a piece that ends texts, by the number of tokens that was asked for, by the model's last position.
+# Why a continuation ended: at a token that ends texts, after the requested number of tokens, at the model's last position.
 END, MAX_NEW, POSITIONS = "end", "max_new", "positions"
 
 
 @dataclasses.dataclass(frozen=True)
-class Start:
-    """What one continuation starts from. ids: of the prompt, at least one; prompt, sample: the numbers that its draws depend on."""
+class Prompt:
+    """A text to continue. ids: its tokens, at least one; number, sample: of the prompt and of its sample, which select the random draws."""
 
     ids: Sequence[int]
-    prompt: int
+    number: int
     sample: int
 
 
 @dataclasses.dataclass(frozen=True)
-class Continued:
-    """ids: of the new tokens, without the piece that ends the text; ended: END, MAX_NEW or POSITIONS."""
+class Generated:
+    """ids: the new tokens, without the one that ends the text; finish_reason: END, MAX_NEW or POSITIONS."""
 
     ids: tuple[int, ...]
-    ended: str
+    finish_reason: str
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class Draws:
-    """Of a batch. seed: u32; temperature: float32, None for the most probable token; prompts, samples: u32 [batch]."""
+class SamplingInputs:
+    """What the draws of a batch depend on. seed: u32; temperature: float32, None for the most probable token; numbers, samples: u32
+    [batch], as in `Prompt`."""
 
     seed: np.ndarray
     temperature: np.ndarray | None
-    prompts: np.ndarray
+    numbers: np.ndarray
     samples: np.ndarray
 
 
@@ -65,20 +66,21 @@ def of(objective: Objective, vocabulary: Vocabulary) -> "Decoder":
     head = objective.heads.get(NEXT_TOKEN.name)
     # An objective with this head has the encoder that the head reads.
     if head is None or objective.encoder.config.attention != "causal":
-        what = "this model does not predict the next token from those before it, so it continues no text"
+        what = "this model does not predict the next token from the tokens before it, so it cannot complete texts"
         raise UserError(f"{what}: use one that was trained with objective.kind=causal, such as the recipe gpt/small")
-    families.able(objective.encoder.config, Incremental, "continuing a text takes a model that keeps what it has read")
-    may = sampling.allowed(vocabulary, padded(objective.encoder.config.vocab_size))
-    return Decoder(objective.encoder, head, may, sampling.ends(vocabulary))
+    families.able(objective.encoder.config, Incremental, "complete takes a model with a cache of keys and values")
+    allowed = sampling.allowed_tokens(vocabulary, padded(objective.encoder.config.vocab_size))
+    return Decoder(objective.encoder, head, allowed, sampling.end_tokens(vocabulary))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Decoder:
-    """Continues texts with a causal model. may: bool [padded vocabulary], the pieces that may be generated; ends: those that end a text."""
+    """Continues texts with a causal model. allowed: bool [padded vocabulary], the tokens that may be generated; ends: those that end a
+    text."""
 
     encoder: Encoder
     head: Fitted
-    may: np.ndarray
+    allowed: np.ndarray
     ends: frozenset[int]
 
     @property
@@ -91,10 +93,10 @@ class Decoder:
         return self.encoder.config.empty_cache(self.encoder.execution, batch, places)
 
     def extend(self, params: Tree, cache: tuple[Cache, ...], tokens: Array, places: Array, last: Array) -> tuple[Array, tuple[Cache, ...]]:
-        """(logits of the token after that in column last[row], float32 [batch, padded vocabulary]; the cache with these tokens); pure.
+        """(logits of the token after column last[row] of each row, float32 [batch, padded vocabulary]; the cache with these tokens); pure.
 
-        tokens: i32 [batch, n] at `places` i32 [batch, n] of their texts; each sees those before it, here and in the cache. Tokens of
-        padding come after the real ones: later tokens overwrite them before anything sees them. last: i32 [batch].
+        tokens: i32 [batch, n] at `places` i32 [batch, n] of their texts; each attends to those before it, here and in the cache. Padding
+        comes after the real tokens, so that later tokens overwrite it before any token attends to it. last: i32 [batch].
         """
         visible = self.encoder.config.attended(Visible.by_places(places))
         with jax.default_matmul_precision("highest"):
@@ -103,51 +105,51 @@ class Decoder:
             hidden = jnp.take_along_axis(states.last, last[:, None, None], axis=1)[:, 0]
             return encoders.apply(self.head, params, hidden, states.table).astype(jnp.float32), states.cache
 
-    def continued(self, params: Tree, starts: Sequence[Start], max_new: int, rule: Sampling) -> list[Continued]:
-        """The continuation of each start, in order; each is shorter than `positions`.
+    def generate(self, params: Tree, prompts: Sequence[Prompt], max_new: int, rule: Sampling) -> list[Generated]:
+        """The continuation of each prompt, in order. Every prompt must be shorter than `positions`.
 
-        ROWS texts are computed at a time, of one shape that depends on the length of a text alone: the others in a batch do not change a
-        result.
+        Batches have ROWS rows and a shape that depends only on the length of each text, so the result for a text does not depend on the
+        other texts.
         """
         limit = lambda places: min(places, self.positions or places)
         shapes: dict[tuple[int, int], list[int]] = {}
-        for index, start in enumerate(starts):
-            sizes = (len(start.ids), len(start.ids) + max_new)
+        for index, prompt in enumerate(prompts):
+            sizes = (len(prompt.ids), len(prompt.ids) + max_new)
             shapes.setdefault(tuple(limit(power_of_two(size, SHORTEST)) for size in sizes), []).append(index)
-        out: dict[int, Continued] = {}
+        out: dict[int, Generated] = {}
         for (length, places), members in shapes.items():
             for first in range(0, len(members), ROWS):
                 some = members[first : first + ROWS]
-                found = self._batch(params, [starts[index] for index in some], length, places, max_new, rule)
+                found = self._batch(params, [prompts[index] for index in some], length, places, max_new, rule)
                 out |= dict(zip(some, found, strict=True))
-        return [out[index] for index in range(len(starts))]
+        return [out[index] for index in range(len(prompts))]
 
-    def _batch(self, params: Tree, starts: Sequence[Start], length: int, places: int, max_new: int, rule: Sampling) -> list[Continued]:
-        """As `continued`, for at most ROWS texts."""
-        # Rows beyond the texts hold one token each, and nobody reads them.
+    def _batch(self, params: Tree, prompts: Sequence[Prompt], length: int, places: int, max_new: int, rule: Sampling) -> list[Generated]:
+        """As `generate`, for at most ROWS texts."""
+        # Rows after the last text hold one token each; their results are not used.
         tokens, lengths = np.zeros((ROWS, length), np.int32), np.ones(ROWS, np.int32)
         numbers = np.zeros((2, ROWS), np.uint32)
-        for row, start in enumerate(starts):
-            tokens[row, : len(start.ids)], lengths[row], numbers[:, row] = start.ids, len(start.ids), (start.prompt, start.sample)
-        draws = Draws(np.uint32(rule.seed), np.float32(rule.temperature) if rule.temperature else None, *numbers)
+        for row, prompt in enumerate(prompts):
+            tokens[row, : len(prompt.ids)], lengths[row], numbers[:, row] = prompt.ids, len(prompt.ids), (prompt.number, prompt.sample)
+        inputs = SamplingInputs(np.uint32(rule.seed), np.float32(rule.temperature) if rule.temperature else None, *numbers)
         top_k = rule.top_k if rule.temperature else 0
-        ids: list[list[int]] = [[] for _ in starts]
-        ended = [""] * len(starts)
-        chosen, cache = self._begin(params, tokens, lengths, draws, places=places, top_k=top_k)
+        ids: list[list[int]] = [[] for _ in prompts]
+        reasons = [""] * len(prompts)
+        chosen, cache = self._prefill(params, tokens, lengths, inputs, places=places, top_k=top_k)
         at = lengths.copy()
         while True:
             found = np.asarray(chosen)
-            for row in range(len(starts)):
-                if not ended[row]:
-                    ended[row] = self._taken(int(found[row]), ids[row], int(lengths[row]), max_new)
-            if all(ended):
-                return [Continued(tuple(new), why) for new, why in zip(ids, ended, strict=True)]
-            chosen, cache = self._step(params, cache, found, at, draws, top_k=top_k)
-            # A text that has ended stays where it is, within its places.
-            at = at + np.array([row < len(starts) and not ended[row] for row in range(ROWS)], np.int32)
+            for row in range(len(prompts)):
+                if not reasons[row]:
+                    reasons[row] = self._append(int(found[row]), ids[row], int(lengths[row]), max_new)
+            if all(reasons):
+                return [Generated(tuple(new), why) for new, why in zip(ids, reasons, strict=True)]
+            chosen, cache = self._decode_step(params, cache, found, at, inputs, top_k=top_k)
+            # The place of a text that has ended does not move, so that it stays within the cache.
+            at = at + np.array([row < len(prompts) and not reasons[row] for row in range(ROWS)], np.int32)
 
-    def _taken(self, index: int, ids: list[int], length: int, max_new: int) -> str:
-        """Adds a token to `ids` unless it ends the text; returns why the continuation has ended, '' where it goes on."""
+    def _append(self, index: int, ids: list[int], length: int, max_new: int) -> str:
+        """Appends a token to `ids` unless it ends the text. Returns why the continuation ended, '' if it has not."""
         if index in self.ends:
             return END
         ids.append(index)
@@ -155,32 +157,34 @@ class Decoder:
             return MAX_NEW
         return POSITIONS if length + len(ids) == self.positions else ""
 
-    def _chosen(self, logits: Array, places: Array, draws: Draws, top_k: int) -> Array:
-        """The tokens at `places` i32 [batch] of the texts, i32 [batch]."""
-        keys = rng.completion(draws.seed, draws.prompts, draws.samples, places).per_row("sample", self.head.head.site)
-        return sampling.choose(logits, self.may, keys, draws.temperature, top_k)
+    def _sample(self, logits: Array, places: Array, inputs: SamplingInputs, top_k: int) -> Array:
+        """The next token of each text, i32 [batch], which stands at `places` i32 [batch]."""
+        keys = rng.completion(inputs.seed, inputs.numbers, inputs.samples, places).per_row("sample", self.head.head.site)
+        return sampling.choose(logits, self.allowed, keys, inputs.temperature, top_k)
 
     @functools.cached_property
-    def _begin(self) -> Callable[..., tuple[Array, tuple[Cache, ...]]]:
+    def _prefill(self) -> Callable[..., tuple[Array, tuple[Cache, ...]]]:
         """Compiled: (the first new token of each text, the cache), from tokens i32 [batch, length], padded at the end, and lengths."""
 
         @functools.partial(jax.jit, static_argnames=("places", "top_k"))
-        def begin(params: Tree, tokens: Array, lengths: Array, draws: Draws, *, places: int, top_k: int) -> tuple[Array, tuple[Cache, ...]]:
+        def prefill(
+            params: Tree, tokens: Array, lengths: Array, inputs: SamplingInputs, *, places: int, top_k: int
+        ) -> tuple[Array, tuple[Cache, ...]]:
             where = jnp.broadcast_to(jnp.arange(tokens.shape[1], dtype=jnp.int32), tokens.shape)
             logits, cache = self.extend(params, self.empty(len(tokens), places), tokens, where, lengths - 1)
-            return self._chosen(logits, lengths, draws, top_k), cache
+            return self._sample(logits, lengths, inputs, top_k), cache
 
-        return begin
+        return prefill
 
     @functools.cached_property
-    def _step(self) -> Callable[..., tuple[Array, tuple[Cache, ...]]]:
+    def _decode_step(self) -> Callable[..., tuple[Array, tuple[Cache, ...]]]:
         """Compiled: (the next token of each text, the cache), from its newest token, i32 [batch], and that token's place, i32 [batch]."""
 
         @functools.partial(jax.jit, static_argnames="top_k", donate_argnums=1)
-        def step(
-            params: Tree, cache: tuple[Cache, ...], tokens: Array, places: Array, draws: Draws, *, top_k: int
+        def decode_step(
+            params: Tree, cache: tuple[Cache, ...], tokens: Array, places: Array, inputs: SamplingInputs, *, top_k: int
         ) -> tuple[Array, tuple[Cache, ...]]:
             logits, cache = self.extend(params, cache, tokens[:, None], places[:, None], jnp.zeros_like(places))
-            return self._chosen(logits, places + 1, draws, top_k), cache
+            return self._sample(logits, places + 1, inputs, top_k), cache
 
-        return step
+        return decode_step

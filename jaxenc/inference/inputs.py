@@ -11,8 +11,8 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 
-SHORTEST = 8  # the shortest rows that are compiled for: shorter ones are padded to it
-OCTAVE = 4  # lengths from a power of two to the next: more of them pad less and compile more
+SHORTEST = 8  # shorter rows are padded to this length
+LENGTHS_PER_DOUBLING = 4  # compiled lengths from a power of two to the next: more of them pad less and compile more
 CHARACTERS = "characters"  # the batch field by which a model of words may read them
 
 
@@ -120,7 +120,7 @@ def _rows(model: ModelConfig, tokens: np.ndarray, segments: np.ndarray, types: n
 
 
 def all_str(values: Iterable[str], takes: str, single: str) -> list[str]:
-    """`values` as a list. takes, single: what the message of an error says is taken, and how a single str is given.
+    """`values` as a list. takes, single: for messages, what the caller takes and how to give a single str.
 
     Raises UserError for a single str, for anything that is not iterable, and for an item that is not a str.
     """
@@ -138,8 +138,8 @@ def power_of_two(number: int, least: int) -> int:
 
 
 def compiled_length(length: int) -> int:
-    """The smallest of the lengths that rows are compiled for that is at least `length`: 8, 10, 12, 14, 16, 20, 24, 28, 32, 40 and so on."""
-    step = max(power_of_two(length, 1) // 2, SHORTEST) // OCTAVE
+    """The length to which rows of `length` tokens are padded: the next of 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, ...."""
+    step = max(power_of_two(length, 1) // 2, SHORTEST) // LENGTHS_PER_DOUBLING
     return max(SHORTEST, -(-length // step) * step)
 
 

@@ -25,10 +25,10 @@ from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import made
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.inference import complete as completing
 from jaxenc.inference import decode, inputs
-from jaxenc.inference.complete import Completion
+from jaxenc.inference.complete import DEFAULT_MAX_NEW, DEFAULT_SAMPLES, Completion, complete_texts
 from jaxenc.inference.decode import Decoder
+from jaxenc.inference.fill_mask import Guess, guesses, masked_ids
 from jaxenc.inference.inputs import SHORTEST, compiled_length, power_of_two
 from jaxenc.inference.sampling import Sampling
 from jaxenc.objectives.base import Objective, PhaseSetting
@@ -41,16 +41,6 @@ from jaxenc.tree import Tree
 ROWS = 32
 # A loaded model computes in float32 on one device.
 EXACT = Execution(policy("float32"), "xla", "none", False)
-
-
-@dataclasses.dataclass(frozen=True)
-class Guess:
-    """One candidate for a masked token. token: the piece in the vocabulary; text: the piece decoded, without blanks around it, or the piece
-    itself where that is empty or not valid text; probability: of the softmax over the vocabulary without padding."""
-
-    token: str
-    text: str
-    probability: float
 
 
 class Encoded(NamedTuple):
@@ -160,55 +150,35 @@ class Model:
         if not isinstance(text, str):
             raise UserError("fill_mask takes one text: call it for each of several")
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
-        size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
-        if not 1 <= k <= size:
-            raise UserError(f"k is {k}: it takes 1 to {size}")
-        if mask < 0:
-            raise UserError("the tokenizer of this model has no mask: fill_mask needs a model that was trained with one that has it")
-        ids = tokenizer.encode_prompt(text)
-        if mask not in ids:
-            raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
+        ids = masked_ids(tokenizer, text, k)
         logits = self._computed("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text"))[0, : len(ids)]
-        masked = logits[np.array(ids) == mask].astype(np.float64)
-        odds = np.exp(masked - masked.max(axis=1, keepdims=True))
-        probabilities = odds / odds.sum(axis=1, keepdims=True)
-        return [[self._guess(int(i), float(row[i])) for i in np.argsort(-row[:size])[:k]] for row in probabilities]
+        return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
 
     def complete(
         self,
         texts: Iterable[str],
-        max_new: int = completing.MAX_NEW,
+        max_new: int = DEFAULT_MAX_NEW,
         temperature: float = Sampling.temperature,
         top_k: int = Sampling.top_k,
         seed: int = Sampling.seed,
-        samples: int = completing.SAMPLES,
+        samples: int = DEFAULT_SAMPLES,
     ) -> list[Completion]:
         """Each of `texts` continued by a causal model, `samples` times, in order: the samples of the first text, those of the second, ...
 
-        max_new: most tokens that a text gets. temperature: 0 for the most probable token, else the temperature of the softmax that is
-        sampled from; top_k: the number of most probable tokens that are sampled from, 0 for all. A draw depends on the seed and on the
-        numbers of the text, the sample and the token, so a text's continuation does not depend on the texts after it. Texts are taken
-        literally: a special piece in them is letters. Raises UserError for a model that does not predict the next token, without a
-        tokenizer, for a text that is empty, where nothing starts one, or that leaves no place for a token, and for numbers out of range.
+        max_new: maximum number of new tokens of a text. temperature: 0 takes the most probable token; otherwise tokens are sampled from the
+        softmax at this temperature. top_k: sample from the top_k most probable tokens only, 0 for all. A draw depends on the seed, the
+        numbers of the text and of the sample, and the position of the token, not on the other texts. Special tokens in a text are read as
+        plain text. Raises UserError for a model that does not predict the next token, without a tokenizer, for an empty text where the
+        vocabulary has no token that starts one, for a text that leaves no position free, and for numbers out of range.
         """
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
-        return completing.complete(self._decoder, self.params, tokenizer, texts, max_new, Sampling(temperature, top_k, seed), samples)
-
-    @property
-    def longest_row(self) -> int:
-        """Tokens of the longest rows of its training: later positions have their initial values."""
-        return max(self.config.phases.length, default=self.config.data.length)
+        return complete_texts(self._decoder, self.params, tokenizer, texts, max_new, Sampling(temperature, top_k, seed), samples)
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
         return decode.of(self.objective, inputs.needed(self.config.model, self.tokenizer).vocabulary)
-
-    def _guess(self, index: int, probability: float) -> Guess:
-        token, text = self.tokenizer.token(index), self.tokenizer.decode([index]).strip()
-        # A piece of bytes may be a part of a character, which decodes to U+FFFD.
-        return Guess(token, text if text and "\ufffd" not in text else token, probability)
 
     def _computed(self, name: str, rows: Batch) -> np.ndarray:
         """The output `name` for `rows`, padded so that few shapes are compiled: to a power of two of rows, of a `compiled_length`."""
@@ -273,6 +243,6 @@ def save(out: str | pathlib.Path, model: Model) -> None:
 def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
     """The objective of a run for inference: in float32, on one device, at any length that the model supports."""
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
-    longest = config.model.positions or max(config.phases.length, default=config.data.length)
+    longest = config.model.positions or config.longest_row
     data = dataclasses.replace(config.data, length=longest)
     return config.objective.build(config.model, PhaseSetting(vocabulary, EXACT, data, heads=heads))

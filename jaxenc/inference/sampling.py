@@ -1,4 +1,4 @@
-"""Which token comes next: pure functions of logits and keys, and the pieces that are never generated."""
+"""Sampling of the next token: pure functions of logits and keys, and the tokens that are never generated."""
 
 import dataclasses
 
@@ -10,8 +10,8 @@ from jax import Array
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 
-# What a float32 takes without rounding it to 0 or to infinity.
-COLDEST, HOTTEST = 1e-30, 1e30
+# Temperatures that float32 does not round to 0 or to infinity.
+MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-30, 1e30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature != 0 and not COLDEST <= self.temperature <= HOTTEST:
-            takes = f"0, for the most probable token, or a number from {COLDEST:g} to {HOTTEST:g}"
+        if self.temperature != 0 and not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
+            takes = f"0, for the most probable token, or a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
             raise UserError(f"temperature is {self.temperature}: it takes {takes}")
         if self.top_k < 0:
             raise UserError(f"top_k is {self.top_k}: it takes 0, for all tokens, or how many to draw from")
@@ -36,30 +36,30 @@ class Sampling:
             raise UserError(f"seed is {self.seed}: it lies in 0 .. 2^31 - 1")
 
 
-def ends(vocabulary: Vocabulary) -> frozenset[int]:
-    """The pieces that end a text, as rows of training end: SEP, and the end of a document where the vocabulary has one."""
+def end_tokens(vocabulary: Vocabulary) -> frozenset[int]:
+    """The tokens that end a text, as they end the training rows: SEP, and the end of a document where the vocabulary has one."""
     return frozenset(index for index in (vocabulary.sep, vocabulary.eod) if index >= 0)
 
 
-def allowed(vocabulary: Vocabulary, rows: int) -> np.ndarray:
-    """bool [rows], true for the pieces that may be generated: text, and what ends it.
+def allowed_tokens(vocabulary: Vocabulary, rows: int) -> np.ndarray:
+    """bool [rows], true for the tokens that may be generated: text, and the tokens that end it.
 
-    Never: rows of the table without a piece, unknown pieces, padding, masks, CLS and every other reserved piece.
+    Never: rows of the table without a piece, the unknown token, padding, masks, CLS and every other reserved token.
     """
     out = np.arange(rows) < vocabulary.size
-    barred = {*vocabulary.reserved, vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.mask} - ends(vocabulary)
-    out[[index for index in barred if index >= 0]] = False
+    never = {*vocabulary.reserved, vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.mask} - end_tokens(vocabulary)
+    out[[index for index in never if index >= 0]] = False
     return out
 
 
-def choose(logits: Array, may: Array, keys: Array, temperature: Array | None, top_k: int) -> Array:
+def choose(logits: Array, allowed: Array, keys: Array, temperature: Array | None, top_k: int) -> Array:
     """The next token of each row, i32 [rows].
 
-    logits: float32 [rows, pieces]. may: bool [pieces]; the others have probability 0. keys: [rows]; each draw is a function of its row's
-    key and logits. temperature: a positive scalar, or None for the most probable piece. top_k: how many of the most probable pieces are
-    drawn from, 0 for all. Of equal logits the first counts as the larger.
+    logits: float32 [rows, vocabulary]. allowed: bool [vocabulary]; the others have probability 0. keys: [rows]; each draw is a function of
+    the key and the logits of its row. temperature: a positive scalar, or None for the most probable token. top_k: how many of the most
+    probable tokens are sampled from, 0 for all. Of equal logits the first counts as the larger.
     """
-    logits = jnp.where(may, logits, -jnp.inf)
+    logits = jnp.where(allowed, logits, -jnp.inf)
     if temperature is None:
         return jnp.argmax(logits, axis=-1).astype(jnp.int32)
     # From the largest logit: near temperature 0 the others overflow to -inf, which is never drawn, and none to inf.

@@ -27,9 +27,9 @@ class Visible:
     """The attention mask: a query sees the keys that all the fields which are set allow, and every key where none is set.
 
     lengths, keys: two ways to mark padding, at most one of them set. segments: of packed texts. bias: added to the scores; it masks a key
-    where it is HIDDEN or less. causal: no query sees a key after its own place. places: where each query stands among the keys, which come
-    from a cache; without it query i stands at key i. The constructors below give the shapes. Raises ValueError for lengths together with
-    keys and for segments, which say nothing of the keys in a cache, together with places.
+    where it is HIDDEN or less. causal: no query sees a key after its own place. places: the key position of each query, where the keys
+    come from a cache; without it query i is at key i. The constructors below give the shapes. Raises ValueError for lengths together with
+    keys, and for segments, which do not describe the keys of a cache, together with places.
     """
 
     lengths: Array | None = None
@@ -68,7 +68,7 @@ class Visible:
 
     @staticmethod
     def by_places(places: Array) -> "Visible":
-        """Queries at `places` of a cache; i32 [batch, queries]. With `causally` they see what is written up to themselves."""
+        """Queries at `places` of a cache; i32 [batch, queries]. With `causally` each sees the places up to its own."""
         return Visible(places=places)
 
     def causally(self) -> "Visible":
@@ -114,7 +114,7 @@ class Visible:
 
 
 class Choice(NamedTuple):
-    """What `auto` takes on a GPU for rows up to `longest` in `compute`, with or without attention dropout."""
+    """The backend of `auto` on a GPU for rows of at most `longest` tokens in `compute`, with or without attention dropout."""
 
     compute: str
     dropout: bool

@@ -11,7 +11,7 @@ from jaxenc.layers.attend import Visible, attend
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense, together
 from jaxenc.layers.dropout import dropout
-from jaxenc.layers.frame import BlockSpec, residual_with
+from jaxenc.layers.frame import BlockSpec, residual_aux
 from jaxenc.layers.norm import LayerNorm
 from jaxenc.rng import Keys
 
@@ -28,8 +28,8 @@ class SelfAttention(nn.Module):
     ) -> Array | tuple[Array, Cache]:
         """[batch, length, width] to the same shape in the compute dtype.
 
-        cache: of earlier tokens; x is then read after them: its keys and values are written at `visible.places`, the queries see those of
-        the whole cache that `visible` allows, and the result is (output, cache).
+        cache: of earlier tokens, which x continues: its keys and values are written to the cache at `visible.places`, its queries attend to
+        the cache as `visible` allows, and the result is (output, cache).
         """
         spec = self.spec
 
@@ -47,7 +47,7 @@ class SelfAttention(nn.Module):
             return dropout(self._dense(("heads", "embed"), "output")(mixed), spec.dropout, noise, "attention_output", layer), held
 
         norm = LayerNorm(spec.norm_epsilon, self.execution, spec.biases, name="norm")
-        out, held = residual_with(spec.norm, norm, sublayer, x)
+        out, held = residual_aux(spec.norm, norm, sublayer, x)
         return out if held is None else (out, held)
 
     def _project(self, x: Array) -> list[Array]:

@@ -1,4 +1,4 @@
-"""What a layer keeps of the tokens that it has read, so that the next token of a text costs one step."""
+"""The cache of keys and values of a layer, with which the next token of a text is computed without the earlier ones."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from jaxenc.layers.frame import BlockSpec
 class Cache:
     """The keys and values of one layer, each [batch, places, heads, width / heads] in the compute dtype.
 
-    A place holds the token of a text at this position; what a place holds before it is written means nothing.
+    Place i belongs to token i of the text; its values are undefined until it is written.
     """
 
     keys: Array

@@ -40,12 +40,12 @@ class BlockSpec:
 
 def residual(place: str, norm: Callable[[Array], Array], sublayer: Callable[[Array], Array], x: Array) -> Array:
     """norm(x + sublayer(x)) where `place` is `post`, x + sublayer(norm(x)) where it is `pre`; all arrays have the shape of x."""
-    return residual_with(place, norm, lambda x: (sublayer(x), None), x)[0]
+    return residual_aux(place, norm, lambda x: (sublayer(x), None), x)[0]
 
 
-def residual_with(
+def residual_aux(
     place: str, norm: Callable[[Array], Array], sublayer: Callable[[Array], tuple[Array, Tree]], x: Array
 ) -> tuple[Array, Tree]:
-    """As `residual`, of a sublayer that returns a second value, which comes back as it is."""
-    added, second = sublayer(x if place == "post" else norm(x))
-    return norm(x + added) if place == "post" else x + added, second
+    """As `residual` for a sublayer that returns an auxiliary output too, which is returned unchanged."""
+    added, aux = sublayer(x if place == "post" else norm(x))
+    return norm(x + added) if place == "post" else x + added, aux

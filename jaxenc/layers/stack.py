@@ -49,12 +49,12 @@ class Stack(nn.Module):
         context: a second input, the same for every layer (`Visible` for `Block`); own: a third input, different for each layer, stacked on
         a first axis; noise: the keys of dropout, None for evaluation. all_layers: return the input and the output of every layer instead,
         [layers + 1, batch, length, width], the last one after `final_norm`. cache: one for each layer, of the tokens before `state`; each
-        block gets its own in the place of `own` and returns (output, cache), and so does the stack. Its layers are then unrolled always.
+        block takes its cache instead of `own` and returns (output, cache), and so does the stack, whose layers are then always unrolled.
         """
         if not 0 <= self.stored <= self.layers:
             raise ValueError(f"{self.stored} stored layers for {self.layers} layers: store at most as many, or 0 for all")
         if cache is not None:
-            out, cache = self._continued(state, context, noise, all_layers, cache)
+            out, cache = self._unrolled_with_cache(state, context, noise, all_layers, cache)
         else:
             run = self._scanned if self.execution.scan and not self.is_initializing() else self._unrolled
             out = run(state, context, noise, all_layers, own)
@@ -77,7 +77,7 @@ class Stack(nn.Module):
             states.append(blocks[layer * len(blocks) // self.layers](states[-1], context, noise, layer, *given))
         return _stacked(states) if all_layers else states[-1]
 
-    def _continued(
+    def _unrolled_with_cache(
         self, state: Tree, context: Tree, noise: Keys | None, all_layers: bool, cache: tuple[Cache, ...]
     ) -> tuple[Tree, tuple[Cache, ...]]:
         blocks = [self.block(self.spec, self.execution, name=name) for name in self._names]

@@ -35,8 +35,8 @@ class Objective(abc.ABC):
     a run starts from another's parameters (`--init-from`), heads that the other lacks are initialised; everything else must be there.
     scaffold: top-level keys of parameters that are only needed in training.
     frozen: top-level keys of parameters that are never trained: (TEACHER,) for an objective with a teacher, () for any other. They have no
-    gradient and no moments, come from the teacher's checkpoint and are saved once a run (`training/teacher.py`); what `init` gives for
-    them is only read for its shapes and axis names.
+    gradient and no moments, are loaded from the teacher's checkpoint and saved once per run (`training/teacher.py`); of what `init`
+    returns for them only the shapes and axis names are used.
     fields: the fields that a batch may have: the standard ones and the labels of the heads.
     """
 
@@ -60,10 +60,11 @@ class Objective(abc.ABC):
     def init(self, key: Array) -> Tree:
         """The initial parameters in float32, boxed with their logical axis names (`training/state.py` unboxes them); may be traced."""
 
-    def start(self, drawn: Tree, teacher: Tree) -> Tree:
-        """Those parameters of a fresh run that it takes from its teacher: a part of the tree `drawn`, {} for none.
+    def init_from_teacher(self, params: Tree, teacher: Tree) -> Tree:
+        """The parameters that a fresh run copies from its teacher: a part of the tree `params` with the teacher's values, {} for none.
 
-        drawn: what `init` drew, without `frozen`; teacher: the parameters under TEACHER. Raises UserError where the two do not fit.
+        params: the initial parameters without `frozen`; teacher: the parameters under TEACHER. Both may be shapes. Raises UserError where
+        they do not fit.
         """
         return {}
 
@@ -129,7 +130,7 @@ class PhaseSetting:
     vocabulary: the tokenizer's. execution: how modules are computed. data: the settings of the rows, with the phase's length.
     max_predictions: the limit of one row, 0 for the config's own. heads: those that the config may name, for an objective whose heads are
     configurable. teacher: the model of the teacher, None where nothing is trained or evaluated: an objective whose config has a teacher
-    (`ObjectiveConfig.taught`) is then built without it.
+    (`ObjectiveConfig.has_teacher`) is then built without it.
     """
 
     vocabulary: Vocabulary
@@ -145,15 +146,15 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
 
     kind: the name of the objective in a recipe. carried: its fields that set the size of the carry; where there are any and all are 0,
     there is no carry. trains: the heads that it pretrains: a converted model with exactly these heads gets this objective; () for never.
-    rows: the data settings of such a converted model's run. taught: whether it has a teacher, whose run or checkpoint its field `teacher`
-    names.
+    rows: the data settings of such a converted model's run. has_teacher: whether it has a field `teacher`, which names the
+    run or checkpoint of a frozen model.
     """
 
     kind: ClassVar[str]
     carried: ClassVar[tuple[str, ...]] = ()
     trains: ClassVar[tuple[str, ...]] = ()
     rows: ClassVar[DataConfig] = DataConfig()
-    taught: ClassVar[bool] = False
+    has_teacher: ClassVar[bool] = False
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""

@@ -23,30 +23,30 @@ from jaxenc.objectives.mlm import Mlm, MlmConfig, head_flops
 from jaxenc.rng import Keys, init_key
 from jaxenc.tree import Tree
 
-PLACES, STARTS = ("predicted", "all"), ("teacher", "drawn")
+PLACES, STARTS = ("predicted", "all"), ("teacher", "random")
 
 
 @dataclasses.dataclass(frozen=True)
 class DistillationConfig(MlmConfig):
-    """Masked language modelling beside a frozen teacher, whose distribution and last hidden states the model learns to match. Masking is as
-    MlmConfig says.
+    """Masked language modelling with a frozen teacher, whose distribution and last hidden states the model learns to match. It masks as
+    MlmConfig.
 
     The code of DistilBERT is distiller.py in examples/research_projects/distillation of huggingface/transformers. It masks rare words more
-    often (token_probs, with mlm_smoothing 0.7 in train.py): that is left out, since the data keep no counts of their tokens.
+    often (token_probs, with mlm_smoothing 0.7 in train.py). That is left out: the data set has no token counts.
 
-    teacher: directory of the teacher's run, or one of its checkpoints; it needs the data's tokenizer and a masked-token head.
-    start: what a fresh run starts from: the layers of the `teacher`, evenly spread, or random weights (`drawn`).
+    teacher: directory of the teacher's run, or one of its checkpoints. It must have the data's tokenizer and a masked-token head.
+    start: the initial weights of a fresh run: evenly spaced layers of the `teacher`, or `random`.
     soft_coef: weight of the divergence from the teacher's distribution (alpha_ce).
     mlm_coef: weight of the masked-token loss (alpha_mlm).
-    cosine_coef: weight of 1 - cosine between the last hidden states of both (alpha_cos); 0 allows another width.
-    temperature: both distributions are softmax(logits / temperature), and their divergence is multiplied by its square.
-    soft_places: where the distributions are compared: at the `predicted` tokens or at `all`. `all` is every token that is no padding, as
-        published (train.py without --restrict_ce_to_mask); it takes about seven times the products with the vocabulary.
+    cosine_coef: weight of 1 - cosine of the last hidden states of both (alpha_cos). Only with 0 may their widths differ.
+    temperature: both distributions are softmax(logits / temperature). Their divergence is multiplied by its square.
+    soft_places: where the distributions are compared: at the `predicted` tokens or at `all`. `all` is every token but padding, as published
+        (train.py without --restrict_ce_to_mask). It computes about seven times as many logits.
     """
 
     kind: ClassVar[str] = "distillation"
     trains: ClassVar[tuple[str, ...]] = ()
-    taught: ClassVar[bool] = True
+    has_teacher: ClassVar[bool] = True
     teacher: str = ""
     start: str = "teacher"
     soft_coef: float = 5.0
@@ -71,7 +71,7 @@ class DistillationConfig(MlmConfig):
 
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> Objective:
         """The objective of one phase; without a teacher, the student with its masked-token loss alone. Raises UserError where student,
-        teacher and rows do not fit together."""
+        teacher and length of rows do not fit."""
         mlm = super().build(model, setting)
         if setting.teacher is None:
             return mlm
@@ -86,10 +86,10 @@ class DistillationConfig(MlmConfig):
         return Distillation(mlm, encoder, head, self.temperature, self.soft_places == "all", self.start == "teacher", trained)
 
     def check(self, student: Encoder, teacher: Encoder, length: int) -> None:
-        """Raises UserError where a teacher cannot teach this student on rows of `length` tokens."""
+        """Raises UserError where this student cannot be distilled from `teacher` on rows of `length` tokens."""
         ours, theirs, named = student.config, teacher.config, f"objective.teacher {self.teacher}"
         if theirs.vocab_size != ours.vocab_size:
-            sizes = f"it has {theirs.vocab_size:,} rows of tokens and the student {ours.vocab_size:,}"
+            sizes = f"its token table has {theirs.vocab_size:,} rows and the student's {ours.vocab_size:,}"
             raise UserError(f"{named}: {sizes}: build the data with the teacher's tokenizer")
         if self.cosine_coef and teacher.width != student.width:
             widths = f"its hidden states are {teacher.width} wide and the student's {student.width}"
@@ -98,26 +98,26 @@ class DistillationConfig(MlmConfig):
             raise UserError(f"{named}: it has {theirs.positions} positions and data.length is {length}: shorten the rows")
         if self.start == "teacher" and ours.layers > theirs.layers:
             layers = f"it has {theirs.layers} layers and the student {ours.layers}"
-            raise UserError(f"{named}: {layers}: lower model.layers, or set objective.start to drawn")
+            raise UserError(f"{named}: {layers}: lower model.layers, or set objective.start to random")
 
 
 @dataclasses.dataclass(frozen=True)
 class Distillation(Objective):
-    """The weighted sum of three means: over the compared places, T² · KL(teacher ‖ student) at temperature T (Hinton et al. 2015;
-    torch's KLDivLoss with the reduction batchmean); over the predicted tokens, the masked-token loss; over all tokens that are no padding,
-    1 - cosine of the last hidden states (torch's CosineEmbeddingLoss).
+    """The weighted sum of three means: over the compared tokens, T² · KL(teacher ‖ student) at temperature T (Hinton et al. 2015; torch's
+    KLDivLoss with the reduction batchmean); over the predicted tokens, the masked-token loss; over all tokens but padding, 1 - cosine of
+    the last hidden states (torch's CosineEmbeddingLoss).
 
     mlm: the student. Parameters: the student's, and the teacher's under TEACHER. The teacher reads the same corrupted rows, with their
-    types, without dropout and without a gradient. everywhere: whether the distributions are compared at all tokens or at the predicted
-    ones; copies: whether `start` gives anything.
+    types, without dropout and without a gradient. all_tokens: whether the distributions are compared at all tokens, not only at the
+    predicted ones; starts_from_teacher: whether a fresh student copies layers of its teacher.
     """
 
     mlm: Mlm
     teacher: Encoder
     teacher_head: Fitted
     temperature: float
-    everywhere: bool
-    copies: bool
+    all_tokens: bool
+    starts_from_teacher: bool
     coef: Mapping[str, float]
     frozen: tuple[str, ...] = (TEACHER,)
 
@@ -142,63 +142,64 @@ class Distillation(Objective):
         theirs = jax.eval_shape(lambda: encoders.init(self.teacher, {MASKED_LM.name: self.teacher_head}, init_key(0)))
         return {**self.mlm.init(key), TEACHER: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), theirs)}
 
-    def start(self, drawn: Tree, teacher: Tree) -> Tree:
-        """The student's parameters that are in the teacher too: tables, norms and the head as they are, its layer i as the teacher's layer
-        `origin(i, ...)`. Token types that only the teacher has are dropped, as scripts/extract_distilbert.py drops them; the head comes
-        along, as with its --vocab_transform. Raises UserError for a parameter of another shape."""
-        if not self.copies:
+    def init_from_teacher(self, params: Tree, teacher: Tree) -> Tree:
+        """The student's parameters that the teacher has too: tables, norms and the head unchanged, layer i from the teacher's layer
+        `origin(i, ...)`. As in scripts/extract_distilbert.py, token types that only the teacher has are dropped, and the head is copied
+        (--vocab_transform). Raises UserError for a parameter of another shape."""
+        if not self.starts_from_teacher:
             return {}
-        ours, found = self.mlm.encoder.config.layers, dict(tree.leaves(teacher))
-        origins = {layer_name(i): layer_name(origin(i, ours, self.teacher.config.layers)) for i in range(ours)}
-        taken = {}
-        for path, leaf in tree.leaves(drawn):
+        layers, found = self.mlm.encoder.config.layers, dict(tree.leaves(teacher))
+        origins = {layer_name(i): layer_name(origin(i, layers, self.teacher.config.layers)) for i in range(layers)}
+        copied = {}
+        for path, leaf in tree.leaves(params):
             there = "/".join(origins.get(part, part) for part in path.split("/"))
             if there not in found:
                 continue
             if found[there].shape != leaf.shape:
                 shapes = f"{there} is {list(found[there].shape)} in the teacher and {path} {list(leaf.shape)} in the student"
-                raise UserError(f"objective.teacher: {shapes}: give them one shape, or set objective.start to drawn")
-            taken[path] = found[there]
-        return tree.from_leaves(taken.items())
+                raise UserError(f"objective.teacher: {shapes}: give them the same shape, or set objective.start to random")
+            copied[path] = found[there]
+        return tree.from_leaves(copied.items())
 
     def corrupt(self, key: Array, one: Mapping[str, Array], step: Array) -> dict[str, Array]:
         return self.mlm.corrupt(key, one, step)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         masked, real = jnp.sum(example["masked"]), jnp.sum(_real(example))
-        return {name: real if name == "cosine" or (name == "soft" and self.everywhere) else masked for name in self.coef}
+        return {name: real if name == "cosine" or (name == "soft" and self.all_tokens) else masked for name in self.coef}
 
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         states = encoders.read(self.mlm.encoder, params, example, keys if train else None)
-        taught = jax.lax.stop_gradient(encoders.read(self.teacher, params[TEACHER], example, None))
+        target = jax.lax.stop_gradient(encoders.read(self.teacher, params[TEACHER], example, None))
         logits = self.mlm.logits(params, states, example["masked_at"])
         mlm, metrics = self.mlm.score(logits, example)
         sums = {"mlm": mlm}
         if "soft" in self.coef:
-            sums["soft"] = self.divergence(params, states, taught, logits, example)
+            sums["soft"] = self.divergence(params, states, target, logits, example)
         if "cosine" in self.coef:
-            sums["cosine"] = losses.cosine_distance(states.last, taught.last, _real(example))
+            sums["cosine"] = losses.cosine_distance(states.last, target.last, _real(example))
         counts = {name: count.astype(jnp.float32) for name, count in self.weights(example).items()}
         own = {f"{name}_loss": (sums[name], counts[name]) for name in ("soft", "cosine") if name in sums}
         return {name: sums[name] for name in self.coef}, {**metrics, **own}, carry
 
-    def divergence(self, params: Tree, states: States, taught: States, logits: Array, example: Mapping[str, Array]) -> Array:
-        """The sum over the compared places. logits: the student's at the predicted places. All places are computed part by part where
-        their logits are too many to hold."""
-        theirs = params[TEACHER]
-        if not self.everywhere:
-            chosen = jnp.take_along_axis(taught.last, example["masked_at"][..., None], axis=1)
-            target = encoders.apply(self.teacher_head, theirs, chosen, taught.table)
-            return losses.divergence(logits, target, example["masked"], self.temperature)
+    def divergence(self, params: Tree, states: States, target: States, logits: Array, example: Mapping[str, Array]) -> Array:
+        """The sum of T² · KL over the compared tokens. states, target: of student and teacher; logits: the student's at the predicted
+        tokens. The logits of all tokens are computed in parts where they are too many to hold in memory."""
 
-        def some(ours: Array, target: Array, counted: Array) -> Array:
-            student = encoders.apply(self.mlm.head, params, ours, states.table)
-            teacher = encoders.apply(self.teacher_head, theirs, target, taught.table)
-            return losses.divergence(student, teacher, counted, self.temperature)
+        def target_logits(hidden: Array) -> Array:
+            return encoders.apply(self.teacher_head, params[TEACHER], hidden, target.table)
 
-        return parts.of_logits(some, 2 * padded(self.mlm.encoder.config.vocab_size), (states.last, taught.last, _real(example)))
+        if not self.all_tokens:
+            hidden = jnp.take_along_axis(target.last, example["masked_at"][..., None], axis=1)
+            return losses.divergence(logits, target_logits(hidden), example["masked"], self.temperature)
+
+        def part(hidden: Array, target_hidden: Array, counted: Array) -> Array:
+            student = encoders.apply(self.mlm.head, params, hidden, states.table)
+            return losses.divergence(student, target_logits(target_hidden), counted, self.temperature)
+
+        return parts.of_logits(part, 2 * padded(self.mlm.encoder.config.vocab_size), (states.last, target.last, _real(example)))
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
         return self.mlm.outputs(params, example)
@@ -206,15 +207,15 @@ class Distillation(Objective):
     def flops(self, length: int) -> float:
         """As the contract says: three passes of the student and one of the teacher."""
         vocab, predictions = self.mlm.encoder.config.vocab_size, self.mlm.masking.predictions
-        compared = length if self.everywhere else predictions
+        compared = length if self.all_tokens else predictions
         head = lambda encoder, places: head_flops(encoder.width, encoder.table_width, vocab, places)
-        student = self.mlm.flops(length) + (3 * head(self.mlm.encoder, length) if self.everywhere else 0)
+        student = self.mlm.flops(length) + (3 * head(self.mlm.encoder, length) if self.all_tokens else 0)
         return student + self.teacher.forward_flops(length) + head(self.teacher, compared)
 
 
 def origin(layer: int, layers: int, teacher_layers: int) -> int:
-    """The teacher's layer that layer `layer` of `layers` starts from: evenly spread from the first to the last, halves rounded up. So 6 of
-    12 are 0, 2, 4, 7, 9, 11 (scripts/extract_distilbert.py); a single layer is the first."""
+    """The teacher's layer that layer `layer` of `layers` is copied from: evenly spaced from the first to the last, halves rounded up. For 6
+    of 12 these are 0, 2, 4, 7, 9, 11 (scripts/extract_distilbert.py); a single layer is the first."""
     steps = max(layers - 1, 1)
     return (2 * layer * (teacher_layers - 1) + steps) // (2 * steps)
 

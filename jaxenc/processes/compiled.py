@@ -1,4 +1,4 @@
-"""Where compiled programs are kept from one run to the next: JAX's persistent cache, on by default in commands."""
+"""JAX's persistent compilation cache, which commands turn on by default."""
 
 import hashlib
 import os
@@ -9,10 +9,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 FOLDER = "JAX_COMPILATION_CACHE_DIR"
-# The least recently used programs are deleted beyond this. A size also makes JAX lock the folder, so that no process reads half a program.
-LARGEST = 2 * 1024**3
+# Beyond it JAX deletes the least recently used programs. With a limit it also locks the folder, so no process reads half a program.
+MAX_BYTES = 2 * 1024**3
 # JAX's lock of the folder.
-LOCK, PATIENCE_S = ".lockfile", 2.0
+LOCK, LOCK_TIMEOUT_S = ".lockfile", 2.0
 
 
 def settings(environment: Mapping[str, str]) -> dict[str, str]:
@@ -33,19 +33,19 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
         return {}
     wanted = {
         FOLDER: str(folder),
-        "JAX_COMPILATION_CACHE_MAX_SIZE": str(LARGEST),
-        # Most programs of a start are small, and there are many.
+        "JAX_COMPILATION_CACHE_MAX_SIZE": str(MAX_BYTES),
+        # A start compiles many small programs.
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     return {name: value for name, value in wanted.items() if name not in environment}
 
 
 def _clean(folder: Path) -> None:
-    """Deletes the programs that a killed process was writing: JAX would warn of each at every start, and not write it again."""
+    """Deletes the programs that a killed process left half-written: JAX would warn of each at every start, and never replace it."""
     try:
-        with FileLock(folder / LOCK, timeout=PATIENCE_S):
+        with FileLock(folder / LOCK, timeout=LOCK_TIMEOUT_S):
             for program in folder.glob("*-cache"):
-                # JAX writes it after the program, and holds the lock until then.
+                # JAX writes the -atime file after the program, and holds the lock until then.
                 if not program.with_name(program.name.removesuffix("-cache") + "-atime").exists():
                     program.unlink()
     except Timeout:

@@ -58,8 +58,8 @@ def make(config: MeshConfig, devices: Sequence[jax.Device] | None = None) -> Mes
 
 
 def platform(device: jax.Device) -> str:
-    """jax's name of the platform of a device: `cpu`, `gpu`, `tpu`. A GPU before compute capability 8.0 (Ampere) gets a longer name, since
-    neither cuDNN's attention nor Triton runs on it."""
+    """The platform of a device: `cpu`, `gpu` or `tpu`. A GPU before compute capability 8.0 (Ampere) has a longer name, since neither
+    cuDNN's attention nor Triton runs on it."""
     capability = getattr(device, "compute_capability", "")
     old = device.platform == "gpu" and capability.partition(".")[0].isdigit() and float(capability) < 8
     return f"{device.platform} of compute capability {capability}" if old else device.platform

@@ -1,7 +1,7 @@
 """Which implementation of attention a run uses, recorded in its directory so that a resume stays with it.
 
 Implementations round differently. `train.attention=auto` may choose another one on another machine or in a later version of jaxenc, and a
-run should not change its numbers without a word.
+run should not change its numbers unreported.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ RECORD = "attention.json"
 
 @dataclasses.dataclass(frozen=True)
 class Attention:
-    """platform: the answer of `sharding.mesh.platform`. backends: {length of a phase's rows: backend}. before: what the run directory
-    records for these lengths, {} for a new run."""
+    """platform: the answer of `sharding.mesh.platform`. backends: {length of a phase's rows: backend}. recorded: those in the
+    attention.json of the run directory, {} for a new run."""
 
     platform: str
     backends: Mapping[int, str]
-    before: Mapping[int, str]
+    recorded: Mapping[int, str]
 
     @property
     def line(self) -> str:
@@ -36,10 +36,10 @@ class Attention:
 
     def warnings(self, resumed: bool) -> list[str]:
         """One line for each length whose backend is not the recorded one. resumed: whether steps were made before."""
-        if resumed and not self.before and "pallas" in self.backends.values():
+        if resumed and not self.recorded and "pallas" in self.backends.values():
             # Versions without a record had no pallas, and chose as now where they could.
             return [f"warning: {self.line} from here on: until now this run used another implementation"]
-        moved = [(length, self.backends[length], old) for length, old in sorted(self.before.items()) if self.backends[length] != old]
+        moved = [(length, self.backends[length], old) for length, old in sorted(self.recorded.items()) if self.backends[length] != old]
         return [f"warning: attention {new} from here on for rows of {length}: until now it was {old}" for length, new, old in moved]
 
     def to_json(self) -> bytes:

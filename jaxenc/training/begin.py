@@ -28,48 +28,41 @@ def fresh_heads(start: Start, objective: Objective) -> tuple[str, ...]:
     return restore.lacking(start.path, unfilled)
 
 
-@dataclasses.dataclass(frozen=True)
-class Lesson:
-    """What an objective takes from its teacher. objective: of the first phase; read: from the shapes of the teacher's parameters, with
-    shardings, to the parameters (`training.teacher.read`)."""
-
-    objective: Objective
-    read: Callable[[Tree], Tree]
-
-
 def begin(
     start: Start,
     plan: tuple[Phase, ...],
     seed: int,
     layout: Callable[[Phase], Layout],
+    objective: Objective,
     fresh: Collection[str] = (),
-    lesson: Lesson | None = None,
+    load_teacher: Callable[[Tree], Tree] | None = None,
 ) -> State:
     """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
 
-    fresh: the result of `fresh_heads`; these are initialised from the seed as in a fresh run, and every other parameter is restored.
-    lesson: for an objective with a teacher; a fresh run starts as `Objective.start` says. Raises UserError where a checkpoint does not fit.
+    objective: of the first phase. fresh: the result of `fresh_heads`; these are initialised from the seed as in a fresh run, and every
+    other parameter is restored. load_teacher: for an objective with a teacher, from the shapes of its parameters, with shardings, to the
+    parameters (`training.teacher.load_params`). Raises UserError where a checkpoint does not fit.
     """
     place = layout(phases.saved_by(plan, start.step))
-    apart = lesson.objective.frozen if lesson else ()
-    taught = lesson.read(place.abstract.frozen[TEACHER]) if lesson else {}
+    teacher = load_teacher(place.abstract.frozen[TEACHER]) if load_teacher else {}
     if start.kind in ("resume", "continue"):
-        state = restore.restore_state(start.path, place.abstract.without(apart))
+        state = restore.restore_state(start.path, place.abstract.without(objective.frozen))
     else:
-        state = place.create(rng.init_key(seed)).without(apart)
+        state = place.create(rng.init_key(seed)).without(objective.frozen)
     if start.kind == "init":
-        wanted = without(place.abstract.without(apart).all_params, fresh)
+        wanted = without(place.abstract.without(objective.frozen).all_params, fresh)
         state = _with(state, restore.restore_params(start.path, wanted, start.moved))
-    if not lesson:
+    if not teacher:
         return state
     if start.kind == "fresh":
-        # A step writes over the arrays of its state, so the student's are copies.
-        state = _with(state, jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), lesson.objective.start(state.all_params, taught)))
-    return dataclasses.replace(state, frozen={**state.frozen, TEACHER: taught})
+        # The step donates the arrays of its state, so the student needs copies.
+        copies = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), objective.init_from_teacher(state.all_params, teacher))
+        state = _with(state, copies)
+    return dataclasses.replace(state, frozen={**state.frozen, TEACHER: teacher})
 
 
 def _with(state: State, given: Tree) -> State:
-    """`state` with the parameters of `given` in place of its own, on the devices that held those."""
+    """`state` with the parameters in `given` replacing its own, with the same shardings."""
     found = dict(tree.leaves(given))
     pick = lambda path, own: jax.device_put(found[path], own.sharding) if path in found else own
     return dataclasses.replace(state, params=tree.map_with_path(pick, state.params), frozen=tree.map_with_path(pick, state.frozen))

@@ -90,7 +90,7 @@ def evaluate(
             raise UserError(f"objective.kind={job.run.objective.kind} {said}")
         params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
         if job.teacher:
-            params[TEACHER] = teachers.read(job.teacher, job.run, path.parent.parent, models, place.abstract.frozen[TEACHER])
+            params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, models, place.abstract.frozen[TEACHER])
         numbers = evaluation(job, phase, objective, place)(params)
         index, found = _predictions(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
     return Evaluation(int(path.name), numbers, index, found)

@@ -155,8 +155,8 @@ def describe(job: Job, start: Start) -> str:
     own = without(shapes, objective.frozen)
     count = parameter_count(own, job.vocabulary.size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind
-    fresh = "from its teacher's layers" if job.teacher and objective.start(own, shapes[TEACHER]) else "from scratch"
+    fresh = "from its teacher's layers" if job.teacher and objective.init_from_teacher(own, shapes[TEACHER]) else "from scratch"
     origin = {"fresh": fresh, "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")
-    taught = f" beside a teacher ({job.teacher.fingerprint[:12]}...)" if job.teacher else ""
+    teacher = f" and the teacher {job.teacher.short}" if job.teacher else ""
     how = "" if "train.attention" in job.run.unused else f"{job.attention.line}, "
-    return f"{count:,} parameters{taught} on {job.mesh.size} x {device} ({job.run.mesh.preset}), {how}{origin}"
+    return f"{count:,} parameters{teacher} on {job.mesh.size} x {device} ({job.run.mesh.preset}), {how}{origin}"

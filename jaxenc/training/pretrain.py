@@ -22,7 +22,7 @@ from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
 from jaxenc.training import prepare, refusals
 from jaxenc.training import teacher as teachers
-from jaxenc.training.begin import Lesson, begin, fresh_heads, is_finite
+from jaxenc.training.begin import begin, fresh_heads, is_finite
 from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
 from jaxenc.training.record import Recorder, Silent
@@ -83,10 +83,10 @@ def pretrain(
 def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         objective = job.objective(job.run.plan[0])
-        fresh, lesson = fresh_heads(start, objective), None
+        fresh, load_teacher = fresh_heads(start, objective), None
         if job.teacher:
-            lesson = Lesson(objective, functools.partial(teachers.read, job.teacher, job.run, workdir, job.models))
-        state = begin(start, job.run.plan, job.run.train.seed, job.layout, fresh, lesson)
+            load_teacher = functools.partial(teachers.load_params, job.teacher, job.run, workdir, job.models)
+        state = begin(start, job.run.plan, job.run.train.seed, job.layout, objective, fresh, load_teacher)
         # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
         barriers.barrier("first state")
         if not is_finite(state):
@@ -94,7 +94,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         if barriers.is_primary():
             prepare.write_facts(job, workdir)
         if job.teacher:
-            teachers.keep(job.teacher, workdir, state.frozen[TEACHER])
+            teachers.save_copy(job.teacher, workdir, state.frozen[TEACHER])
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
             checkpoints.check_room(state.without(objective.frozen))
             log, step = job.run.log, int(state.step)

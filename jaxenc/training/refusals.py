@@ -58,8 +58,8 @@ def _shown(value: Any) -> str:
 
 def refuse_other_process(job: Job) -> None:
     """Raises UserError, which names each field, where this process was started with another config or other data than process 0: with
-    another seed, for example, its parameters would differ, and no later check would notice. `data.path` and `objective.teacher` may differ,
-    where they hold the same."""
+    another seed, for example, its parameters would differ, and no later check would notice. `data.path` and `objective.teacher` may differ
+    as long as the data and the teacher are the same."""
     facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
     facts["config"]["data"].pop("path")
     facts["config"]["objective"].pop("teacher", None)
@@ -110,18 +110,22 @@ def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
 
 
 def refuse_other_teacher(job: Job, workdir: pathlib.Path) -> None:
-    """Raises UserError where the run in `workdir` has learned from another teacher than the one that this run names, which need not exist
-    any more, and for a first teacher with another tokenizer than the data's."""
+    """Raises UserError where the run in `workdir` was distilled from another teacher than the one that `objective.teacher` names (a folder
+    that no longer exists is not compared), and in a new run for a teacher with another tokenizer than the data's."""
     if job.teacher and job.teacher.step_dir is not None:
         refuse_other_tokenizer(job, job.teacher.step_dir)
     elif job.teacher and teachers.exists(job.run.objective):
-        teachers.refuse_other(job.teacher, teachers.named(job.run.objective, job.models, job.run.checkpoint.verify), workdir)
+        teachers.refuse_other(job.teacher, teachers.find(job.run.objective, job.models, job.run.checkpoint.verify), workdir)
 
 
 def refuse_continuing_with_another_teacher(job: Job, step_dir: pathlib.Path) -> None:
-    """Raises UserError where the run that wrote a checkpoint has learned from another teacher than this run's, or from none."""
-    if job.teacher:
-        teachers.refuse_other(job.teacher, teachers.recorded(step_dir, job.models), job.directory)
+    """Raises UserError where the run that wrote a checkpoint had another teacher than this run, or none."""
+    if job.teacher is None:
+        return
+    other = teachers.read_record(step_dir, job.models)
+    if other is None or other.fingerprint != job.teacher.fingerprint:
+        theirs = f"was distilled from {other.short}" if other else "has no teacher"
+        raise UserError(f"{step_dir} {theirs}, and {teachers.FIELD} is {job.teacher.short}: name the same teacher, or use --init-from")
 
 
 def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:

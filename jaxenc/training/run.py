@@ -76,6 +76,11 @@ class Run:
         parts = (self.objective.unused(self.model), *(part.unused for part in (self.model, self.data, self.phases, self.optim)))
         return {path: why for part in parts for path, why in part.items()}
 
+    @property
+    def longest_row(self) -> int:
+        """Tokens of the longest rows of any phase; later positions are not trained."""
+        return max(self.phases.length, default=self.data.length)
+
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
         """The run with the numbers of the data's tokenizer in its model; they override the recipe's."""
         return dataclasses.replace(self, model=self.model.with_vocabulary(vocabulary))

@@ -16,8 +16,8 @@ class TrainConfig:
     microbatches: parts of a batch that are computed one after another to save memory. The result is that of the whole batch.
     precision: `float32` or `bfloat16` matrix products; parameters, moments and losses are float32 in both.
     remat: what the backward pass computes again to save memory: `none`, `block` or `attention`.
-    attention: which implementation of attention: `xla`, `cudnn`, `pallas` (our own kernels for GPUs) or `auto`, the fastest that can run
-        (`layers.attend.resolve`). A resumed run stays with what it used.
+    attention: the implementation of attention: `xla`, `cudnn`, `pallas` (our own kernels for GPUs) or `auto`. `auto` is the fastest that
+        can run (`layers.attend.resolve`); a resumed run keeps what it used.
     scan: compile one layer and loop over it instead of compiling every layer.
     dupe_factor: how many corruptions a row has, used one an epoch in turn; 0 = a new one at every step. RoBERTa has 0; n is the "static"
         masking of Liu et al. 2019, section 4.1 (10 by default in google-research/bert:create_pretraining_data.py). It changes no other

@@ -1,8 +1,8 @@
-"""The teacher of a run: a model whose parameters an objective reads and never trains.
+"""The teacher of a run: a frozen model that an objective compares its own with.
 
-It is named by `objective.teacher`. A run copies the parameters once, to frozen/<fingerprint>/0 of its directory, before its first step, and
-names the teacher in a teacher.json of its own and of each checkpoint. So a checkpoint holds what was trained, and neither a resume nor an
-evaluation needs the folder that the teacher came from.
+`objective.teacher` names it. Before the first step a run copies the teacher's parameters once, to frozen/<fingerprint>/0 of its directory.
+The run directory and each checkpoint identify the teacher in a teacher.json. So a checkpoint holds only what was trained, and neither a
+resume nor an evaluation needs the teacher's original folder.
 """
 
 import dataclasses
@@ -28,22 +28,27 @@ RECORD, FROZEN, FIELD = "teacher.json", "frozen", "objective.teacher"
 
 @dataclasses.dataclass(frozen=True)
 class Teacher:
-    """model: its config. fingerprint: sha256 of the CHECKSUMS.json of its checkpoint, which lists every file there with its own. step_dir:
-    that checkpoint's folder, None for a teacher that is known from a record alone."""
+    """model: its config. fingerprint: sha256 of the CHECKSUMS.json of its checkpoint, which has the sha256 of every file there. step_dir:
+    that checkpoint's folder, None for a teacher that was read from a teacher.json."""
 
     model: ModelConfig
     fingerprint: str
     step_dir: pathlib.Path | None = None
 
+    @property
+    def short(self) -> str:
+        """The fingerprint as messages show it."""
+        return f"{self.fingerprint[:12]}..."
+
     def to_json(self) -> bytes:
-        """The record; `recorded` reads it."""
+        """The content of teacher.json; `read_record` reads it."""
         data = {"format": migrate.FORMAT, "fingerprint": self.fingerprint, "model": config.to_dict(self.model)}
         return json.dumps(data, indent=1).encode()
 
 
-def named(objective: ObjectiveConfig, models: Models, verify: bool = True) -> Teacher:
-    """The teacher in the run directory, or the checkpoint, that `objective.teacher` names. verify: compare every byte with its checksum.
-    Raises UserError where there is none, with the command that makes one of a folder of another project."""
+def find(objective: ObjectiveConfig, models: Models, verify: bool = True) -> Teacher:
+    """The teacher in the run directory or checkpoint that `objective.teacher` names. verify: check the checksum of every file. Raises
+    UserError where there is none; for a folder of another project the message has the command that converts it."""
     if not objective.teacher:
         raise UserError(f"{FIELD} is not set: name a run directory or one of its checkpoints with --config.{FIELD}=DIR")
     step_dir = restore.find(pathlib.Path(objective.teacher), verify, FIELD)
@@ -52,71 +57,70 @@ def named(objective: ObjectiveConfig, models: Models, verify: bool = True) -> Te
 
 
 def model_of(objective: ObjectiveConfig, models: Models) -> ModelConfig | None:
-    """The model of the teacher that `objective` names, None for an objective without a teacher. Raises UserError as `named`."""
-    return named(objective, models, verify=False).model if objective.taught else None
+    """The model of the teacher that `objective` names, None for an objective without a teacher. Raises UserError as `find`."""
+    return find(objective, models, verify=False).model if objective.has_teacher else None
 
 
-def recorded(folder: pathlib.Path, models: Models) -> Teacher | None:
-    """The teacher that a run directory or a checkpoint's folder has on record, None where it has none. Raises UserError for a damaged
-    record."""
+def read_record(folder: pathlib.Path, models: Models) -> Teacher | None:
+    """The teacher in the teacher.json of a run directory or a checkpoint's folder, None without one. Raises UserError for a damaged
+    file."""
     path = folder / RECORD
     if not path.exists():
         return None
     data = read_json(path, "copy it from one of the checkpoints")
     fingerprint, format_ = data.get("fingerprint"), {"format": data.get("format")}
     if not isinstance(fingerprint, str) or not fingerprint.isalnum():
-        raise UserError(f"{path}: names no fingerprint: copy it from one of the checkpoints")
+        raise UserError(f"{path}: it has no fingerprint: copy it from one of the checkpoints")
     return Teacher(from_dict({**format_, "model": data.get("model")}, str(path), models).model, fingerprint)
 
 
 def of_run(run: Run, folder: pathlib.Path, models: Models) -> Teacher | None:
-    """The teacher of a run: what `folder`, its directory or one of its checkpoints, has on record, else the one that its objective names;
-    None for an objective without a teacher. Raises UserError as `named`."""
-    if not run.objective.taught:
+    """The teacher of a run: that of the teacher.json in `folder` (its directory or one of its checkpoints), else the one that its objective
+    names; None for an objective without a teacher. Raises UserError as `find`."""
+    if not run.objective.has_teacher:
         return None
-    return recorded(folder, models) or named(run.objective, models, run.checkpoint.verify)
+    return read_record(folder, models) or find(run.objective, models, run.checkpoint.verify)
 
 
 def exists(objective: ObjectiveConfig) -> bool:
-    """Whether there is anything where `objective.teacher` says."""
+    """Whether the path `objective.teacher` exists."""
     return bool(objective.teacher) and pathlib.Path(objective.teacher).exists()
 
 
-def read(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Models, abstract: Tree) -> Tree:
-    """The teacher's parameters in the structure of `abstract`, placed as it says: from the copy in the run directory, else from the folder
+def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Models, abstract: Tree) -> Tree:
+    """The teacher's parameters with the structure and shardings of `abstract`: from the copy in the run directory, else from the folder
     that the objective names.
 
-    Raises UserError where neither is whole, and where that folder holds another model.
+    Raises UserError where neither verifies, and where that folder holds another model.
     """
     copy, verify = _copy(teacher, workdir), run.checkpoint.verify
     step = newest_valid(copy, verify, set_aside=False)
     if step is not None:
         return restore.restore_params(copy / str(step), abstract)
     if teacher.step_dir is None and not exists(run.objective):
-        gone = f"{copy} holds no whole copy of the teacher and {FIELD} {run.objective.teacher!r} is not there"
+        gone = f"{copy} holds no complete copy of the teacher and {FIELD} {run.objective.teacher!r} does not exist"
         raise UserError(f"{gone}: name its folder with --config.{FIELD}=DIR")
-    source = teacher if teacher.step_dir else named(run.objective, models, verify)
+    source = teacher if teacher.step_dir else find(run.objective, models, verify)
     refuse_other(teacher, source, workdir)
     if missing := restore.lacking(source.step_dir, abstract):
         raise UserError(f"{FIELD} {source.step_dir}: it has no {', '.join(missing)}: name a model that was pretrained with them")
     return restore.restore_params(source.step_dir, abstract)
 
 
-def keep(teacher: Teacher, workdir: pathlib.Path, params: Tree) -> None:
-    """Copies the teacher's parameters into the run directory, where they are not there yet; complete or not at all. Every process calls it.
-    The copy is a checkpoint without a tokenizer. Raises UserError for a write that fails."""
+def save_copy(teacher: Teacher, workdir: pathlib.Path, params: Tree) -> None:
+    """Copies the teacher's parameters into the run directory unless they are there already; complete or not at all. Every process calls
+    it. The copy is a checkpoint without a tokenizer. Raises UserError for a write that fails."""
     copy = _copy(teacher, workdir)
     if not barriers.from_primary("teacher", (copy / "0").exists):
         with Manager(copy, CheckpointConfig()) as checkpoints:
             checkpoints.save(0, {"params": params}, {"config.json": to_json(Run(model=teacher.model))})
 
 
-def refuse_other(teacher: Teacher, other: Teacher | None, where: pathlib.Path) -> None:
-    """Raises UserError unless `other` is `teacher`. where: the folder of the run that has learned from `teacher`."""
-    if other is None or other.fingerprint != teacher.fingerprint:
-        ours, theirs = teacher.fingerprint[:12], f"{other.fingerprint[:12]}... in {other.step_dir}" if other else "none"
-        what = f"{FIELD}: {where} learns from the teacher {ours}..., and this is {theirs}"
-        raise UserError(f"{what}: name the checkpoint that it began with, or start in a new work directory")
+def refuse_other(teacher: Teacher, found: Teacher, workdir: pathlib.Path) -> None:
+    """Raises UserError unless `found`, which has a folder, is `teacher`, that of the run in `workdir`."""
+    if found.fingerprint != teacher.fingerprint:
+        what = f"{FIELD}: {found.step_dir} is {found.short}, and {workdir} was distilled from {teacher.short}"
+        raise UserError(f"{what}: name the checkpoint that the run started with, or start in a new work directory")
 
 
 def _copy(teacher: Teacher, workdir: pathlib.Path) -> pathlib.Path:

@@ -47,13 +47,13 @@ def test_a_text_a_line(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     found = jaxenc.load(model).complete(texts, 15, temperature=1.0, top_k=20, seed=3)
     assert out.splitlines() == [one.text for one in found]
     assert all(one.text.startswith(text) and len(one.text) > len(text) for text, one in zip(texts, found, strict=True))
-    full = [(number, len(one.tokens)) for number, one in enumerate(found, 1) if one.ended == "positions"]
+    full = [(number, len(one.tokens)) for number, one in enumerate(found, 1) if one.finish_reason == "positions"]
     assert {number for number, _ in full} & {1, 2, 4} and 3 not in dict(full)
     *stops, last = err.splitlines()
-    assert stops == [f"complete: line {n} stops after {m} of 15 tokens, at the model's last position, 16" for n, m in full]
+    assert stops == [f"complete: line {n} ends after {m} of 15 tokens, at the model's last position, 16" for n, m in full]
     beyond = sum(len(jaxenc.load(model).tokenizer.encode_start(one.prompt)) + len(one.tokens) > 14 for one in found)
     assert last == (
-        f"complete: the rows that the model was trained on have 14 tokens, and {beyond} of 4 texts have more: expect no sense from there on"
+        f"complete: the model was trained on rows of 14 tokens, and {beyond} of 4 texts are longer: do not trust the text beyond that"
     )
 
 
@@ -64,14 +64,14 @@ def test_samples_and_the_most_probable_text(model: Path, capsys: pytest.CaptureF
     assert main([*command, "--top-k", "5"]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [jaxenc.load(model).complete(["the fox"], 4)[0].text]
-    assert err == "complete: --top-k changes nothing without a --temperature above 0\n"
+    assert err == "complete: --top-k has no effect without a --temperature above 0\n"
 
 
 def test_a_text_that_the_vocabulary_does_not_know_is_said(model: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["complete", "--model", str(model), "--text", "the fox", "--text", "the ☃ fox Ω", "--max-new", "4"]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[1].startswith("the ☃ fox Ω ")
-    assert err == "complete: line 2 begins with a text of which this vocabulary does not know 2 tokens\n"
+    assert err == "complete: line 2: 2 tokens of the prompt are not in the vocabulary\n"
 
 
 def test_what_is_refused_is_one_line(model: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -88,7 +88,7 @@ def test_what_is_refused_is_one_line(model: Path, tmp_path: Path, fails: Callabl
     assert "--text is empty: is a shell variable unset?" in fails(*given, "--text", "")
     other = saved(tmp_path / "masked", "full", MlmConfig(), wordpiece.train(LINES * 3, 120))
     said = fails("complete", "--model", other, "--text", "the")
-    assert "this model does not predict the next token from those before it" in said and "objective.kind=causal" in said
+    assert "this model does not predict the next token from the tokens before it" in said and "objective.kind=causal" in said
 
 
 def test_a_line_stays_a_line() -> None:

@@ -14,7 +14,8 @@ from jaxenc import rng, tree
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.bert.model import Bert, BertConfig
+from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.stacked import StackedEncoder
 from jaxenc.heads.classifier import Classifier
 from jaxenc.heads.masked_lm import MlmHead
 from jaxenc.heads.pooler import Pooler
@@ -35,7 +36,7 @@ def modules(config, execution=EXACT):
         "mlm": MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.initializer, execution),
         "nsp": Classifier(2, config.initializer, execution),
     }
-    return Bert(config, execution), heads
+    return StackedEncoder(config, execution), heads
 
 
 def init(config, key):
@@ -156,7 +157,7 @@ def test_a_recipe_without_data_stands_for_the_published_layout():
 def test_last_layer_is_the_default():
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
     states = forward(TINY, params, tokens, types, positions, lengths)[0]
-    last = jax.jit(Bert(TINY, EXACT).apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None).last
+    last = jax.jit(StackedEncoder(TINY, EXACT).apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None).last
     assert states.shape == (TINY.layers + 1, 3, 13, TINY.width)
     np.testing.assert_allclose(last, states[-1], rtol=0, atol=1e-6)
 
@@ -208,7 +209,9 @@ def test_bfloat16_is_finite_with_an_empty_row(form):
 
     def total(params):
         noise = rng.training(0, jnp.int32(0), 3)
-        hidden = Bert(config, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True).layers
+        hidden = (
+            StackedEncoder(config, execution).apply({"params": params}, tokens, types, positions, visible, noise, all_layers=True).layers
+        )
         assert hidden.dtype == jnp.bfloat16
         return jnp.sum(jnp.square(hidden.astype(jnp.float32)))
 
@@ -219,7 +222,7 @@ def test_bfloat16_is_finite_with_an_empty_row(form):
 def test_bfloat16_stays_near_float32():
     """Two layers of rounding to 8 bits: <= 0.1 at hidden states of the order of 1, and the mean error <= 0.02."""
     params, (tokens, types, positions, lengths) = lively(TINY), inputs(TINY)
-    low = Bert(TINY, Execution(policy("bfloat16"), "xla", "none", False))
+    low = StackedEncoder(TINY, Execution(policy("bfloat16"), "xla", "none", False))
     hidden = jax.jit(low.apply)({"params": params}, tokens, types, positions, Visible.by_lengths(lengths), None).last
     error = np.abs(np.float32(hidden) - forward(TINY, params, tokens, types, positions, lengths)[0][-1])
     assert error.max() <= 0.1 and error.mean() <= 0.02

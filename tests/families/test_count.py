@@ -10,8 +10,8 @@ from flax import linen as nn
 from jaxenc import tree
 from jaxenc.execution import Execution
 from jaxenc.families.bert import sizes
-from jaxenc.families.bert.model import Bert
 from jaxenc.families.count import has_vocabulary, parameter_count, true_shape
+from jaxenc.families.stacked import StackedEncoder
 from jaxenc.heads.classifier import Classifier
 from jaxenc.heads.masked_lm import MlmHead
 from jaxenc.heads.pooler import Pooler
@@ -34,7 +34,7 @@ def shapes(config):
     mlm = MlmHead(config.vocab_size, config.width, config.activation, config.norm_epsilon, config.initializer, EXECUTION)
 
     def init():
-        encoder = Bert(config, EXECUTION).init(key, ids, ids, ids, Visible.by_lengths(jnp.array([2])), None)["params"]
+        encoder = StackedEncoder(config, EXECUTION).init(key, ids, ids, ids, Visible.by_lengths(jnp.array([2])), None)["params"]
         encoder["pooler"] = Pooler(config.width, "tanh", config.initializer, EXECUTION).init(key, hidden, ids)["params"]
         pair = Classifier(2, config.initializer, EXECUTION)
         heads = {"mlm": mlm.init(key, hidden, table)["params"], "nsp": pair.init(key, hidden[:, 0])["params"]}

@@ -78,10 +78,10 @@ class Scripted(Decoder):
         return ()
 
     def extend(self, params: Any, cache: tuple, tokens: jax.Array, places: jax.Array, last: jax.Array) -> tuple[jax.Array, tuple]:
-        table = np.zeros(len(self.may), np.int32)
+        table = np.zeros(len(self.allowed), np.int32)
         table[list(self.follows)] = list(self.follows.values())
         newest = jnp.take_along_axis(tokens, last[:, None], axis=1)[:, 0]
-        return jax.nn.one_hot(jnp.asarray(table)[newest], len(self.may)) * 50, cache
+        return jax.nn.one_hot(jnp.asarray(table)[newest], len(self.allowed)) * 50, cache
 
 
 def scripted(model: Model, *pieces: str) -> tuple[Decoder, Tokenizer]:
@@ -89,28 +89,28 @@ def scripted(model: Model, *pieces: str) -> tuple[Decoder, Tokenizer]:
     tokenizer = model.tokenizer
     ids = [next(i for i in range(tokenizer.vocabulary.size) if tokenizer.token(i) == piece) for piece in pieces]
     plain = decode.of(model.objective, tokenizer.vocabulary)
-    return Scripted(plain.encoder, plain.head, plain.may, plain.ends, dict(itertools.pairwise(ids))), tokenizer
+    return Scripted(plain.encoder, plain.head, plain.allowed, plain.ends, dict(itertools.pairwise(ids))), tokenizer
 
 
 def test_where_a_text_ends(model: Model) -> None:
     """At the piece that ends texts, which is no part of it, after so many tokens, or where the model has no further position; of one batch
     each text by itself."""
     decoder, tokenizer = scripted(model, "quick", "brown", "[SEP]", "fox", "fox")
-    ask = lambda texts, most: completing.complete(decoder, {}, tokenizer, texts, most, Sampling(), 1)
+    ask = lambda texts, most: completing.complete_texts(decoder, {}, tokenizer, texts, most, Sampling(), 1)
     ends, goes_on, long = ask(["the quick", "fox", "fox " * 28], 20)
-    assert (ends.text, ends.ended, len(ends.tokens)) == ("the quick brown", "end", 1)
-    assert (goes_on.text, goes_on.ended, len(goes_on.tokens)) == ("fox" + " fox" * 20, "max_new", 20)
+    assert (ends.text, ends.finish_reason, len(ends.tokens)) == ("the quick brown", "end", 1)
+    assert (goes_on.text, goes_on.finish_reason, len(goes_on.tokens)) == ("fox" + " fox" * 20, "max_new", 20)
     # [CLS] and 28 words: three more fill the 32 positions.
-    assert (long.text, long.ended, len(long.tokens)) == ("fox " * 28 + "fox fox fox", "positions", 3)
-    assert [one.ended for one in ask(["fox " * 28], 3)] == ["max_new"]
-    assert [(one.text, one.ended) for one in ask(["the brown"], 5)] == [("the brown", "end")]
+    assert (long.text, long.finish_reason, len(long.tokens)) == ("fox " * 28 + "fox fox fox", "positions", 3)
+    assert [one.finish_reason for one in ask(["fox " * 28], 3)] == ["max_new"]
+    assert [(one.text, one.finish_reason) for one in ask(["the brown"], 5)] == [("the brown", "end")]
 
 
 def test_a_special_piece_never_comes_however_probable(model: Model) -> None:
     """The model all but says [MASK]; the next probable piece comes instead."""
     decoder, tokenizer = scripted(model, "quick", "[MASK]")
     for rule in (Sampling(), Sampling(1.0), Sampling(1.0, 2)):
-        (found,) = completing.complete(decoder, {}, tokenizer, ["quick"], 1, rule, 1)
+        (found,) = completing.complete_texts(decoder, {}, tokenizer, ["quick"], 1, rule, 1)
         assert "[MASK]" not in found.text and "[PAD]" not in found.text
 
 
@@ -149,7 +149,7 @@ def test_a_word_is_continued_without_a_blank() -> None:
 
 
 def test_a_prompt_is_text(model: Model) -> None:
-    """A special piece that someone writes is letters, as in the text that the model learned from, and starts nothing."""
+    """A special token in a prompt is read as plain text, as in training data."""
     vocabulary, tokenizer = model.tokenizer.vocabulary, model.tokenizer
     for piece in (tokenizer.token(vocabulary.pad), tokenizer.token(vocabulary.sep)):
         assert not {vocabulary.pad, vocabulary.sep} & set(tokenizer.encode_start(f"the {piece} fox"))
@@ -160,7 +160,8 @@ def test_a_vocabulary_without_a_frame_starts_with_the_text(published: Tokenizer)
     """And ends at --max-new or at the last position alone."""
     assert published.encode_start("The fox") == published.encode(["The fox"])[0]
     found = model_of(GPT, published).complete(["The fox", "the lazy dog"], 40, temperature=1.0)
-    assert [one.ended for one in found] == ["positions"] * 2 and "<unk>" not in found[0].text and found[0].text.startswith("The fox ")
+    assert [one.finish_reason for one in found] == ["positions"] * 2
+    assert found[0].text.startswith("The fox ") and "<unk>" not in found[0].text
     assert [len(one.tokens) + len(published.encode([one.prompt])[0]) for one in found] == [32, 32]
 
 
@@ -190,7 +191,7 @@ def test_what_cannot_be_continued_is_one_line(arguments: dict, words: str, model
 
 @pytest.mark.parametrize("text", ["", "  ", "\u200b"])
 def test_nothing_to_start_from_is_one_line(text: str, published: Tokenizer) -> None:
-    with pytest.raises(UserError, match="holds no token and this vocabulary has none that starts a text: give a text with a word"):
+    with pytest.raises(UserError, match="has no tokens and this vocabulary has no token that starts a text: give a text with a word"):
         model_of(GPT, published).complete([text])
 
 

@@ -21,7 +21,8 @@ from jaxenc.data.tokenizers import load as load_tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.inference import load
-from jaxenc.inference.load import Guess, Model
+from jaxenc.inference.fill_mask import Guess
+from jaxenc.inference.load import Model
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig

@@ -45,7 +45,7 @@ def test_frequencies_are_those_of_the_softmax(temperature: float, top_k: int) ->
     assert (np.abs(found - wanted) <= 3 * np.sqrt(wanted * (1 - wanted) / DRAWS)).all(), found - wanted
 
 
-@pytest.mark.parametrize("temperature", [sampling.COLDEST, 1e-6, sampling.HOTTEST])
+@pytest.mark.parametrize("temperature", [sampling.MIN_TEMPERATURE, 1e-6, sampling.MAX_TEMPERATURE])
 def test_extreme_temperatures_draw_what_may_come(temperature: float) -> None:
     """Near 0 the most probable piece; at the other end every piece that may come, as often as another, and no other."""
     found = np.bincount(drawn(LOGITS * 1e3, temperature, 0), minlength=len(LOGITS))
@@ -83,17 +83,22 @@ TEXT = ["the quick brown fox jumps over the lazy dog"] * 3
 )
 def test_no_special_piece_is_generated(tokenizer, never: str, ends: str) -> None:
     """Text and what ends it; no row of the table after the last piece, though the model has some."""
-    may, vocabulary = sampling.allowed(tokenizer.vocabulary, 384), tokenizer.vocabulary
+    may, vocabulary = sampling.allowed_tokens(tokenizer.vocabulary, 384), tokenizer.vocabulary
     pieces = {tokenizer.token(index): bool(may[index]) for index in range(vocabulary.size)}
     assert {piece for piece, allowed in pieces.items() if not allowed} == set(never.split())
-    assert {tokenizer.token(index) for index in sampling.ends(vocabulary)} == set(ends.split())
-    assert not may[vocabulary.size :].any() and all(may[list(sampling.ends(vocabulary))])
+    assert {tokenizer.token(index) for index in sampling.end_tokens(vocabulary)} == set(ends.split())
+    assert not may[vocabulary.size :].any() and all(may[list(sampling.end_tokens(vocabulary))])
 
 
 def test_a_vocabulary_without_a_frame_never_ends() -> None:
     """That of GPT-1 as published: <unk>, which pads too, is all that is left out."""
     published = Vocabulary(10, pad=0, unk=0, cls=-1, sep=-1, mask=-1, reserved=(0,), fingerprint="")
-    assert sampling.ends(published) == frozenset() and sampling.allowed(published, 12).tolist() == [False, *[True] * 9, False, False]
+    assert sampling.end_tokens(published) == frozenset() and sampling.allowed_tokens(published, 12).tolist() == [
+        False,
+        *[True] * 9,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_the_gathered_loss_is_the_loss_of_transformers(config: str) -> None:
     assert at.shape == (3, 3) and (torch.gather(inputs["labels"], 1, at) >= 0).all() and int((inputs["labels"] >= 0).sum()) == 9
     assert ("next_sentence_label" in inputs) == (config == "bert/base")
     with torch.no_grad():
-        losses = [float(one.eval()(inputs, at)) for one in (whole, peer_step.Gathered(whole.model))]
+        losses = [float(one.eval()(inputs, at)) for one in (whole, peer_step.GatheredLoss(whole.model))]
     assert losses[0] > 1 and losses[1] == pytest.approx(losses[0], rel=1e-6)
 
 

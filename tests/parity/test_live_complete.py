@@ -15,7 +15,7 @@ from jaxenc.data import sources
 from jaxenc.data.baselines import count_baselines
 from jaxenc.data.sources import DataConfig
 from jaxenc.inference import decode, load
-from jaxenc.inference.decode import Start
+from jaxenc.inference.decode import Prompt
 from jaxenc.inference.sampling import Sampling
 from tests import tiny
 from tests.data import word_bpe_files
@@ -39,20 +39,20 @@ def test_the_most_probable_tokens_and_all_logits(tmp_path: Path) -> None:
     theirs = random_gpt(131, tmp_path / "theirs")
     model = hf.load(tmp_path / "theirs")
     decoder, random = decode.of(model.objective, tiny.VOCABULARY), np.random.default_rng(0)
-    starts = [Start(random.integers(5, 131, length).tolist(), number, 0) for number, length in enumerate((5, 1, 8, 3))]
-    found = decoder.continued(model.params, starts, NEW, Sampling())
+    prompts = [Prompt(random.integers(5, 131, length).tolist(), number, 0) for number, length in enumerate((5, 1, 8, 3))]
+    found = decoder.generate(model.params, prompts, NEW, Sampling())
     extend = jax.jit(decoder.extend)
-    never = np.flatnonzero(~decoder.may[:131]).tolist()
-    for start, one in zip(starts, found, strict=True):
+    never = np.flatnonzero(~decoder.allowed[:131]).tolist()
+    for prompt, one in zip(prompts, found, strict=True):
         settings = {"do_sample": False, "use_cache": True, "max_new_tokens": NEW, "suppress_tokens": never, "pad_token_id": 0}
         settings |= {"eos_token_id": tiny.VOCABULARY.sep, "output_logits": True, "return_dict_in_generate": True}
-        prompt = torch.tensor([start.ids])
-        said = theirs.generate(prompt, attention_mask=torch.ones_like(prompt), **settings)
-        ids = said.sequences[0, len(start.ids) :].tolist()
+        given = torch.tensor([prompt.ids])
+        said = theirs.generate(given, attention_mask=torch.ones_like(given), **settings)
+        ids = said.sequences[0, len(prompt.ids) :].tolist()
         assert one.ids == tuple(index for index in ids if index != tiny.VOCABULARY.sep)
-        length = len(start.ids)
+        length = len(prompt.ids)
         tokens = np.zeros((1, 8), np.int32)
-        tokens[0, :length] = start.ids
+        tokens[0, :length] = prompt.ids
         places = np.arange(8, dtype=np.int32)[None]
         logits, cache = extend(model.params, decoder.empty(1, POSITIONS), tokens, places, np.array([length - 1], np.int32))
         for step, wanted in enumerate(said.logits):

@@ -51,7 +51,7 @@ def test_programs_of_another_process_are_left_while_it_writes(tmp_path: Path, mo
     compiled.settings(environment)
     program = _folder(tmp_path) / "one-cache"
     program.write_bytes(b"half")
-    monkeypatch.setattr(compiled, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(compiled, "LOCK_TIMEOUT_S", 0.0)
     with FileLock(_folder(tmp_path) / compiled.LOCK):
         assert compiled.FOLDER in compiled.settings(environment) and program.exists()
     compiled.settings(environment)

@@ -85,7 +85,7 @@ def saved(run: Run, workdir: Path, step: int) -> Any:
     job = prepare.prepare(run, workdir)
     with jax.set_mesh(job.mesh):
         start = begin.Start("resume", workdir / "checkpoints" / str(step), step)
-        return jax.device_get(begin.begin(start, job.run.plan, job.run.train.seed, job.layout))
+        return jax.device_get(begin.begin(start, job.run.plan, job.run.train.seed, job.layout, job.objective(job.run.plan[0])))
 
 
 def rows(workdir: Path) -> list[dict[str, Any]]:

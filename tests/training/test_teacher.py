@@ -1,6 +1,7 @@
-"""A run with a teacher: what it keeps of it, how it goes on without the teacher's folder, and which teachers it refuses."""
+"""A run with a teacher: the copy in the run directory, a resume without the teacher's folder, and which teachers are refused."""
 
 import dataclasses
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.restore import Start
 from jaxenc.checkpoint.verify import verify
 from jaxenc.cli.main import main
 from jaxenc.convert import hf
@@ -25,7 +27,8 @@ from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.training import begin, prepare
+from jaxenc.training import teacher as teachers
 from jaxenc.training.held_out import evaluate
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.run import Run
@@ -58,7 +61,7 @@ def teacher(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(data: Path, teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 20 steps on one device that nothing stopped."""
+    """An uninterrupted run of 20 steps on one device."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
     with tiny.on_one_device():
         assert pretrain(recipe(data, teacher), workdir).step == 20
@@ -98,9 +101,9 @@ def test_the_teacher_is_copied_once_and_is_in_no_step(whole: Path, teacher: Path
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_device")
-def test_a_run_that_was_stopped_goes_on_without_the_folder_of_its_teacher(data: Path, whole: Path, tmp_path: Path) -> None:
-    """Stopped by a signal after step 7 and started again: state, numbers and rows are those of the run that nothing stopped, bit for bit.
-    The numbers of `jaxenc evaluate` are the run's own."""
+def test_a_stopped_run_resumes_without_the_folder_of_its_teacher(data: Path, whole: Path, tmp_path: Path) -> None:
+    """Stopped by a signal after step 7 and resumed: state, metrics and rows are bitwise those of the uninterrupted run. `jaxenc
+    evaluate` gives the metrics that the run logged."""
     own = make_teacher(tmp_path / "teacher", data)
     run = recipe(data, own)
     assert test_loop.run_until(7, run, tmp_path / "run") == 7
@@ -112,22 +115,23 @@ def test_a_run_that_was_stopped_goes_on_without_the_folder_of_its_teacher(data: 
     assert found == {name: logged[name] for name in found} and {"soft_loss", "cosine_loss", "mlm_loss"} < found.keys()
 
 
-@pytest.mark.slow
-def test_a_student_starts_as_its_teacher_or_as_another_run(
-    data: Path, teacher: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    """Without a step of training, from the teacher's first layer; with --init-from, from that run."""
-    still = {"optim": OptimConfig(lr=0.0, warmup=0), "train": dataclasses.replace(test_loop.recipe(data).train, steps=1)}
-    run = recipe(data, teacher, **still)
-    with tiny.on_one_device():
-        pretrain(run, tmp_path / "fresh")
-        assert "from its teacher's layers" in capsys.readouterr().err
-        pretrain(run, tmp_path / "init", init_from=str(whole))
-    student, given = load.load(tmp_path / "fresh").params, load.load(teacher).params
+@pytest.mark.usefixtures("one_device")
+def test_a_student_starts_as_its_teacher_or_as_another_run(data: Path, teacher: Path, whole: Path, tmp_path: Path) -> None:
+    """A fresh run from the teacher's first layer; with --init-from, from that run."""
+    job = prepare.prepare(recipe(data, teacher), tmp_path)
+    objective, read = job.objective(job.run.plan[0]), functools.partial(teachers.load_params, job.teacher, job.run, tmp_path, job.models)
+
+    def first(start: Start) -> dict[str, Any]:
+        with jax.set_mesh(job.mesh):
+            return jax.device_get(begin.begin(start, job.run.plan, 0, job.layout, objective, (), read)).params
+
+    fresh = Start("fresh", tmp_path, 0)
+    student, given = first(fresh), load.load(teacher).params
+    assert "from its teacher's layers" in prepare.describe(job, fresh)
     tiny.assert_bitwise(student["encoder"]["layer_00"], given["encoder"]["layer_00"])
     assert set(student["embeddings"]) == {"token", "position", "norm"} and set(given["embeddings"]) > set(student["embeddings"])
     tiny.assert_bitwise((student["mlm"], student["embeddings"]["token"]), (given["mlm"], given["embeddings"]["token"]))
-    tiny.assert_bitwise(load.load(tmp_path / "init").params, load.load(whole).params)
+    tiny.assert_bitwise(first(Start("init", whole / "checkpoints" / "20", 0)), load.load(whole).params)
 
 
 @pytest.mark.usefixtures("one_device")
@@ -141,31 +145,27 @@ def test_what_was_distilled_is_the_student_alone(whole: Path, tmp_path: Path, ca
     tiny.assert_bitwise(hf.load(tmp_path / "out").params, jax.device_get(model.params))
 
 
-@pytest.mark.parametrize("other", ["seed", "gone", "copy"])
-def test_another_teacher_does_not_go_on(other: str, data: Path, teacher: Path, begun: Path, tmp_path: Path) -> None:
-    """Nothing is changed: a model of the same shape, a copy that is damaged with nothing to copy it from again, and a folder elsewhere
-    with the same teacher, which goes on."""
+def test_another_teacher_is_refused(data: Path, begun: Path, tmp_path: Path) -> None:
+    """One of the same shape, and none where the copy is damaged and the folder is gone. Nothing is changed."""
     before = sorted(path.name for path in begun.rglob("*"))
-    if other == "seed":
-        run, words = recipe(data, make_teacher(tmp_path / "other", data, seed=1)), "objective.teacher: .* learns from the teacher .* is "
-    elif other == "gone":
-        run, words = recipe(data, tmp_path / "nothing"), "holds no whole copy of the teacher and objective.teacher '.*nothing' is not there"
-        (copy_of(begun) / "CHECKSUMS.json").write_text("{}")
-    else:
-        moved = shutil.copytree(teacher, tmp_path / "moved")
-        (copy_of(begun) / "CHECKSUMS.json").write_text("{}")
-        with tiny.on_one_device():
-            assert pretrain(recipe(data, moved), begun).step == 20
-        return
-    with pytest.raises(UserError, match=words) as error:
-        pretrain(run, begun)
-    assert "\n" not in str(error.value) and sorted(path.name for path in begun.rglob("*")) == before
+    with pytest.raises(UserError, match="^objective.teacher: .*other.* is .*, and .*begun was distilled from .*[^\n]$"):
+        pretrain(recipe(data, make_teacher(tmp_path / "other", data, seed=1)), begun)
+    (copy_of(begun) / "CHECKSUMS.json").write_text("{}")
+    with pytest.raises(UserError, match="no complete copy of the teacher and objective.teacher '.*nothing' does not exist: [^\n]*$"):
+        pretrain(recipe(data, tmp_path / "nothing"), begun)
+    assert sorted(path.name for path in begun.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("one_device")
+def test_a_damaged_copy_is_replaced_from_a_teacher_that_has_moved(data: Path, teacher: Path, begun: Path, tmp_path: Path) -> None:
+    (copy_of(begun) / "CHECKSUMS.json").write_text("{}")
+    assert pretrain(recipe(data, shutil.copytree(teacher, tmp_path / "moved")), begun).step == 20
 
 
 def test_a_run_with_another_teacher_does_not_continue_it(data: Path, whole: Path, tmp_path: Path) -> None:
     more = dataclasses.replace(test_loop.recipe(data).train, steps=22)
     other = make_teacher(tmp_path / "other", data, seed=1)
-    with pytest.raises(UserError, match="learns from the teacher"):
+    with pytest.raises(UserError, match="was distilled from .*, and objective.teacher is .*: name the same teacher, or use --init-from"):
         pretrain(recipe(data, other, train=more), tmp_path / "no", continue_from=str(whole))
     assert not (tmp_path / "no" / "config.json").exists()
 
@@ -195,7 +195,7 @@ def test_a_run_that_continues_another_keeps_its_teacher(data: Path, teacher: Pat
     ],
     ids=["unset", "nothing", "transformers", "headless", "wide"],
 )
-def test_what_cannot_teach_is_one_line(make: Any, words: str, data: Path, tmp_path: Path) -> None:
+def test_an_unusable_teacher_is_one_line(make: Any, words: str, data: Path, tmp_path: Path) -> None:
     run = recipe(data, make(data, tmp_path))
     with pytest.raises(UserError, match=words) as error:
         pretrain(run, tmp_path / "run")
@@ -219,8 +219,8 @@ def test_a_damaged_record_is_one_line(data: Path, teacher: Path, begun: Path) ->
     record = begun / "teacher.json"
     for text, words in (
         ("{", "teacher.json: not JSON"),
-        ("{}", "names no fingerprint"),
-        ('{"fingerprint": "../x"}', "names no fingerprint"),
+        ("{}", "it has no fingerprint"),
+        ('{"fingerprint": "../x"}', "it has no fingerprint"),
     ):
         record.write_text(text)
         with pytest.raises(UserError, match=words):

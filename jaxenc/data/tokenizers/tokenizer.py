@@ -94,7 +94,7 @@ class Tokenizer:
         return self.encode_framed(text)[0]
 
     def encode_start(self, text: str) -> list[int]:
-        """Corpus mode: the ids of a text that goes on: CLS where the vocabulary frames rows, then the text, and nothing after it.
+        """Corpus mode: the ids of a text to continue: CLS where the vocabulary frames rows, then the text, without an end.
 
         Raises UserError as `encode_prompt`.
         """

@@ -1,34 +1,21 @@
-"""BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019): one module for both, which differ in config fields."""
+"""BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019): one config for both, which differ in its fields."""
 
 import dataclasses
-from collections.abc import Collection
 from typing import ClassVar
 
 import numpy as np
-from flax import linen as nn
-from jax import Array
 
 from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.errors import UserError
-from jaxenc.execution import Execution
 from jaxenc.families.bert.vocabulary import published_bert, published_roberta
-from jaxenc.families.contract import EncoderConfig, States, states
-from jaxenc.layers import cache as caches
-from jaxenc.layers.attend import Visible
-from jaxenc.layers.cache import Cache
-from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
-from jaxenc.layers.frame import BlockSpec
-from jaxenc.layers.stack import Stack, stack_flops
-from jaxenc.rng import Keys
+from jaxenc.families.stacked import StackedConfig
+from jaxenc.layers.embeddings import EmbeddingsSpec
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig(EncoderConfig):
+class BertConfig(StackedConfig):
     """A BERT or RoBERTa encoder; the defaults are BERT-base uncased. Raises UserError when a number does not fit.
 
-    heads: number of attention heads; it divides `width`.
-    feed_forward: inner width of the feed-forward layers.
     types: number of token types: 2 for BERT; 0 leaves the table out, as fairseq's RoBERTa does. RoBERTa of transformers has 1.
     first_position: table row of position 0: 0 for BERT, 2 for RoBERTa. Those of fairseq start after the pad id; the table has positions +
         first_position rows.
@@ -59,10 +46,7 @@ class BertConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(1, "model", self, "heads", "feed_forward", "positions")
         at_least(0, "model", self, "first_position")
-        if self.width % self.heads:
-            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
 
     @property
     def published_vocabulary(self) -> Vocabulary:
@@ -86,60 +70,8 @@ class BertConfig(EncoderConfig):
         real = tokens != self.first_position - 1
         return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
-    def encoder(self, heads: Collection[str], execution: Execution) -> "Bert":
-        """As the contract says; there is one network for all heads."""
-        self.check_heads(heads)
-        return Bert(self, execution)
-
     @property
     def embeddings(self) -> EmbeddingsSpec:
         """The hyper-parameters of the tables."""
         shape = (self.vocab_size, self.width, self.positions, self.first_position, self.types)
         return EmbeddingsSpec(*shape, self.norm_epsilon, self.dropout, self.initializer)
-
-    @property
-    def block(self) -> BlockSpec:
-        """The hyper-parameters of one layer."""
-        rates = (self.dropout, self.attention_dropout)
-        return BlockSpec(self.width, self.heads, self.feed_forward, self.activation, self.norm_epsilon, *rates, self.initializer)
-
-    def empty_cache(self, execution: Execution, batch: int, places: int) -> tuple[Cache, ...]:
-        """As `incremental.Incremental`."""
-        return caches.empty(self.block, self.layers, batch, places, execution.policy.compute)
-
-
-class Bert(nn.Module):
-    """The encoder: embeddings and a stack of post-LN layers. Heads are in `heads/`."""
-
-    config: BertConfig
-    execution: Execution
-
-    @property
-    def width(self) -> int:
-        """Of the hidden states."""
-        return self.config.width
-
-    @property
-    def table_width(self) -> int:
-        """Of the tables."""
-        return self.config.width
-
-    @nn.compact
-    def __call__(
-        self,
-        tokens: Array,
-        types: Array,
-        positions: Array,
-        visible: Visible,
-        noise: Keys | None,
-        all_layers: bool = False,
-        cache: tuple[Cache, ...] | None = None,
-    ) -> States:
-        """As `contract.Encoder.apply`."""
-        hidden, table = Embeddings(self.config.embeddings, self.execution, name="embeddings")(tokens, types, positions, noise)
-        stack = Stack(self.config.block, self.config.layers, self.execution, name="encoder")
-        return states(stack(hidden, visible, noise, all_layers, cache=cache), table, all_layers, cache is not None)
-
-    def forward_flops(self, length: int) -> float:
-        """As `contract.Encoder`."""
-        return stack_flops(self.config.block, self.config.layers, length)

@@ -16,7 +16,7 @@ from tests.training.test_teacher import make_teacher, recipe
 def test_two_processes_learn_what_one_learns(made_once: MadeOnce, tmp_path: Path) -> None:
     """Without a restart: the saves of the copy and of the steps meet at barriers of different names. Then one process alone goes on from
     step 10 with the copy."""
-    folder = made_once("taught", lambda folder: make_teacher(folder / "teacher", make_data(folder / "made", 1)))
+    folder = made_once("distillation", lambda folder: make_teacher(folder / "teacher", make_data(folder / "made", 1)))
     run = recipe(folder / "made" / "data", folder / "teacher")
     several = Several(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=STEPS)), folder, made_once)
     with several.gang(2, 1, tmp_path / "two", RESTARTS="0") as gang:
