@@ -155,9 +155,7 @@ def forward(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, scores: Scores
     store(sums_ref, start, most + jnp.log(total) * math.log2(math.e), program.queries, program.d)
 
 
-def of_keys(
-    program: Program, q_ref: Any, k_ref: Any, v_ref: Any, scores: Scores, back: Back, zeros: Any, *out: Any
-) -> None:
+def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, scores: Scores, back: Back, zeros: Any, *out: Any) -> None:
     """Gradients of a tile of keys and values, and of the scores by distance that they meet; the others stay 0 as in `zeros`, which is the
     memory of the last of `out`, the references to these three."""
     tile, scores, (of_k_ref, of_v_ref, of_position) = program.tile, _read(scores), out

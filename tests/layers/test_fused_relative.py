@@ -113,9 +113,7 @@ def test_both_streams_of_xlnet_call_it_where_it_is_chosen():
 def test_xlnet_trains_with_it_as_with_the_plain_path(remat, scan):
     """Loss and gradient, <= 1e-5 in norm."""
     params = streams.drawn(model=MODEL)
-    (loss, true), (other, ours) = (
-        jax.jit(jax.value_and_grad(loss_of_xlnet(name, remat, scan)))(params) for name in ("xla", "pallas")
-    )
+    (loss, true), (other, ours) = (jax.jit(jax.value_and_grad(loss_of_xlnet(name, remat, scan)))(params) for name in ("xla", "pallas"))
     np.testing.assert_allclose(other, loss, rtol=1e-6)
     square = lambda tree: sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(tree))
     assert square(jax.tree.map(jnp.subtract, ours, true)) <= 1e-10 * square(true)
