@@ -1,4 +1,5 @@
-"""The process of `bench.peer`: reads the work as JSON from stdin, times transformers' step, prints one JSON line."""
+"""The process of `bench.peer`: reads a run as JSON from stdin, times transformers' step for it, prints one JSON line. JAX is on the CPU
+there."""
 
 import inspect
 import json
@@ -12,6 +13,12 @@ import torch
 import transformers
 from torch import Tensor, nn
 from torch.nn import functional
+
+from jaxenc.convert import hf
+from jaxenc.errors import UserError
+from jaxenc.inference.load import Model, objective_of
+from jaxenc.training.run import Run, from_dict
+from jaxenc.training.state import parameters
 
 # The share of predicted tokens: of masked ones (Devlin et al. 2019), and of the end of a permutation (Yang et al. 2019, K = 6).
 MASKED, LAST = 0.15, 1 / 6
@@ -78,6 +85,22 @@ class JointLoss(nn.Module):
         return found.loss + DETECTION * self.discriminator(input_ids=tokens, labels=wrong).loss
 
 
+def work_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What is timed: the configs of the models, rows, length, precision, and what `bench.peer` asked for. Raises UserError for a model that
+    transformers does not have."""
+    run = from_dict(asked["run"])
+    phase, causal = run.plan[0], "causal" in run.model.attentions and run.model.attention == "causal"
+    sizes = {"rows": phase.batch, "length": phase.length, "precision": run.train.precision, "causal": causal}
+    return {"configs": configs(run), **sizes, **asked}
+
+
+def configs(run: Run) -> dict[str, dict[str, Any]]:
+    """The config.json of each model that `run` trains in transformers, by its folder in an export; '' for a single model. Raises UserError
+    for a model that transformers does not have."""
+    shapes, _ = parameters(objective_of(run, None))
+    return {folder: hf.export(model).config for folder, model in hf.models(Model(run, shapes, None)).items()}
+
+
 def module(work: Mapping[str, Any]) -> nn.Module:
     """The module of the configs, whose `forward` gives a loss."""
     models = {name: _model(config) for name, config in work["configs"].items()}
@@ -124,7 +147,9 @@ def rows(work: Mapping[str, Any], model: nn.Module, device: str) -> tuple[dict[s
     at = order[:, : round(MASKED * shape[1])]
     chosen = torch.zeros(shape, dtype=torch.bool, device=device).scatter_(1, at, True)
     masked = torch.where(chosen, torch.full_like(ids, max(work["special"])), ids)
-    return {"input_ids": masked, "labels": torch.where(chosen, ids, torch.full_like(ids, -100)), **pairs}, at
+    # As rows with padding have in training.
+    mask = {"attention_mask": torch.ones_like(ids)}
+    return {"input_ids": masked, "labels": torch.where(chosen, ids, torch.full_like(ids, -100)), **mask, **pairs}, at
 
 
 def step_of(model: nn.Module, inputs: Mapping[str, Tensor], at: Tensor, precision: str) -> Callable[[], None]:
@@ -162,7 +187,10 @@ def timed(step: Callable[[], None], steps: int, wait: Callable[[], None]) -> tup
 
 def main() -> None:
     """Reads the work, prints a `bench.peer.PeerTiming` as JSON."""
-    work = json.load(sys.stdin)
+    try:
+        work = work_of(json.load(sys.stdin))
+    except UserError as error:
+        sys.exit(str(error))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("high" if work["precision"] == "bfloat16" else "highest")
     model = module(work).to(device).train()

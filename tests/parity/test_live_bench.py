@@ -1,12 +1,15 @@
 """The step that `jaxenc bench step --peer` times is transformers' own, whichever loss computes it."""
 
 import dataclasses
+import io
+import json
 
 import pytest
 import torch
 
-from jaxenc.bench import peer, peer_step
+from jaxenc.bench import peer_step
 from jaxenc.cli import recipe
+from jaxenc.training.run import to_json
 
 WORK = {"gathered": False, "causal": False, "rows": 3, "length": 20, "special": [0, 1, 2, 3, 4], "precision": "float32", "steps": 2}
 SMALL = ("width=16", "layers=1", "heads=2", "feed_forward=64", "vocab_size=1100")
@@ -14,7 +17,7 @@ SMALL = ("width=16", "layers=1", "heads=2", "feed_forward=64", "vocab_size=1100"
 
 def _work(config: str, **fields: object) -> dict:
     sizes = [f"--config.model.{size}" for size in SMALL]
-    return {**WORK, "configs": peer.configs(recipe.resolve(config, sizes)), **fields}
+    return {**WORK, "configs": peer_step.configs(recipe.resolve(config, sizes)), **fields}
 
 
 @pytest.mark.parametrize("config", ["bert/tiny", "roberta/tiny", "bert/base"])
@@ -71,3 +74,16 @@ def test_groups_of_queued_steps_are_waited_for_together() -> None:
     calls = []
     peer_step.timed(lambda: calls.append("step"), 10, lambda: calls.append("wait"))
     assert "".join(call[0] for call in calls) == "sssw" + 5 * "ssw"
+
+
+def test_the_work_is_that_of_the_first_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what transformers does not have ends the process with one line."""
+    asked = {"gathered": False, "special": [0], "steps": 1}
+    run = recipe.resolve("bert/base", ["--config.train.batch=8", "--config.data.length=64"])
+    work = peer_step.work_of({**asked, "run": json.loads(to_json(run))})
+    assert (work["rows"], work["length"], work["causal"], work["precision"], work["steps"]) == (8, 64, False, "bfloat16", 1)
+    assert work["configs"][""]["hidden_dropout_prob"] == 0.1 and work["configs"][""]["num_hidden_layers"] == 12
+    elmo = json.dumps({**asked, "run": json.loads(to_json(recipe.resolve("elmo/tiny", [])))})
+    monkeypatch.setattr("sys.stdin", io.StringIO(elmo))
+    with pytest.raises(SystemExit, match="transformers has no class for a model of kind elmo"):
+        peer_step.main()
