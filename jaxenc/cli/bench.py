@@ -26,8 +26,7 @@ def run(args: argparse.Namespace) -> int:
     cluster.must_be_alone(os.environ, "jaxenc bench")
     if args.steps < 1:
         raise UserError(f"--steps is {args.steps}: it takes 1 or more")
-    recipe = cli_config.resolve(args.config, args.overrides)
-    vocabulary = recipe.model.published_vocabulary
+    recipe, vocabulary = cli_config.with_vocabulary(cli_config.resolve(args.config, args.overrides), args.overrides)
     if args.peer:
         # Before this process takes the device's memory.
         _print(args.config, time_peer(recipe, vocabulary, args.steps, args.peer))

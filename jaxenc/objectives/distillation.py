@@ -24,6 +24,8 @@ from jaxenc.rng import Keys, init_key
 from jaxenc.tree import Tree
 
 PLACES, STARTS = ("predicted", "all"), ("teacher", "drawn")
+# Fields that decide what a model makes of parameters, but not their shapes; a model without the field counts as 0.
+SAME = ("heads", "first_position")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +101,11 @@ class DistillationConfig(MlmConfig):
         if self.start == "teacher" and ours.layers > theirs.layers:
             layers = f"it has {theirs.layers} layers and the student {ours.layers}"
             raise UserError(f"{named}: {layers}: lower model.layers, or set objective.start to drawn")
+        for field in SAME if self.start == "teacher" else ():
+            own, other = getattr(ours, field, 0), getattr(theirs, field, 0)
+            if own != other:
+                copied = f"model.{field} is {other} in the teacher and {own} in the student, which would read its parameters otherwise"
+                raise UserError(f"{named}: {copied}: make them equal, or set objective.start to drawn")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +152,8 @@ class Distillation(Objective):
     def start(self, drawn: Tree, teacher: Tree) -> Tree:
         """The student's parameters that are in the teacher too: tables, norms and the head as they are, its layer i as the teacher's layer
         `origin(i, ...)`. Token types that only the teacher has are dropped, as scripts/extract_distilbert.py drops them; the head comes
-        along, as with its --vocab_transform. Raises UserError for a parameter of another shape."""
+        along, as with its --vocab_transform. Raises UserError for a parameter of another shape, and for layers that the teacher lacks (one
+        that shares its layers stores fewer)."""
         if not self.copies:
             return {}
         ours, found = self.mlm.encoder.config.layers, dict(tree.leaves(teacher))
@@ -154,6 +162,9 @@ class Distillation(Objective):
         for path, leaf in tree.leaves(drawn):
             there = "/".join(origins.get(part, part) for part in path.split("/"))
             if there not in found:
+                if any(part in origins for part in path.split("/")):
+                    what = f"it has no {there}, from which the student's {path} would start"
+                    raise UserError(f"objective.teacher: {what}: set objective.start to drawn")
                 continue
             if found[there].shape != leaf.shape:
                 shapes = f"{there} is {list(found[there].shape)} in the teacher and {path} {list(leaf.shape)} in the student"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-FOLDER = "JAX_COMPILATION_CACHE_DIR"
+FOLDER, SIZE = "JAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_MAX_SIZE"
 # The least recently used programs are deleted beyond this. A size also makes JAX lock the folder, so that no process reads half a program.
 LARGEST = 2 * 1024**3
 # JAX's lock of the folder.
@@ -28,12 +28,13 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
         root = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         folder = root / "jaxenc" / "compiled" / _processor()
         folder.mkdir(parents=True, exist_ok=True)
-        _clean(folder)
+        if environment.get(SIZE) != "-1":
+            _clean(folder)
     except (OSError, RuntimeError):  # Path.home raises RuntimeError without a home.
         return {}
     wanted = {
         FOLDER: str(folder),
-        "JAX_COMPILATION_CACHE_MAX_SIZE": str(LARGEST),
+        SIZE: str(LARGEST),
         # Most programs of a start are small, and there are many.
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
@@ -41,12 +42,15 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _clean(folder: Path) -> None:
-    """Deletes the programs that a killed process was writing: JAX would warn of each at every start, and not write it again."""
+    """Deletes the programs that a killed process was writing and empty ones: JAX would warn of each at every start, and not write it again.
+
+    Without a limit of size (-1) JAX writes no times of use, so half-written programs cannot be found.
+    """
     try:
         with FileLock(folder / LOCK, timeout=PATIENCE_S):
             for program in folder.glob("*-cache"):
-                # JAX writes it after the program, and holds the lock until then.
-                if not program.with_name(program.name.removesuffix("-cache") + "-atime").exists():
+                # JAX writes it after the program, and holds the lock until then. A crash of the machine leaves empty files.
+                if not program.stat().st_size or not program.with_name(program.name.removesuffix("-cache") + "-atime").exists():
                     program.unlink()
     except Timeout:
         pass
