@@ -163,7 +163,7 @@ class Model:
         size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
-        if not 1 <= k <= size:
+        if not 1 <= inputs.whole("k", k) <= size:
             raise UserError(f"k is {k}: it takes 1 to {size}")
         if mask < 0:
             raise UserError("the tokenizer of this model has no mask: fill_mask needs a model that was trained with one that has it")
@@ -194,7 +194,9 @@ class Model:
         tokenizer, for a text that is empty, where nothing starts one, or that leaves no place for a token, and for numbers out of range.
         """
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
-        return completing.complete(self._decoder, self.params, tokenizer, texts, max_new, Sampling(temperature, top_k, seed), samples)
+        rule = Sampling(inputs.real("temperature", temperature), inputs.whole("top_k", top_k), inputs.whole("seed", seed))
+        sizes = inputs.whole("max_new", max_new), inputs.whole("samples", samples)
+        return completing.complete(self._decoder, self.params, tokenizer, texts, sizes[0], rule, sizes[1])
 
     @property
     def longest_row(self) -> int:

@@ -178,7 +178,8 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: DistillationConfig(temperature=0), "objective.temperature is 0: it takes a positive number"),
+        (lambda: DistillationConfig(temperature=0), "objective.temperature is 0: it takes a number from 0.01 to 100"),
+        (lambda: DistillationConfig(temperature=1000.0), "objective.temperature is 1000.0: it takes a number from 0.01 to 100"),
         (lambda: DistillationConfig(soft_coef=-1), "objective.soft_coef is -1: it is at least 0"),
         (lambda: DistillationConfig(start="layers"), "objective.start is 'layers': use teacher or drawn"),
         (lambda: DistillationConfig(soft_places="masked"), "objective.soft_places is 'masked': use predicted or all"),
