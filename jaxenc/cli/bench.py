@@ -53,8 +53,7 @@ def _option(name: str) -> str:
 
 
 def _step(args: argparse.Namespace) -> int:
-    recipe = cli_config.resolve(args.config, args.overrides)
-    vocabulary = recipe.model.published_vocabulary
+    recipe, vocabulary = cli_config.with_vocabulary(cli_config.resolve(args.config, args.overrides), args.overrides)
     if args.peer:
         # First: JAX reserves most of the device's memory at the first array.
         _print({"config": args.config}, time_peer(recipe, vocabulary, args.steps, args.peer))

@@ -7,9 +7,7 @@ from typing import Any
 import jax
 
 from jaxenc import fields, tree
-from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
-from jaxenc.data import manifest as manifests
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families import MODELS
 from jaxenc.families.contract import ModelConfig
@@ -31,10 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the parameters by part, the phases with their FLOPs and the size of the state; compiles and allocates nothing."""
-    recipe = cli_config.resolve(args.config, args.overrides)
-    effect.check_data(recipe, args.overrides)
-    vocabulary = manifests.read(recipe.data.path).tokenizer if recipe.data.path else recipe.model.published_vocabulary
-    recipe = recipe.with_vocabulary(vocabulary)
+    recipe, vocabulary = cli_config.with_vocabulary(cli_config.resolve(args.config, args.overrides), args.overrides)
     if args.fields:
         print("\n".join(described(recipe)))
         return 0

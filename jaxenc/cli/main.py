@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -54,6 +55,9 @@ SMALLER = "lower train.batch or raise train.microbatches"
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command. Returns 0 done · 2 bad input or config · 3 diverged · 75 stopped by preemption, run again · 1 anything else."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What the encoding of the terminal does not have is escaped, as Python does on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with _terminated_as_interrupted():
             code = _run(argv)

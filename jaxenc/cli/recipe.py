@@ -19,6 +19,8 @@ import jaxenc.configs
 from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
 from jaxenc.cli import effect
+from jaxenc.data import manifest as manifests
+from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.files import read_json
@@ -39,6 +41,14 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
     run = override.override(recipe, _values(recipe, overrides))
     effect.check(recipe, run, overrides)
     return run
+
+
+def with_vocabulary(run: Run, overrides: Sequence[str]) -> tuple[Run, Vocabulary]:
+    """(`run` with the numbers of its vocabulary; that vocabulary): of the tokenizer of its data, or the one that its model stands for where
+    it names no data. Raises UserError for a folder without data, and as `effect.check_data`."""
+    effect.check_data(run, overrides)
+    vocabulary = manifests.read(run.data.path).tokenizer if run.data.path else run.model.published_vocabulary
+    return run.with_vocabulary(vocabulary), vocabulary
 
 
 def names() -> list[str]:

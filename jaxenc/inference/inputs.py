@@ -1,5 +1,6 @@
 """Texts, words or tokens of a caller as checked rows of a batch for a trained model."""
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -130,6 +131,21 @@ def all_str(values: Iterable[str], takes: str, single: str) -> list[str]:
     if other := [type(value).__name__ for value in values if not isinstance(value, str)]:
         raise UserError(f"{takes}, and one item is a {other[0]}: give each as a str")
     return values
+
+
+def whole(name: str, value: Any) -> int:
+    """`value`, a Python or NumPy integer, as an int. Raises UserError, which names it `name`, for anything else."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise UserError(f"{name} is {value!r}: it takes a whole number") from error
+
+
+def real(name: str, value: Any) -> float:
+    """`value`, a Python or NumPy number, as a float. Raises UserError, which names it `name`, for anything else."""
+    if not isinstance(value, (int, float, np.number)):
+        raise UserError(f"{name} is {value!r}: it takes a number")
+    return float(value)
 
 
 def power_of_two(number: int, least: int) -> int:

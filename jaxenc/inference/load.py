@@ -152,7 +152,7 @@ class Model:
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
-        ids = masked_ids(tokenizer, text, k)
+        ids = masked_ids(tokenizer, text, inputs.whole("k", k))
         logits = self._computed("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text"))[0, : len(ids)]
         return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
 
@@ -174,7 +174,9 @@ class Model:
         vocabulary has no token that starts one, for a text that leaves no position free, and for numbers out of range.
         """
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
-        return complete_texts(self._decoder, self.params, tokenizer, texts, max_new, Sampling(temperature, top_k, seed), samples)
+        rule = Sampling(inputs.real("temperature", temperature), inputs.whole("top_k", top_k), inputs.whole("seed", seed))
+        sizes = inputs.whole("max_new", max_new), inputs.whole("samples", samples)
+        return complete_texts(self._decoder, self.params, tokenizer, texts, sizes[0], rule, sizes[1])
 
     @functools.cached_property
     def _decoder(self) -> Decoder:

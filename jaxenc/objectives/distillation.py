@@ -24,6 +24,10 @@ from jaxenc.rng import Keys, init_key
 from jaxenc.tree import Tree
 
 PLACES, STARTS = ("predicted", "all"), ("teacher", "random")
+# Rounding changes the divergence of float32 logits by 2e-4 at a temperature of 100, by 3 % at 1000, and makes it negative at 10000.
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
+# Fields that decide how a model reads its parameters, but not their shapes; a model without the field counts as 0.
+SAME = ("heads", "first_position")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +39,13 @@ class DistillationConfig(MlmConfig):
     often (token_probs, with mlm_smoothing 0.7 in train.py). That is left out: the data set has no token counts.
 
     teacher: directory of the teacher's run, or one of its checkpoints. It must have the data's tokenizer and a masked-token head.
-    start: the initial weights of a fresh run: evenly spaced layers of the `teacher`, or `random`.
+    start: the initial weights of a fresh run: evenly spaced layers of the `teacher`, or `random`. `teacher` needs its shapes
+        and as many attention heads.
     soft_coef: weight of the divergence from the teacher's distribution (alpha_ce).
     mlm_coef: weight of the masked-token loss (alpha_mlm).
     cosine_coef: weight of 1 - cosine of the last hidden states of both (alpha_cos). Only with 0 may their widths differ.
     temperature: both distributions are softmax(logits / temperature). Their divergence is multiplied by its square.
+        It is from 0.01 to 100.
     soft_places: where the distributions are compared: at the `predicted` tokens or at `all`. `all` is every token but padding, as published
         (train.py without --restrict_ce_to_mask). It computes about seven times as many logits.
     """
@@ -58,8 +64,10 @@ class DistillationConfig(MlmConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(0, "objective", self, "soft_coef", "mlm_coef", "cosine_coef")
-        if not self.temperature > 0:
-            raise UserError(f"objective.temperature is {self.temperature}: it takes a positive number")
+        if not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
+            raise UserError(
+                f"objective.temperature is {self.temperature}: it takes a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
+            )
         for name, choices in {"start": STARTS, "soft_places": PLACES}.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
@@ -99,6 +107,11 @@ class DistillationConfig(MlmConfig):
         if self.start == "teacher" and ours.layers > theirs.layers:
             layers = f"it has {theirs.layers} layers and the student {ours.layers}"
             raise UserError(f"{named}: {layers}: lower model.layers, or set objective.start to random")
+        for field in SAME if self.start == "teacher" else ():
+            own, other = getattr(ours, field, 0), getattr(theirs, field, 0)
+            if own != other:
+                copied = f"model.{field} is {other} in the teacher and {own} in the student, which would read its parameters otherwise"
+                raise UserError(f"{named}: {copied}: make them equal, or set objective.start to random")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +158,8 @@ class Distillation(Objective):
     def init_from_teacher(self, params: Tree, teacher: Tree) -> Tree:
         """The student's parameters that the teacher has too: tables, norms and the head unchanged, layer i from the teacher's layer
         `origin(i, ...)`. As in scripts/extract_distilbert.py, token types that only the teacher has are dropped, and the head is copied
-        (--vocab_transform). Raises UserError for a parameter of another shape."""
+        (--vocab_transform). Raises UserError for a parameter of another shape, and for layers that the teacher
+        does not store (one that shares its layers stores fewer)."""
         if not self.starts_from_teacher:
             return {}
         layers, found = self.mlm.encoder.config.layers, dict(tree.leaves(teacher))
@@ -154,6 +168,9 @@ class Distillation(Objective):
         for path, leaf in tree.leaves(params):
             there = "/".join(origins.get(part, part) for part in path.split("/"))
             if there not in found:
+                if any(part in origins for part in path.split("/")):
+                    what = f"it has no {there}, from which the student's {path} would start"
+                    raise UserError(f"objective.teacher: {what}: set objective.start to random")
                 continue
             if found[there].shape != leaf.shape:
                 shapes = f"{there} is {list(found[there].shape)} in the teacher and {path} {list(leaf.shape)} in the student"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-FOLDER = "JAX_COMPILATION_CACHE_DIR"
+FOLDER, SIZE = "JAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_MAX_SIZE"
 # Beyond it JAX deletes the least recently used programs. With a limit it also locks the folder, so no process reads half a program.
 MAX_BYTES = 2 * 1024**3
 # JAX's lock of the folder.
@@ -28,12 +28,13 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
         root = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         folder = root / "jaxenc" / "compiled" / _processor()
         folder.mkdir(parents=True, exist_ok=True)
-        _clean(folder)
+        if environment.get(SIZE) != "-1":
+            _clean(folder)
     except (OSError, RuntimeError):  # Path.home raises RuntimeError without a home.
         return {}
     wanted = {
         FOLDER: str(folder),
-        "JAX_COMPILATION_CACHE_MAX_SIZE": str(MAX_BYTES),
+        SIZE: str(MAX_BYTES),
         # A start compiles many small programs.
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
@@ -41,12 +42,15 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _clean(folder: Path) -> None:
-    """Deletes the programs that a killed process left half-written: JAX would warn of each at every start, and never replace it."""
+    """Deletes empty programs and those that a killed process left half-written: JAX would warn of them at every start, and keep them.
+
+    Without a size limit (-1) JAX writes no times of use, so half-written programs cannot be found.
+    """
     try:
         with FileLock(folder / LOCK, timeout=LOCK_TIMEOUT_S):
             for program in folder.glob("*-cache"):
-                # JAX writes the -atime file after the program, and holds the lock until then.
-                if not program.with_name(program.name.removesuffix("-cache") + "-atime").exists():
+                # JAX writes the -atime file after the program, and holds the lock until then. A crash of the machine leaves empty files.
+                if not program.stat().st_size or not program.with_name(program.name.removesuffix("-cache") + "-atime").exists():
                     program.unlink()
     except Timeout:
         pass

@@ -94,7 +94,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         if barriers.is_primary():
             prepare.write_facts(job, workdir)
         if job.teacher:
-            teachers.save_copy(job.teacher, workdir, state.frozen[TEACHER])
+            teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER])
         with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
             checkpoints.check_room(state.without(objective.frozen))
             log, step = job.run.log, int(state.step)

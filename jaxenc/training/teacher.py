@@ -99,7 +99,7 @@ def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Model
         return restore.restore_params(copy / str(step), abstract)
     if teacher.step_dir is None and not exists(run.objective):
         gone = f"{copy} holds no complete copy of the teacher and {FIELD} {run.objective.teacher!r} does not exist"
-        raise UserError(f"{gone}: name its folder with --config.{FIELD}=DIR")
+        raise UserError(f"{gone}: put it back there, or name its new place with --config.{FIELD}=DIR of `jaxenc pretrain`")
     source = teacher if teacher.step_dir else find(run.objective, models, verify)
     refuse_other(teacher, source, workdir)
     if missing := restore.lacking(source.step_dir, abstract):
@@ -107,11 +107,11 @@ def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Model
     return restore.restore_params(source.step_dir, abstract)
 
 
-def save_copy(teacher: Teacher, workdir: pathlib.Path, params: Tree) -> None:
-    """Copies the teacher's parameters into the run directory unless they are there already; complete or not at all. Every process calls
-    it. The copy is a checkpoint without a tokenizer. Raises UserError for a write that fails."""
+def save_copy(teacher: Teacher, run: Run, workdir: pathlib.Path, params: Tree) -> None:
+    """Copies the teacher's parameters into the run directory unless a complete copy is there; complete or not at all. Every process calls
+    it. The copy is a checkpoint without a tokenizer. A damaged one is set aside. Raises UserError for a write that fails."""
     copy = _copy(teacher, workdir)
-    if not barriers.from_primary("teacher", (copy / "0").exists):
+    if not barriers.from_primary("teacher", lambda: newest_valid(copy, run.checkpoint.verify, set_aside=True) is not None):
         with Manager(copy, CheckpointConfig()) as checkpoints:
             checkpoints.save(0, {"params": params}, {"config.json": to_json(Run(model=teacher.model))})
 

@@ -4,18 +4,22 @@ import dataclasses
 import itertools
 import json
 import types
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jaxenc.bench import attention, clock, peer, step
 from jaxenc.bench.step import random_rows
+from jaxenc.cli import bench
 from jaxenc.cli.main import main
-from jaxenc.data import characters
+from jaxenc.data import characters, manifest
 from jaxenc.data.batch import FIELDS
-from jaxenc.data.vocabulary import of_words
+from jaxenc.data.vocabulary import Vocabulary, of_words
 from jaxenc.errors import UserError
 from jaxenc.training import perf
+from jaxenc.training.run import Run
 from tests import tiny
 
 pytestmark = pytest.mark.usefixtures("one_device")
@@ -67,6 +71,16 @@ def test_the_peer_gets_the_run_and_its_own_process(monkeypatch: pytest.MonkeyPat
     assert (asked["run"]["train"]["batch"], asked["run"]["model"]["width"], asked["run"]["model"]["dropout"]) == (8, 16, 0.1)
     assert main([*arguments, "--peer", "hf-gathered"]) == 2
     assert "--peer hf-gathered: its process ended with exit code 1" in capsys.readouterr().err
+
+
+def test_the_vocabulary_is_that_of_the_named_data(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable) -> None:
+    """A step costs what it costs in training, and a teacher with the data's tokenizer fits."""
+    given: list[tuple[Run, Vocabulary]] = []
+    monkeypatch.setattr(bench, "time_step", lambda *asked: given.append(asked[:2]) or step.Timing("cpu", *[1] * 8))
+    assert main(["bench", "step", "--config", "bert/tiny", f"--config.data.path={data}"]) == 0
+    [(run, vocabulary)] = given
+    assert run.model.vocab_size == vocabulary.size == manifest.read(data).tokenizer.size != 4096
+    assert "nowhere" in fails("bench", "step", "--config", "bert/tiny", f"--config.data.path={tmp_path / 'nowhere'}")
 
 
 def test_utilisation_is_of_rows_a_second_and_of_all_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Where errors become a line and an exit code."""
 
+import io
 import os
 import signal
 import subprocess
@@ -62,6 +63,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_what_a_file_says_cannot_write_on_the_terminal(fails: Callable[..., str]) -> None:
     with mock.patch.object(cli_main, "_run", side_effect=UserError("x.safetensors: the tensor a\nb\x1b[2J is damaged")):
         assert fails("report") == "jaxenc: x.safetensors: the tensor a\\nb\\x1b[2J is damaged\n"
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    with mock.patch.object(cli_main, "_run", lambda argv: print("thé ह") or 0):
+        assert main(["complete"]) == 0
+    assert written.getvalue() == b"th\xe9 \\u0939\n"
 
 
 def test_an_array_that_does_not_fit_is_one_line(fails: Callable[..., str]) -> None:

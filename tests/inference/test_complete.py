@@ -175,6 +175,9 @@ def test_a_vocabulary_without_a_frame_starts_with_the_text(published: Tokenizer)
         ({"texts": ["fox " * 31]}, "has 32 tokens and the model takes 32, which leaves none for a continuation: shorten it"),
         ({"texts": ["fox " * 90]}, "has 91 tokens and the model takes 32"),
         ({"max_new": 0}, "max_new is 0: it takes 1 or more"),
+        ({"max_new": 1.5}, "max_new is 1.5: it takes a whole number"),
+        ({"seed": "1"}, "seed is '1': it takes a whole number"),
+        ({"temperature": "1"}, "temperature is '1': it takes a number"),
         ({"samples": 0}, "samples is 0: it takes 1 or more"),
         ({"samples": 2}, "samples is 2 and temperature 0, which gives one text: set a temperature above 0"),
         ({"temperature": -1.0}, "temperature is -1.0"),
@@ -187,6 +190,11 @@ def test_what_cannot_be_continued_is_one_line(arguments: dict, words: str, model
     with pytest.raises(UserError) as error:
         model.complete(**{"texts": ["the"], **arguments})
     assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_numbers_of_numpy_are_numbers(model: Model) -> None:
+    given = {"max_new": np.int64(3), "temperature": np.float32(1), "top_k": np.int32(5), "seed": np.uint8(2), "samples": np.int16(2)}
+    assert model.complete(["the"], **given) == model.complete(["the"], 3, 1.0, 5, 2, 2)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\u200b"])

@@ -11,6 +11,7 @@ import pytest
 from jaxenc import rng, tree
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
+from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.families.elmo.model import ElmoConfig
@@ -177,7 +178,8 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: DistillationConfig(temperature=0), "objective.temperature is 0: it takes a positive number"),
+        (lambda: DistillationConfig(temperature=0), "objective.temperature is 0: it takes a number from 0.01 to 100"),
+        (lambda: DistillationConfig(temperature=1000.0), "objective.temperature is 1000.0: it takes a number from 0.01 to 100"),
         (lambda: DistillationConfig(soft_coef=-1), "objective.soft_coef is -1: it is at least 0"),
         (lambda: DistillationConfig(start="layers"), "objective.start is 'layers': use teacher or random"),
         (lambda: DistillationConfig(soft_places="masked"), "objective.soft_places is 'masked': use predicted or all"),
@@ -188,6 +190,9 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
             lambda: objective(student=dataclasses.replace(STUDENT, layers=3)),
             "it has 2 layers and the student 3: lower model.layers, or",
         ),
+        (lambda: objective(student=dataclasses.replace(STUDENT, heads=4)), "model.heads is 2 in the teacher and 4 in the student, which"),
+        (lambda: objective(teacher=dataclasses.replace(BERT, first_position=2)), "model.first_position is 2 in the teacher and 0 in the"),
+        (lambda: layers_that_are_shared(), "it has no encoder/layer_01/attention/key/bias, from which the student's encoder/layer_01/at"),
         (lambda: objective(teacher=XlnetConfig()), "objective.teacher T: mlm is no head for model.kind xlnet"),
         (lambda: objective(teacher=ElmoConfig()), "objective.teacher T: objective.kind distillation takes an encoder"),
         (lambda: shapes_that_differ(), "is \\[48, 16\\] in the teacher and embeddings/position/table \\[40, 16\\] in the student: give"),
@@ -200,6 +205,15 @@ def test_what_does_not_fit_is_one_line(make: Any, words: str) -> None:
 
 
 def shapes_that_differ() -> None:
-    chosen = objective(student=dataclasses.replace(STUDENT, positions=40))
+    start(objective(student=dataclasses.replace(STUDENT, positions=40)))
+
+
+def layers_that_are_shared() -> None:
+    """An ALBERT stores its two layers once."""
+    teacher = AlbertConfig(**SIZES, embedding=16, layers=2)
+    start(objective(student=dataclasses.replace(STUDENT, layers=2), teacher=teacher))
+
+
+def start(chosen: Distillation) -> None:
     params = drawn(chosen)
     chosen.init_from_teacher({name: branch for name, branch in params.items() if name != TEACHER}, params[TEACHER])

@@ -46,6 +46,18 @@ def test_a_second_process_finds_what_the_first_has_compiled(tmp_path: Path) -> N
     assert len(half.read_bytes()) > 20
 
 
+def test_empty_programs_are_deleted_and_all_are_kept_without_a_limit(tmp_path: Path) -> None:
+    """A crash of the machine leaves empty files; and without a limit of the size no program has a time of use."""
+    environment = _environment(tmp_path)
+    compiled.settings(environment)
+    for name, content in {"whole-cache": b"x", "whole-atime": b"x", "empty-cache": b"", "empty-atime": b"x", "bare-cache": b"x"}.items():
+        (_folder(tmp_path) / name).write_bytes(content)
+    compiled.settings({**environment, compiled.SIZE: "-1"})
+    assert len(list(_folder(tmp_path).glob("*-cache"))) == 3
+    compiled.settings(environment)
+    assert [path.name for path in _folder(tmp_path).glob("*-cache")] == ["whole-cache"]
+
+
 def test_programs_of_another_process_are_left_while_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = _environment(tmp_path)
     compiled.settings(environment)
