@@ -219,7 +219,7 @@ def test_a_teacher_with_another_vocabulary_is_refused(data: Path, tmp_path: Path
 def test_a_damaged_copy_is_written_again_while_the_teacher_is_there(data: Path, teacher: Path, begun: Path) -> None:
     """It is set aside. Without the teacher the run is refused, and nothing is moved."""
     (copy_of(begun) / "config.json").write_bytes(b"{}")
-    with pytest.raises(UserError, match="is not there: put it back there, or name its new place"):
+    with pytest.raises(UserError, match="does not exist: put it back there, or name its new place"):
         pretrain(recipe(data, begun / "gone"), begun)
     assert [path.name for path in copy_of(begun).parent.iterdir()] == ["0"]
     assert pretrain(recipe(data, teacher), begun).step == 20
