@@ -19,14 +19,17 @@ def commands(out: Path, model: Model) -> str:
     """Lines to print: how to train `model`, saved in the run directory `out`, further on one's own text.
 
     A model whose objective needs more than text, such as a classifier, continues with masked tokens, and one of the objective `features`
-    with a new softmax.
+    with a new softmax. One with a teacher needs a teacher with the model's new tokenizer.
     """
     if model.tokenizer is None:
         given = inputs.without_tokenizer(model.config.model)
         return f"next, in Python: jaxenc.load({str(out)!r}).encode({given}); training it further needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
-    kind = ""
-    if isinstance(model.config.objective, FeaturesConfig):
+    kind = taught = ""
+    if model.config.objective.taught:
+        kind = " --config.objective.teacher=TEACHER"
+        taught = "\n      where TEACHER is the teacher of before with the same pieces: `jaxenc resize-vocab` adds them to it too"
+    elif isinstance(model.config.objective, FeaturesConfig):
         kind = " --config.objective.kind=bilm"
     elif not _learns_from_text(model):
         if not _can_learn_mlm(model):
@@ -34,7 +37,7 @@ def commands(out: Path, model: Model) -> str:
         kind = " --config.objective.kind=mlm"
     return (
         f"next: jaxenc data --input FILES --tokenizer {tokenizer} --out DATA\n"
-        f"      jaxenc pretrain --config {config}{kind} --init-from {run} --config.data.path=DATA --workdir RUN"
+        f"      jaxenc pretrain --config {config}{kind} --init-from {run} --config.data.path=DATA --workdir RUN{taught}"
     )
 
 

@@ -12,8 +12,10 @@ from jaxenc.cli.main import main
 from jaxenc.data.build import build
 from jaxenc.data.tokenizers import bpe, wordpiece
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.inference import load
 from jaxenc.inference.load import Model
+from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.training.run import Run
 from jaxenc.training.settings import TrainConfig
@@ -64,6 +66,17 @@ def test_pieces_of_a_file(trained: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "3 of them new" in said and "the mean of all old rows, equal to one another until" in said and not advice
     assert f"--init-from {tmp_path / 'out'} " in said and f"--tokenizer {tmp_path / 'out' / 'tokenizer'} " in said
     assert jaxenc.load(tmp_path / "out").tokenizer.token(jaxenc.load(trained).tokenizer.vocabulary.size + 1) == "##fish"
+
+
+def test_a_student_is_trained_on_with_a_teacher_of_its_vocabulary(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Its own teacher has the smaller vocabulary, so the command names another one, and how to make it."""
+    before = jaxenc.load(trained)
+    student = DistilbertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
+    config = Run(DistillationConfig(teacher=str(trained)), student).with_vocabulary(before.tokenizer.vocabulary)
+    load.save(tmp_path / "run", Model(config, tiny.drawn(config), before.tokenizer))
+    assert main(["resize-vocab", "--model", str(tmp_path / "run"), "--tokens", *NEW, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert " --config.objective.teacher=TEACHER --init-from " in said and "`jaxenc resize-vocab` adds them to it too" in said
 
 
 def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
