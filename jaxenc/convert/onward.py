@@ -26,7 +26,7 @@ def commands(out: Path, model: Model) -> str:
         return f"next, in Python: jaxenc.load({str(out)!r}).encode({given}); training it further needs a tokenizer"
     run, tokenizer, config = (shlex.quote(str(path)) for path in (out, out / "tokenizer", out / "config.json"))
     kind = taught = ""
-    if model.config.objective.taught:
+    if model.config.objective.has_teacher:
         kind = " --config.objective.teacher=TEACHER"
         taught = "\n      where TEACHER is the teacher of before with the same pieces: `jaxenc resize-vocab` adds them to it too"
     elif isinstance(model.config.objective, FeaturesConfig):
