@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 import transformers
-from torch import Tensor, nn
-from torch.nn import functional
+from torch.nn import Module, functional
 
 from jaxenc.convert import hf
 from jaxenc.errors import UserError
@@ -27,27 +26,27 @@ DETECTION = 50.0
 WARM_UP, GROUPS = 3, 5
 
 
-class OwnLoss(nn.Module):
+class OwnLoss(Module):
     """The loss that transformers computes."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Module) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, inputs: Mapping[str, Tensor], at: Tensor) -> Tensor:
+    def forward(self, inputs: Mapping[str, torch.Tensor], at: torch.Tensor) -> torch.Tensor:
         """inputs: the arguments of the model; at is not used."""
         return self.model(**inputs).loss
 
 
-class GatheredLoss(nn.Module):
+class GatheredLoss(Module):
     """The masked-token loss of a model of transformers with its head applied to the predicted places only, and the loss of its sentence
     pairs where it has one."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Module) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, inputs: Mapping[str, Tensor], at: Tensor) -> Tensor:
+    def forward(self, inputs: Mapping[str, torch.Tensor], at: torch.Tensor) -> torch.Tensor:
         """at: [rows, predictions], the places that are predicted."""
         inputs = dict(inputs)
         labels, pair = torch.gather(inputs.pop("labels"), 1, at), inputs.pop("next_sentence_label", None)
@@ -59,22 +58,22 @@ class GatheredLoss(nn.Module):
         return loss + functional.cross_entropy(self.model.cls.seq_relationship(states[1]).float(), pair)
 
 
-def masked_head(model: nn.Module) -> nn.Module | None:
+def masked_head(model: Module) -> Module | None:
     """The masked-token head of a model of transformers; None where it has none, or reads it otherwise than from the last layer."""
     head = getattr(model, "cls", None)
     return head.predictions if head is not None else getattr(model, "lm_head", None)
 
 
-class JointLoss(nn.Module):
+class JointLoss(Module):
     """The joint loss of a generator and a discriminator that share their embeddings (Clark et al. 2020)."""
 
-    def __init__(self, generator: nn.Module, discriminator: nn.Module) -> None:
+    def __init__(self, generator: Module, discriminator: Module) -> None:
         super().__init__()
         generator.base_model.embeddings = discriminator.base_model.embeddings
         generator.tie_weights()
         self.generator, self.discriminator = generator, discriminator
 
-    def forward(self, inputs: Mapping[str, Tensor], at: Tensor) -> Tensor:
+    def forward(self, inputs: Mapping[str, torch.Tensor], at: torch.Tensor) -> torch.Tensor:
         """inputs: `input_ids`, masked, and `labels`, -100 where a token is not predicted."""
         found, labels = self.generator(**inputs), inputs["labels"]
         with torch.no_grad():
@@ -101,7 +100,7 @@ def configs(run: Run) -> dict[str, dict[str, Any]]:
     return {folder: hf.export(model).config for folder, model in hf.models(Model(run, shapes, None)).items()}
 
 
-def module(work: Mapping[str, Any]) -> nn.Module:
+def module(work: Mapping[str, Any]) -> Module:
     """The module of the configs, whose `forward` gives a loss."""
     models = {name: _model(config) for name, config in work["configs"].items()}
     if len(models) > 1:
@@ -114,19 +113,19 @@ def module(work: Mapping[str, Any]) -> nn.Module:
     return GatheredLoss(model) if work["gathered"] else OwnLoss(model)
 
 
-def arguments(model: nn.Module) -> Collection[str]:
+def arguments(model: Module) -> Collection[str]:
     """The names of the arguments of a model of transformers."""
     return inspect.signature(model.forward).parameters
 
 
-def _model(config: Mapping[str, Any]) -> nn.Module:
+def _model(config: Mapping[str, Any]) -> Module:
     # The same function as gelu_new in one kernel; gelu_new computes a power in float32 and keeps it for the backward pass.
     kept = {name: "gelu_pytorch_tanh" if value == "gelu_new" else value for name, value in config.items() if name != "model_type"}
     parsed = transformers.AutoConfig.for_model(config["model_type"], **kept)
     return getattr(transformers, config["architectures"][0])(parsed)
 
 
-def rows(work: Mapping[str, Any], model: nn.Module, device: str) -> tuple[dict[str, Tensor], Tensor]:
+def rows(work: Mapping[str, Any], model: Module, device: str) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """(the arguments of the model, the predicted places [rows, predictions]) for random text."""
     config = next(iter(work["configs"].values()))
     shape, draw = (work["rows"], work["length"]), torch.Generator().manual_seed(0)
@@ -152,7 +151,7 @@ def rows(work: Mapping[str, Any], model: nn.Module, device: str) -> tuple[dict[s
     return {"input_ids": masked, "labels": torch.where(chosen, ids, torch.full_like(ids, -100)), **mask, **pairs}, at
 
 
-def step_of(model: nn.Module, inputs: Mapping[str, Tensor], at: Tensor, precision: str) -> Callable[[], None]:
+def step_of(model: Module, inputs: Mapping[str, torch.Tensor], at: torch.Tensor, precision: str) -> Callable[[], None]:
     """One training step, compiled, as a function without arguments."""
     device = at.device.type
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
@@ -162,7 +161,7 @@ def step_of(model: nn.Module, inputs: Mapping[str, Tensor], at: Tensor, precisio
         with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
             loss = compiled(inputs, at)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 

@@ -154,14 +154,13 @@ def relative_attend(
     """
     if backend not in ("xla", "pallas"):
         raise ValueError(f"attention backend {backend!r} has no relative positions: pass the answer of layers.attend.resolve")
+    content = None if backend == "pallas" else jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
     distances = jnp.einsum("bqhd,brhd->bhqr", q + terms.position, r)
     # A term that both labels share shifts all scores of a query equally, which does not change a softmax: only their difference matters.
     segment = jnp.einsum("bqhd,hd->bhq", q + terms.segment, terms.labels[1] - terms.labels[0])
     if backend == "pallas":
         return _pallas(q + terms.content, k, v, distances, segment, sight, rate, noise, layer)
-    content = jnp.einsum("bqhd,bkhd->bhqk", q + terms.content, k)
-    position = _position(distances, sight, k.shape[1])
-    weights = weigh(content, position, segment, sight, q.shape[-1] ** -0.5)
+    weights = weigh(content, _position(distances, sight, k.shape[1]), segment, sight, q.shape[-1] ** -0.5)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", dropout(weights, rate, noise, "attention_weights", layer), v)
     return where_seen(mixed, sight.sees[:, None])
 

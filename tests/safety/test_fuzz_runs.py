@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxenc.config import to_dict
+from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.training import curves, prepare, record, refusals, report
 from jaxenc.training.job import Job
@@ -26,8 +27,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def job(place: Path) -> Job:
     """A run that could begin."""
-    run = Run(model=MODEL)
-    return prepare.prepare(dataclasses.replace(run, data=dataclasses.replace(run.data, path=str(make_data(place / "made", 1)))), place)
+    data = DataConfig(path=str(make_data(place / "made", 1)), length=MODEL.positions)
+    return prepare.prepare(Run(model=MODEL, data=data), place)
 
 
 @fuzzed(300)
