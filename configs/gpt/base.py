@@ -3,7 +3,7 @@
     jaxenc pretrain --config gpt/base --config.data.path=DATA --workdir RUN
 
 The softmax is tied to the token table and has no parameters of its own. Not yet run here.
-Attention dropout 0.1 takes the xla attention path; `--config.model.attention_dropout=0` allows the fused one on a GPU.
+On a GPU attention dropout 0.1 takes our own kernel (`train.attention=auto`).
 """
 
 from jaxenc.configs import recipe
