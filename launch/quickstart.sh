@@ -7,6 +7,6 @@ python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   { echo "quickstart: $("$python" --version) is too old: set PYTHON to a Python 3.11 or newer" >&2; exit 2; }
 [ -x .venv/bin/python ] || "$python" -m venv .venv
-.venv/bin/python -c 'import jaxenc.configs, tensorboardX' 2>/dev/null ||
+.venv/bin/python -c 'import filelock, jaxenc.configs, tensorboardX' 2>/dev/null ||
   { .venv/bin/python -m pip install --quiet --upgrade pip && PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet -e '.[log]'; }
 exec .venv/bin/jaxenc demo --workdir "${1:-runs/demo}"

@@ -122,9 +122,10 @@ class Choice(NamedTuple):
     backend: str
 
 
-# The first line that fits is taken, xla where none does. Measured on an H200 (29 November 2026, jax 0.11.2), forward and backward pass of a
-# layer of 12 heads of 64 on 64 rows of 512, in ms: bfloat16 with dropout pallas 0.97 and xla 2.59, without pallas 0.72 and cudnn 0.78; on
-# 256 rows of 128 pallas 0.34 and xla 1.07. float32 pallas 20.8 and xla 4.1: its products do not use the tensor cores.
+# The first line that fits is taken, xla where none does. Measured on an H200 (29 November 2026, jax 0.11.2; the best of three groups of ten
+# calls), forward and backward pass of 12 heads of 64, in ms. 64 rows of 512 in bfloat16: with dropout pallas 0.97 and xla 2.59, without it
+# pallas 0.72 and cudnn 0.78. 256 rows of 128: with dropout pallas 0.34 and xla 1.07. 64 rows of 512 in float32, whose products do not use
+# the tensor cores: pallas 20.8 and xla 4.1.
 FASTEST = (
     Choice("bfloat16", False, 512, "pallas"),
     Choice("bfloat16", False, math.inf, "cudnn"),

@@ -1,4 +1,5 @@
-"""Which implementation of attention a run uses, recorded in its directory so that a resume stays with it.
+"""Which implementation of attention a run uses, recorded in its directory and in each checkpoint, so that a resume and an evaluation of a
+checkpoint stay with it.
 
 Implementations round differently. `train.attention=auto` may choose another one on another machine or in a later version of jaxenc, and a
 run should not change its numbers unreported.
@@ -49,8 +50,8 @@ class Attention:
 
 
 def choose(run: Run, platform: str, workdir: pathlib.Path) -> Attention:
-    """The backend of every phase. `auto` stays with the recorded one where the run goes on on the same platform and the backend can run;
-    otherwise it is what `layers.attend.resolve` says.
+    """The backend of every phase; workdir: the run's directory or one of its checkpoints. `auto` stays with the recorded one where the run
+    goes on on the same platform and the backend can run; otherwise it is what `layers.attend.resolve` says.
 
     Raises UserError for a setting that cannot run on `platform` and for a damaged record.
     """

@@ -53,11 +53,12 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
         wanted = dataclasses.replace(run.data, length=phase.length)
         return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
 
-    files, teacher = {CONFIG: to_json(run), **checkpoint_files(path)}, teachers.of_run(run, workdir, models)
-    files |= {teachers.RECORD: teacher.to_json()} if teacher else {}
-    evaluates = manifest.splits["held_out"].tokens > 0
     mesh = meshes.make(run.mesh)
     chosen = attention.choose(run, meshes.platform(mesh.devices.flat[0]), workdir)
+    teacher = teachers.of_run(run, workdir, models)
+    files = {CONFIG: to_json(run), attention.RECORD: chosen.to_json(), **checkpoint_files(path)}
+    files |= {teachers.RECORD: teacher.to_json()} if teacher else {}
+    evaluates = manifest.splits["held_out"].tokens > 0
     return Job(run, manifest.tokenizer, mesh, batches, evaluates, workdir, files, heads, models, chosen, teacher)
 
 
@@ -142,10 +143,9 @@ def warnings(job: Job) -> list[str]:
 
 def write_facts(job: Job, workdir: pathlib.Path) -> None:
     """Writes config.json, manifest.json and attention.json of the run directory, and the record of its teacher."""
-    facts = {name: job.files[name] for name in (CONFIG, MANIFEST, *([teachers.RECORD] if job.teacher else []))}
-    for name, content in {**facts, attention.RECORD: job.attention.to_json()}.items():
+    for name in (CONFIG, MANIFEST, attention.RECORD, *([teachers.RECORD] if job.teacher else [])):
         with user_errors(workdir / name, "free some space or choose another work directory"):
-            write_bytes(workdir / name, content)
+            write_bytes(workdir / name, job.files[name])
 
 
 def describe(job: Job, start: Start) -> str:

@@ -88,6 +88,7 @@ def test_a_run_writes_the_record_and_prints_its_choice(data, tmp_path):
     prepare.write_facts(job, tmp_path)
     (length,) = job.attention.backends
     assert json.loads((tmp_path / RECORD).read_text()) == {"platform": "cpu", "rows": {str(length): "xla"}}
+    assert job.files[RECORD] == (tmp_path / RECORD).read_bytes()  # every checkpoint holds it: an evaluation reads it there
     assert ", attention xla, from scratch" in prepare.describe(job, Start("fresh", tmp_path, 0))
     assert prepare.prepare(test_loop.recipe(data), tmp_path).attention.recorded == {length: "xla"}
     assert "train.attention" in Run(model=ElmoConfig()).unused  # says nothing of it
