@@ -15,7 +15,7 @@ from types import FrameType
 from typing import NoReturn
 
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
-from jaxenc.processes import compiled
+from jaxenc.processes import compiled, memory
 
 COMMANDS = {
     "demo": "the whole way on a CPU: text of this machine, vocabulary, data, a tiny model, fill-mask",
@@ -34,6 +34,9 @@ COMMANDS = {
     "bench": "time the training step of a config, or attention alone, on this machine",
     "report": "curves and tables of a run, with count baselines",
 }
+
+# Those that run the same large programs again and again.
+COMPUTING = ("demo", "pretrain", "evaluate", "embed", "bench")
 
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75
@@ -80,6 +83,8 @@ def _run(argv: list[str]) -> int:
     if overrides and not hasattr(args, "config"):
         raise UserError(f"{overrides[0]}: `jaxenc {args.command}` takes no config")
     args.overrides, args.debug = overrides, DEBUG in argv
+    if args.command in COMPUTING:
+        memory.keep_freed(os.environ)
     return _module(args.command).run(args)
 
 
