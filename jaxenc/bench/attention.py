@@ -115,4 +115,4 @@ def _seconds(run: Callable[..., Any], given: tuple[Array, ...], calls: int) -> f
     compiled = jax.jit(run).lower(*given).compile()
     for _ in range(WARM_UP):
         jax.block_until_ready(compiled(*given))
-    return seconds_a_call(lambda: compiled(*given), calls)
+    return seconds_a_call(lambda: compiled(*given), calls).wall

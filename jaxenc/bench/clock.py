@@ -3,19 +3,27 @@
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 GROUPS = 5
 
 
-def seconds_a_call(call: Callable[[], Any], calls: int) -> float:
+class Seconds(NamedTuple):
+    """wall: by the clock. cpu: user and system time of all threads of this process."""
+
+    wall: float
+    cpu: float
+
+
+def seconds_a_call(call: Callable[[], Any], calls: int) -> Seconds:
     """Median seconds of one `call` over groups of calls: `calls` of them in up to five groups of equal size. The calls of a group are
     queued, as training queues its steps, and their results, arrays on the device, are waited for together."""
-    each, times = max(calls // GROUPS, 1), []
+    each, walls, cpus = max(calls // GROUPS, 1), [], []
     for _ in range(min(GROUPS, calls)):
-        began = time.monotonic()
+        began, used = time.monotonic(), time.process_time()
         jax.block_until_ready([call() for _ in range(each)])
-        times.append((time.monotonic() - began) / each)
-    return statistics.median(times)
+        walls.append((time.monotonic() - began) / each)
+        cpus.append((time.process_time() - used) / each)
+    return Seconds(statistics.median(walls), statistics.median(cpus))

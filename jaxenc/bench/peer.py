@@ -27,6 +27,7 @@ class PeerTiming:
     length: int
     warm_up_s: float
     step_ms: float
+    cpu_ms: float
     tokens_per_second: float
     peak_gb: float
 

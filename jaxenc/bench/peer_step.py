@@ -14,13 +14,14 @@ import transformers
 from torch.nn import Module, functional
 
 from jaxenc.convert import hf
+from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
 from jaxenc.inference.load import Model, objective_of
 from jaxenc.training.run import Run, from_dict
 from jaxenc.training.state import parameters
 
-# The share of predicted tokens: of masked ones (Devlin et al. 2019), and of the end of a permutation (Yang et al. 2019, K = 6).
-MASKED, LAST = 0.15, 1 / 6
+# The share of a row that is predicted: the end of a permutation (Yang et al. 2019, K = 6).
+LAST = 1 / 6
 # The weight of the discriminator's loss (Clark et al. 2020).
 DETECTION = 50.0
 WARM_UP, GROUPS = 3, 5
@@ -90,7 +91,14 @@ def work_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     run = from_dict(asked["run"])
     phase, causal = run.plan[0], "causal" in run.model.attentions and run.model.attention == "causal"
     sizes = {"rows": phase.batch, "length": phase.length, "precision": run.train.precision, "causal": causal}
-    return {"configs": configs(run), **sizes, **asked}
+    return {"configs": configs(run), **sizes, "predictions": predictions(run), **asked}
+
+
+def predictions(run: Run) -> int:
+    """The most masked tokens of a row in the first phase, for which the run's own step computes logits; 0 for an objective without a
+    mask."""
+    phase, masking = run.plan[0], getattr(run.objective, "masking", None)
+    return masking(unnamed(run.model.vocab_size), phase.length, phase.max_predictions).predictions if masking else 0
 
 
 def configs(run: Run) -> dict[str, dict[str, Any]]:
@@ -143,7 +151,7 @@ def rows(work: Mapping[str, Any], model: Module, device: str) -> tuple[dict[str,
     pairs = {name: torch.zeros(shape[0], dtype=torch.long, device=device) for name in takes if name.endswith("_label")}
     if work["causal"]:
         return {"input_ids": ids, "labels": ids}, order
-    at = order[:, : round(MASKED * shape[1])]
+    at = order[:, : work["predictions"]]
     chosen = torch.zeros(shape, dtype=torch.bool, device=device).scatter_(1, at, True)
     masked = torch.where(chosen, torch.full_like(ids, max(work["special"])), ids)
     # As rows with padding have in training.
@@ -168,20 +176,21 @@ def step_of(model: Module, inputs: Mapping[str, torch.Tensor], at: torch.Tensor,
     return step
 
 
-def timed(step: Callable[[], None], steps: int, wait: Callable[[], None]) -> tuple[float, float]:
-    """(seconds to warm up, seconds a step): the median of groups of queued steps, as `bench.step` times them."""
+def timed(step: Callable[[], None], steps: int, wait: Callable[[], None]) -> tuple[float, float, float]:
+    """(seconds to warm up, seconds a step, CPU seconds a step): medians of groups of queued steps, as `bench.step` times them."""
     began = time.monotonic()
     for _ in range(WARM_UP):
         step()
     wait()
-    warm, group, seconds = time.monotonic() - began, max(steps // GROUPS, 1), []
+    warm, group, seconds, used = time.monotonic() - began, max(steps // GROUPS, 1), [], []
     for _ in range(min(GROUPS, steps)):
-        began = time.monotonic()
+        began, cpu = time.monotonic(), time.process_time()
         for _ in range(group):
             step()
         wait()
         seconds.append((time.monotonic() - began) / group)
-    return warm, statistics.median(seconds)
+        used.append((time.process_time() - cpu) / group)
+    return warm, statistics.median(seconds), statistics.median(used)
 
 
 def main() -> None:
@@ -195,13 +204,13 @@ def main() -> None:
     model = module(work).to(device).train()
     inputs, at = rows(work, model, device)
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
-    warm, seconds = timed(step_of(model, inputs, at, work["precision"]), work["steps"], wait)
+    warm, seconds, cpu = timed(step_of(model, inputs, at, work["precision"]), work["steps"], wait)
     peak = torch.cuda.max_memory_allocated() / 1e9 if device == "cuda" else 0.0
     versions = f"transformers {transformers.__version__}, torch {torch.__version__}"
     name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
     tokens = work["rows"] * work["length"] / seconds
     sizes = {"rows": work["rows"], "length": work["length"]}
-    times = {"warm_up_s": warm, "step_ms": seconds * 1e3, "tokens_per_second": tokens, "peak_gb": peak}
+    times = {"warm_up_s": warm, "step_ms": seconds * 1e3, "cpu_ms": cpu * 1e3, "tokens_per_second": tokens, "peak_gb": peak}
     print(json.dumps({"peer": versions, "device": name, **sizes, **times}))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxenc import rng
-from jaxenc.bench.clock import seconds_a_call
+from jaxenc.bench.clock import Seconds, seconds_a_call
 from jaxenc.data import characters
 from jaxenc.data.batch import Batch, Field, empty
 from jaxenc.data.vocabulary import Vocabulary
@@ -27,7 +27,8 @@ WARM_UP = 3
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """compile_s: trace, lower and compile, cold. step_ms: median over groups of steps. peak_gb: of one device, 0 where it is not known."""
+    """compile_s: trace, lower and compile, cold. step_ms, cpu_ms: medians over groups of steps, by the clock and in CPU time of all
+    threads (user and system). peak_gb: of one device, 0 where it is not known."""
 
     device: str
     devices: int
@@ -35,6 +36,7 @@ class Timing:
     length: int
     compile_s: float
     step_ms: float
+    cpu_ms: float
     tokens_per_second: float
     mfu: float
     peak_gb: float
@@ -88,8 +90,9 @@ def random_rows(taken: Mapping[str, Field], rows: int, length: int, vocabulary: 
     return batch
 
 
-def _timing(mesh: Mesh, rows: int, length: int, compile_s: float, seconds: float, flops_per_row: float) -> Timing:
+def _timing(mesh: Mesh, rows: int, length: int, compile_s: float, seconds: Seconds, flops_per_row: float) -> Timing:
     device = mesh.devices.flat[0]
     peak = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
-    mfu = perf.utilisation(flops_per_row, rows / seconds, device.device_kind, mesh.size)
-    return Timing(device.device_kind, mesh.size, rows, length, compile_s, seconds * 1e3, rows * length / seconds, mfu, peak / 1e9)
+    mfu = perf.utilisation(flops_per_row, rows / seconds.wall, device.device_kind, mesh.size)
+    times = (seconds.wall * 1e3, seconds.cpu * 1e3, rows * length / seconds.wall)
+    return Timing(device.device_kind, mesh.size, rows, length, compile_s, *times, mfu, peak / 1e9)

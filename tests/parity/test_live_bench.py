@@ -11,7 +11,8 @@ from jaxenc.bench import peer_step
 from jaxenc.cli import recipe
 from jaxenc.training.run import to_json
 
-WORK = {"gathered": False, "causal": False, "rows": 3, "length": 20, "special": [0, 1, 2, 3, 4], "precision": "float32", "steps": 2}
+SIZES = {"rows": 3, "length": 20, "predictions": 3, "steps": 2}
+WORK = {"gathered": False, "causal": False, "special": [0, 1, 2, 3, 4], "precision": "float32", **SIZES}
 SMALL = ("width=16", "layers=1", "heads=2", "feed_forward=64", "vocab_size=1100")
 
 
@@ -69,6 +70,12 @@ def test_what_has_no_masked_head_is_refused(config: str, causal: bool) -> None:
         peer_step.module(_work(config, causal=causal, gathered=True))
 
 
+@pytest.mark.parametrize("config, count", [("bert/tiny", 10), ("bert/base", 20), ("roberta/tiny", 5), ("electra/tiny", 5), ("gpt/tiny", 0)])
+def test_the_peer_predicts_as_many_tokens_as_the_recipe(config: str, count: int) -> None:
+    """bert/tiny masks 0.3 of 32 tokens, bert/base at most 20 of 128 in its first phase."""
+    assert peer_step.predictions(recipe.resolve(config, [])) == count
+
+
 def test_groups_of_queued_steps_are_waited_for_together() -> None:
     """Ten steps: three to warm up, then five groups of two, each followed by one wait."""
     calls = []
@@ -82,6 +89,7 @@ def test_the_work_is_that_of_the_first_phase(monkeypatch: pytest.MonkeyPatch) ->
     run = recipe.resolve("bert/base", ["--config.train.batch=8", "--config.data.length=64"])
     work = peer_step.work_of({**asked, "run": json.loads(to_json(run))})
     assert (work["rows"], work["length"], work["causal"], work["precision"], work["steps"]) == (8, 64, False, "bfloat16", 1)
+    assert work["predictions"] == 10
     assert work["configs"][""]["hidden_dropout_prob"] == 0.1 and work["configs"][""]["num_hidden_layers"] == 12
     elmo = json.dumps({**asked, "run": json.loads(to_json(recipe.resolve("elmo/tiny", [])))})
     monkeypatch.setattr("sys.stdin", io.StringIO(elmo))
