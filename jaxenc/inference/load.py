@@ -127,7 +127,7 @@ class Model:
     def hidden(self, rows: Batch, at_once: int = 0) -> np.ndarray:
         """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, 0 at padding.
 
-        Rows of similar length are computed together, `at_once` at a time (0: ROWS), at the next of the `compiled_length`s.
+        Rows of similar length are computed together, `at_once` at a time (0: ROWS or ROWS_ON_CPU), at the next of the `compiled_length`s.
         """
         at_once = at_once or (ROWS_ON_CPU if jax.default_backend() == "cpu" else ROWS)
         padding = rows["segments"] == 0
