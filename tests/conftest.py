@@ -54,8 +54,9 @@ LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 @pytest.fixture(scope="session", autouse=True)
 def programs_are_shared() -> Iterator[None]:
-    from tests import programs  # it imports jax, which reads the flags above
+    from tests import contexts, programs  # they import jax, which reads the flags above
 
+    contexts.reuse()
     with programs.shared():
         yield
 

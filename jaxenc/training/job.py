@@ -43,7 +43,12 @@ class Job:
     teacher: Teacher | None = None
 
     def objective(self, phase: Phase) -> Objective:
-        """The objective of a phase, for the platform of the mesh."""
+        """The objective of a phase, for the platform of the mesh. The first call for a phase builds it, and may trace its models."""
+        if phase not in self._objectives:
+            self._objectives[phase] = self._build(phase)
+        return self._objectives[phase]
+
+    def _build(self, phase: Phase) -> Objective:
         run = with_backend(self.run, self.attention.backends[phase.length])
         teacher = self.teacher.model if self.teacher else None
         return run.build(self.vocabulary, phase, meshes.platform(self.mesh.devices.flat[0]), self.heads, teacher)
@@ -54,6 +59,10 @@ class Job:
         if phase not in self._layouts:
             self._layouts[phase] = layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
         return self._layouts[phase]
+
+    @functools.cached_property
+    def _objectives(self) -> dict[Phase, Objective]:
+        return {}
 
     @functools.cached_property
     def _layouts(self) -> dict[Phase, Layout]:

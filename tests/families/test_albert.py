@@ -47,7 +47,8 @@ def test_the_gradient_of_the_shared_layer_is_the_sum_over_its_uses() -> None:
 
     def loss_of(model: Any, given: dict[str, Any]) -> tuple[Any, Any]:
         objective, keys = tiny.objective(MlmConfig(), model, 12), rng.training(0, jnp.int32(4), 4)
-        example = jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), tiny.reads(ROWS, objective), keys.step)
+        every_row = jax.jit(jax.vmap(objective.corrupt, in_axes=(0, 0, None)))
+        example = every_row(keys.per_row("corrupt", "mask"), tiny.reads(ROWS, objective), keys.step)
         loss = lambda params: combine(objective, objective.terms(params, {}, example, keys, True)[0], objective.weights(example))
         return jax.device_get(jax.jit(jax.value_and_grad(loss))(given))
 
@@ -69,7 +70,8 @@ def test_sentence_order_is_a_class_of_the_pooled_vector() -> None:
     get_sentence_order_output): log-softmax of two classes, mean over rows."""
     objective, params = tiny.objective(SentenceOrderConfig(), TINY, 12), tiny.drawn(Run(SentenceOrderConfig(), TINY))
     keys = rng.evaluation(0, jnp.asarray(ROWS["index"]))
-    example = jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), tiny.reads(ROWS, objective), keys.step)
+    every_row = jax.jit(jax.vmap(objective.corrupt, in_axes=(0, 0, None)))
+    example = every_row(keys.per_row("corrupt", "mask"), tiny.reads(ROWS, objective), keys.step)
     terms, metrics, _ = jax.jit(lambda params: objective.terms(params, {}, example, keys, False))(params)
     pooled = np.float64(jax.jit(objective.outputs)(params, example)["pooled"])
     logits = pooled @ params["sentence_order"]["dense"]["kernel"] + params["sentence_order"]["dense"]["bias"]

@@ -10,10 +10,12 @@ from types import SimpleNamespace
 from jax._src import compiler, distributed
 
 from jaxenc.cli import main
+from tests import contexts
 
 
 def keep() -> None:
     """Every process writes what it compiles."""
+    contexts.reuse()
     compiler.distributed = SimpleNamespace(global_state=SimpleNamespace(process_id=0, client=distributed.global_state.client))
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.cli import main
 from jaxenc.training import evaluate, loop, pretrain, state
+from tests import contexts
 
 NOTES, ACCIDENT, STAGE, COUNT = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 
@@ -81,6 +82,7 @@ def zero_carry(*slots: Any) -> Any:
 
 if __name__ == "__main__":
     stage("start")
+    contexts.reuse()
     loop.Log, evaluate.zero_carry = Log, zero_carry
     pretrain.Manager = partial(Manager, stage=stage)
     sys.exit(main.main(["pretrain", *sys.argv[5:]]))

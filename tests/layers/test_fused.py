@@ -187,7 +187,8 @@ def test_a_model_trains_with_it_as_with_the_plain_path():
         how = dataclasses.replace(tiny.execution("attention", scan=True), attention=attention)
         objective = tiny.objective(MlmConfig(), length=48, how=how)
         keys = rng.training(0, jnp.int32(1), 4)
-        example = jax.vmap(objective.corrupt, in_axes=(0, 0, None))(keys.per_row("corrupt", "mask"), given(objective), jnp.int32(1))
+        every_row = jax.jit(jax.vmap(objective.corrupt, in_axes=(0, 0, None)))
+        example = every_row(keys.per_row("corrupt", "mask"), given(objective), jnp.int32(1))
         loss = lambda params: sum(objective.terms(params, {}, example, keys, train=True)[0].values())
         return jax.jit(jax.value_and_grad(loss))(tiny.filled(parameters(objective)[0], objective, tiny.VOCABULARY.size))
 

@@ -38,6 +38,11 @@ def loss(model: Model, params: Tree, example: Batch) -> jax.Array:
     return sum(factor * sums[term] / counts[term] for term, factor in objective.coef.items())
 
 
+def slopes(model: Model, example: Batch) -> tuple[jax.Array, Tree]:
+    """(loss, its gradient with respect to the model's parameters), compiled as one program."""
+    return jax.jit(jax.value_and_grad(lambda params: loss(model, params, example)))(model.params)
+
+
 def in_our_layout(model: Model, theirs: Mapping[str, np.ndarray]) -> Tree:
     """A tree of ours from values by transformers' names: every transform is linear, so gradients turn as weights do."""
     shapes = {path: leaf.shape for path, leaf in tree.leaves(model.params)}
