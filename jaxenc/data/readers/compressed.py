@@ -21,7 +21,7 @@ FIRST = {
 SUFFIXES = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2", ".zst": "Zstandard"}
 DEEPEST = 4  # containers in containers: a file may unpack to itself
 OUT = 1 << 18  # bytes that one call unpacks
-IN = {"Zstandard": 1 << 11}  # bytes that go in at once: its decoder has no limit on what comes out
+IN = {"Zstandard": 1 << 8}  # bytes that go in at once: its decoder has no limit on what comes out
 
 
 def kind_of(head: bytes) -> str:

@@ -1,5 +1,6 @@
 """What readers take and give: how inputs become documents, a document, and the counts of what was changed on the way."""
 
+import codecs
 import dataclasses
 import hashlib
 import json
@@ -34,7 +35,8 @@ class Reading:
             if value not in known:
                 raise UserError(f"{option} {value}: takes one of {', '.join(known)}")
         try:
-            b"".decode(self.encoding or "utf-8")
+            codecs.getincrementaldecoder(self.encoding or "utf-8")
+            "a".encode(self.encoding or "utf-8")  # refuses codecs that are none of text
         except (LookupError, ValueError) as error:
             raise UserError(f"--encoding {self.encoding}: Python has no such encoding; name one such as cp1252 or gb18030") from error
 

@@ -41,7 +41,10 @@ def _converted(file: io.BufferedReader, name: str, encoding: str, counts: Counts
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     while True:
         block = file.read(BLOCK)
-        text = decoder.decode(block, not block)
+        try:
+            text = decoder.decode(block, not block)
+        except UnicodeError as error:  # a wide encoding whose name leaves the order of bytes to a mark
+            raise UserError(f"{name}: is not {encoding}, as --encoding says ({error}); {_what(block)}") from error
         invalid = text.count("\ufffd")
         if invalid > max(FEW, SHARE * len(text)):
             raise UserError(f"{name}: is not {encoding}, as --encoding or its byte order mark says; {_what(block)}")

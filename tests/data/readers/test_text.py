@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from jaxenc.data.readers import document
+from jaxenc.data import readers
+from jaxenc.data.readers import Counts, Reading, document, streams
 from jaxenc.errors import UserError
 from tests.data.readers.reading import found, lines
 
@@ -104,3 +105,43 @@ def test_missing_files(tmp_path):
         lines(tmp_path / "no.txt")
     with pytest.raises(UserError, match="no file is named"):
         lines()
+
+
+def test_r40_lone_carriage_returns_end_lines_where_there_is_no_newline(tmp_path):
+    texts, counts = read(tmp_path, b"one\rtwo\r\rthree\r")
+    assert texts == [("one", "two"), ("three",)] and counts.undivided_files == 0
+    assert read(tmp_path, b"one\r" * 5)[0] == [("one",) * 5]
+
+
+def test_r40_carriage_returns_are_the_same_whatever_the_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "BLOCK", 3)
+    assert read(tmp_path, b"ab\rcd\r\ref\r")[0] == [("ab", "cd"), ("ef",)]
+
+
+def test_r06_each_line_may_be_a_document(tmp_path):
+    line = "x " * document.LINE_BYTES
+    texts, counts = read(tmp_path, f"one\ntwo\n\n{line}\nthree\n".encode(), document="line")
+    assert [len(text) for text in texts] == [1, 1, 2, 1] and "".join(texts[2]) == line
+    assert counts.undivided_files == 0
+
+
+@pytest.mark.parametrize(
+    "content, undivided", [(b"a\nb\nc\n", 1), (b"\na\nb\n\n", 1), (b"a\n\nb\n", 0), (b"a\n", 0), (b"aaaaaaaa\nbbbbbbbb\ncccccccc\n", 1)]
+)
+def test_r06_a_file_without_a_blank_line_is_counted(tmp_path, monkeypatch, content, undivided):
+    monkeypatch.setattr(document, "DOCUMENT_CHARACTERS", 10)
+    counts, reading = Counts(), Reading()
+    (tmp_path / "a.txt").write_bytes(content)
+    sources = readers.inputs([str(tmp_path / "a.txt")], reading, counts)
+    list(readers.documents(sources, reading, counts))
+    assert counts.undivided_files == undivided
+    assert ("--document line" in readers.advice(sources, counts)) == bool(undivided)
+
+
+def test_b05_other_separators_end_no_line(tmp_path):
+    assert read(tmp_path, "one \u2028 \u2029 \x85 \x0b \x0c line".encode())[0] == [("one \u2028 \u2029 \x85 \x0b \x0c line",)]
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.tex", "a.py", "README", "a b.txt", "a.TXT"])
+def test_other_names_are_plain_text(tmp_path, name):
+    assert read(tmp_path, b"# A title\n\n$x$ {y}\n", name)[0] == [("# A title",), ("$x$ {y}",)]
