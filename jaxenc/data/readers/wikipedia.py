@@ -19,7 +19,7 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
     is kept of its text `wikitext.prose` says. Raises UserError for a dump that is damaged.
     """
     parser = xml.XMLPullParser(("start", "end"))
-    root, pages = None, 0
+    root = None
     try:
         while block := file.read(BLOCK):
             parser.feed(block)
@@ -27,12 +27,11 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
                 if root is None:
                     root = element
                 if event == "end" and _tag(element) == "page":
-                    pages += 1
                     yield from _page(element, name, counts)
                     root.clear()  # else the pages that have been read stay in memory
         parser.close()
     except xml.ParseError as error:
-        raise UserError(f"{name}: damaged after {pages:,} pages ({error}); get it again") from error
+        raise UserError(f"{name}: damaged, or it ends too early ({error}); get it again") from error
 
 
 def extracted(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Document]:

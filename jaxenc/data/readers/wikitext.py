@@ -16,12 +16,13 @@ _OTHER_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _BREAK = re.compile(r"<br\s*/?>", re.I)
 _BRACES = re.compile(r"\{\{|\}\}|\{\||\|\}")
 _LINK = re.compile(r"\[\[|\]\]")
-_WEB = re.compile(r"\[(?:(?:https?:|ftp:)?//|mailto:)[^\s\]]*+[ \t]*+([^\]\n]*+)\]")
+_WEB = re.compile(r"\[(?:(?:https?:|ftp:)?//|mailto:)[^\s\[\]]*+[ \t]*+([^\[\]\n]*+)\]")
 _BARE_WEB = re.compile(r"\bhttps?://\S+")
 _QUOTES = re.compile(r"'{2,5}")
 _SWITCH = re.compile(r"__[A-Z]+__")
 _LINE = re.compile(r"[=*#:;|!{}]|----")  # starts of headings, lists, and what is left of tables and templates
 _EMPTY = re.compile(r"\(\s*+[,;]*+\s*+\)|（[，；、]*+）")
+_OPENED = re.compile(r"\(\s*+[,;]\s*+")  # where a template stood
 _SPACE = re.compile(r"[ \t\u00a0]+")
 _PREFIX = re.compile(r"([\w -]{1,40}):(?!\s)")
 _SISTERS = frozenset(
@@ -42,7 +43,7 @@ def prose(text: str) -> list[str]:
     out = []
     for line in text.split("\n"):
         if not _LINE.match(line.strip()):
-            clean = _SPACE.sub(" ", _EMPTY.sub("", line)).strip().replace(" ,", ",").replace(" .", ".")
+            clean = _SPACE.sub(" ", _OPENED.sub("(", _EMPTY.sub("", line))).strip().replace(" ,", ",").replace(" .", ".")
             if any(c.isalnum() for c in clean):
                 out.append(clean)
     return out

@@ -95,7 +95,7 @@ def test_damaged_tables_are_one_line(tmp_path, name, write):
 
 def test_only_a_name_of_a_table_is_not_enough(tmp_path):
     (tmp_path / "a.parquet").write_text("text\n")
-    with pytest.raises(UserError, match=r"a\.parquet: is no such file and not parquet, as its name says"):
+    with pytest.raises(UserError, match=r"a\.parquet: is no parquet file, as its name says"):
         lines(tmp_path / "a.parquet")
 
 
