@@ -14,8 +14,8 @@ from jaxenc.errors import UserError
 # Names of files that hold no text, or none that can be taken out here: in folders, globs and archives they are skipped.
 NOT_TEXT = frozenset(
     "png jpg jpeg gif bmp tif tiff webp ico svg heic psd mp3 wav flac ogg m4a aac mp4 mkv avi mov webm wmv ttf otf woff woff2 eot pdf doc"
-    " docx xls xlsx ppt pptx odt ods odp epub mobi exe dll so dylib a o obj pyc pyo class jar whl bin iso img dmg deb rpm pkl pickle npy npz"
-    " pt pth ckpt safetensors h5 hdf5 onnx model sqlite db lock idx md5 sha1 sha256 crc".split()
+    " docx xls xlsx ppt pptx odt ods odp epub mobi exe dll so dylib a o obj pyc pyo class jar whl bin iso img dmg deb rpm pkl pickle npy"
+    " npz pt pth ckpt safetensors h5 hdf5 onnx model sqlite db lock idx md5 sha1 sha256 crc".split()
 )
 _DESKTOP = ("thumbs.db", "desktop.ini")
 _OFFICE = {"[Content_Types].xml": "a document of Microsoft Office", "mimetype": "a document of OpenOffice or an e-book"}

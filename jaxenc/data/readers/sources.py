@@ -121,6 +121,9 @@ def _text_documents(where: str, name: str, file: io.BufferedReader, reading: Rea
         yield from json_lines.documents(where, file, reading, counts)
     elif kind in ("csv", "tsv"):
         yield from tables.documents(where, file, reading, counts, "," if kind == "csv" else "\t")
+    elif reading.field:
+        advice = "leave out --field, name only what has one ('FOLDER/*.jsonl'), or say what it is with --format"
+        raise UserError(f"{where}: is read as {kind}, which has no field {reading.field}; {advice}")
     elif kind == "subtitles":
         yield from subtitles.documents(where, file, counts)
     elif kind == "wikipedia":

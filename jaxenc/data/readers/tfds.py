@@ -105,6 +105,6 @@ def _value(value: Any, feature: Any) -> Any:
         return feature.int2str(int(value)) if int(value) >= 0 else ""  # -1: a split without labels
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    if isinstance(value, (list, np.ndarray)) and (hasattr(feature, "int2str") or np.asarray(value).dtype == object):
+    if isinstance(value, (list, np.ndarray)) and (hasattr(feature, "int2str") or np.asarray(value).dtype.kind in "OS"):
         return [_value(part, feature) for part in value]
     return value

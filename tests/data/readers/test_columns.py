@@ -67,7 +67,11 @@ def test_a_lone_column_needs_no_name_and_bad_bytes_are_counted(tmp_path):
 @pytest.mark.parametrize("write", WRITE.values())
 @pytest.mark.parametrize(
     "field, said",
-    [("", "has no column text; .*--field: id, content, meta"), ("body", "has no column body"), ("id", r"the column id holds int64 and no text")],
+    [
+        ("", "has no column text; .*--field: id, content, meta"),
+        ("body", "has no column body"),
+        ("id", r"the column id holds int64 and no text"),
+    ],
 )
 def test_r08_a_missing_column_names_those_that_are_there(tmp_path, write, field, said):
     write(TABLE, tmp_path / "a")

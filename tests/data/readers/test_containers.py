@@ -72,7 +72,11 @@ def test_padding_is_no_content(tmp_path):
 def test_damage_is_one_line(tmp_path, kind):
     whole = PACK[kind](bytes(range(48, 120)) * 2000 + TEXT)
     path = tmp_path / f"a.txt.{kind}"
-    changed = whole[: len(whole) // 2] + bytes(byte ^ 0x55 for byte in whole[len(whole) // 2 : len(whole) // 2 + 30]) + whole[len(whole) // 2 + 30 :]
+    changed = (
+        whole[: len(whole) // 2]
+        + bytes(byte ^ 0x55 for byte in whole[len(whole) // 2 : len(whole) // 2 + 30])
+        + whole[len(whole) // 2 + 30 :]
+    )
     for content in (whole[: len(whole) // 2], whole[:-1], changed):
         path.write_bytes(content)
         with pytest.raises(UserError, match=rf"a\.txt\.{kind}: the compressed data is damaged"):

@@ -109,6 +109,11 @@ def test_a_record_without_end_is_refused(tmp_path, monkeypatch):
 
 def test_cirrus_search_dumps_give_their_articles(tmp_path):
     page = {"wiki": "enwiki", "title": "A", "language": "en"}
-    records = [{"index": {"_id": "1"}}, {**page, "namespace": 0, "text": "prose"}, {"index": {"_id": "2"}}, {**page, "namespace": 1, "text": "no"}]
+    records = [
+        {"index": {"_id": "1"}},
+        {**page, "namespace": 0, "text": "prose"},
+        {"index": {"_id": "2"}},
+        {**page, "namespace": 1, "text": "no"},
+    ]
     documents, counts = found(write(tmp_path / "enwiki-cirrussearch-content.json", *records))
     assert [d.lines for d in documents] == [("prose",)] and counts.skipped_pages == 1

@@ -43,7 +43,9 @@ def test_markup_is_text_when_it_is_asked_for(tmp_path):
     assert lines(tmp_path / "a.html", format="text") == [("<html>",)]
 
 
-@pytest.mark.parametrize("content", ["[1] A note.", "{not JSON}", "<p align='center'>A readme</p>", "BZ is a name", "PK", '"Quoted," she said.'])
+@pytest.mark.parametrize(
+    "content", ["[1] A note.", "{not JSON}", "<p align='center'>A readme</p>", "BZ is a name", "PK", '"Quoted," she said.']
+)
 def test_text_that_begins_oddly_is_text(tmp_path, content):
     (tmp_path / "a.txt").write_text(content)
     assert lines(tmp_path / "a.txt") == [(content,)]
@@ -53,13 +55,25 @@ def test_text_that_begins_oddly_is_text(tmp_path, content):
 def test_subtitles_give_what_is_spoken(tmp_path, name):
     (tmp_path / name).write_text(
         ("WEBVTT - a title\n\nNOTE not shown\nnor this\n\n" if name == "a.vtt" else "")
-        + "1\n00:00:01,000 --> 00:00:02,000 align:start\n<i>Hello</i> there.\n{\\an8}Who is it?\n\n2\n00:00:03.000 --> 00:00:04.000\nNOTE: 12\n"
+        + "1\n00:00:01,000 --> 00:00:02,000 align:start\n<i>Hello</i> there.\n{\\an8}Who is it?\n\n"
+        "2\n00:00:03.000 --> 00:00:04.000\nNOTE: 12\n"
     )
     assert lines(tmp_path / name) == [("Hello there.", "Who is it?", "NOTE: 12")]
 
 
 def test_a_format_that_is_asked_for_and_is_not_there(tmp_path):
     (tmp_path / "a").write_text("hello\n")
-    for kind, said in (("parquet", "a: is no parquet file, as --format says"), ("jsonl", "a:1: not a JSON object"), ("xls", "--format xls: takes one of")):
+    for kind, said in (
+        ("parquet", "a: is no parquet file, as --format says"),
+        ("jsonl", "a:1: not a JSON object"),
+        ("xls", "--format xls: takes one of"),
+    ):
         with pytest.raises(UserError, match=said):
             lines(tmp_path / "a", format=kind)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.srt"])
+def test_a_field_of_what_has_none_is_refused(tmp_path, name):
+    (tmp_path / name).write_text("hello\n")
+    with pytest.raises(UserError, match=rf"{name}: is read as \w+, which has no field content; leave out --field"):
+        lines(tmp_path / name, field="content")

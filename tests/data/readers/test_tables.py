@@ -74,7 +74,7 @@ def test_bad_tables_are_one_line(tmp_path, content, field, said):
 
 
 def test_a_table_of_one_column_needs_no_name_and_windows_files_are_read(tmp_path):
-    (tmp_path / "a.csv").write_bytes("\ufeffsentence\r\none\r\n\"two\r\nlines\"\r\n".encode())
+    (tmp_path / "a.csv").write_bytes('\ufeffsentence\r\none\r\n"two\r\nlines"\r\n'.encode())
     assert lines(tmp_path / "a.csv") == [("one",), ("two", "lines")]
 
 

@@ -11,7 +11,7 @@ from tests.data.readers.reading import found, lines
 
 TEXT = """{{Infobox person|name={{lang|en|Ada}}|born=1815}}
 [[File:Ada.jpg|thumb|A [[portrait]] of Ada]]
-'''Ada Lovelace''' ({{IPA|x}}; 1815&ndash;1852) was a [[mathematics|mathematician]]<ref name="a">Some {{cite|book}}</ref> and [[writer]].<ref name="a" />
+'''Ada Lovelace''' ({{IPA|x}}; 1815&ndash;1852) was a [[mathematics|mathematician]]<ref name="a">{{cite}}</ref>, [[poet]].<ref name="a" />
 
 == Life ==
 She met [[Charles Babbage]].<!-- a comment
@@ -26,7 +26,7 @@ A formula <math>x^2</math> is gone.<br/>A word: [[wikt:word|word]]. [[:Category:
 [[de:Ada Lovelace]]
 """
 PROSE = (
-    "Ada Lovelace (1815–1852) was a mathematician and writer.",
+    "Ada Lovelace (1815–1852) was a mathematician, poet.",
     "She met Charles Babbage. See the page and.",
     "A formula is gone. A word: word. Category:Women",
 )
@@ -72,7 +72,13 @@ def test_time_is_in_proportion_to_the_length(piece):
 
 
 def test_a_dump_gives_its_articles(tmp_path):
-    pages = (page("Ada", TEXT), page("Talk:Ada", "no", 1), page("Old", "#REDIRECT [[Ada]]", 0, '<redirect title="Ada"/>'), page("B", "bee"), page("C", "{{x}}"))
+    pages = (
+        page("Ada", TEXT),
+        page("Talk:Ada", "no", 1),
+        page("Old", "#REDIRECT [[Ada]]", 0, '<redirect title="Ada"/>'),
+        page("B", "bee"),
+        page("C", "{{x}}"),
+    )
     (tmp_path / "enwiki-pages-articles.xml.bz2").write_bytes(bz2.compress(dump(*pages).encode()))
     documents, counts = found(tmp_path / "enwiki-pages-articles.xml.bz2")
     assert [d.lines for d in documents] == [PROSE, ("bee",)]
@@ -87,7 +93,8 @@ def test_a_dump_that_ends_too_early_is_one_line(tmp_path):
 
 def test_what_wikiextractor_wrote(tmp_path):
     (tmp_path / "wiki_00").write_text(
-        '<doc id="1" url="https://x?curid=1" title="A">\nA\n\nFirst &lt;one&gt;.\nSecond.\n\n</doc>\n<doc id="2" url="u" title="B">\nB\n</doc>\n'
+        '<doc id="1" url="https://x?curid=1" title="A">\nA\n\nFirst &lt;one&gt;.\nSecond.\n\n</doc>\n'
+        '<doc id="2" url="u" title="B">\nB\n</doc>\n'
     )
     documents, counts = found(tmp_path)
     assert [d.lines for d in documents] == [("First <one>.", "Second.")] and counts.empty_documents == 1
