@@ -46,7 +46,8 @@ def folder() -> Path:
 def found(url: str) -> list[str]:
     """The URLs of the files that `url` names: itself, the files below it, or what a pattern fits; sorted. Raises UserError for none."""
     with _errors(url) as (system, path):
-        if any(mark in path for mark in "*?["):
+        # In an address of the web a question mark begins what is asked for.
+        if any(mark in path for mark in ("*[" if url.startswith("http") else "*?[")):
             paths = [match for match in system.glob(path) if system.isfile(match)]
         else:
             paths = [path] if system.isfile(path) else system.find(path)

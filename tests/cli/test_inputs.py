@@ -24,7 +24,7 @@ def run(command, *arguments):
 
 def built(tmp_path, *how):
     """The number of documents, after both commands have read the same inputs."""
-    assert run(tokenizer, *how, "--vocab-size", 60, "--out", tmp_path / "tok") == 0
+    assert run(tokenizer, *how, "--vocab-size", 90, "--out", tmp_path / "tok") == 0
     assert run(data, *how, "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--held-out", 0.2) == 0
     return sum(split.documents for split in manifest.read(tmp_path / "data").splits.values())
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from jaxenc.data.readers import fields
-from jaxenc.data.readers.document import Counts, Document, Reading, document_of, well_formed
+from jaxenc.data.readers.document import Counts, Document, Reading, documents_of
 from jaxenc.errors import UserError
 
 ROWS = 1024  # of a batch of Parquet
@@ -29,7 +29,7 @@ def documents(name: str, file: IO[bytes], reading: Reading, counts: Counts, kind
             for record in batch:
                 row += 1
                 where = f"{name}:{row}"
-                yield from document_of(well_formed(fields.text_of(record, field, where, counts), counts), where, counts)
+                yield from documents_of(fields.text_of(record, field, where, counts), where, counts)
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise UserError(f"{name}: cannot be read behind row {row:,} ({reason}); make the file again") from error

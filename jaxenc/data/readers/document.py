@@ -81,23 +81,26 @@ class Counts:
     undivided_files: int = 0
 
 
-def document_of(text: str, where: str, counts: Counts) -> Iterator[Document]:
+def documents_of(text: str, where: str, counts: Counts) -> Iterable[Document]:
     r"""The document of one text, whose `\n` separate paragraphs; none where it is blank, several where it exceeds DOCUMENT_CHARACTERS.
 
-    `\r\n` is a line end too, and so is a lone `\r` in a text without `\n`.
+    `\r\n` is a line end too, and so is a lone `\r` in a text without `\n`. Lone surrogates, which JSON and Python can write and UTF-8
+    cannot, become U+FFFD.
     """
+    if not text.isascii():
+        text = _well_formed(text, counts)
     if "\0" in text:
         counts.nul += text.count("\0")
         text = text.replace("\0", "")
     if "\r" in text:
         text = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
-    lines: Iterable[str] = [line for line in text.split("\n") if line and not line.isspace()]
+    lines = tuple([line for line in text.split("\n") if line and not line.isspace()])
     if not lines:
         counts.empty_documents += 1
-    elif len(text) <= LINE_BYTES:
-        yield Document(where, tuple(lines))
-    else:
-        yield from bounded(where, (piece for line in lines for piece in _pieces(line, counts)), counts)
+        return ()
+    if len(text) <= LINE_BYTES:
+        return (Document(where, lines),)
+    return bounded(where, (piece for line in lines for piece in _pieces(line, counts)), counts)
 
 
 def bounded(where: str, lines: Iterable[str], counts: Counts) -> Iterator[Document]:
@@ -115,8 +118,7 @@ def bounded(where: str, lines: Iterable[str], counts: Counts) -> Iterator[Docume
         yield Document(where, tuple(held))
 
 
-def well_formed(text: str, counts: Counts) -> str:
-    """`text` with U+FFFD for every lone surrogate, which JSON and Python can write and UTF-8 cannot; they count as invalid."""
+def _well_formed(text: str, counts: Counts) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -16,6 +16,9 @@ def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -
     field: its name, with dots for nested fields; "" for the one of USUAL that is there. Raises UserError `where`: ... that names the
     fields that are there, for a field that is missing or holds something else.
     """
+    usual = record.get(field) if field else record.get("text") if record.get("words") is None else None
+    if isinstance(usual, str):
+        return usual
     if not field:
         found = [name for name in USUAL if record.get(name) is not None]
         if len(found) > 1:

@@ -161,8 +161,11 @@ def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
                     paths += saved.files(path)
                 else:
                     pending.append(path)
+    links = {os.path.realpath(path) for path in paths if os.path.islink(path)}
     for path in sorted(paths, key=os.fsencode):
-        yield from _kept(path, counts)
+        # Hugging Face's cache has the files under their checksums, and links to them under their names, which say what they are.
+        if "." in os.path.basename(path) or os.path.islink(path) or os.path.realpath(path) not in links:
+            yield from _kept(path, counts)
 
 
 def _kept(path: str, counts: Counts) -> Iterator[tuple[str, Source]]:

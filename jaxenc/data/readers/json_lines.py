@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jaxenc.data.readers.document import Counts, Document, Reading, document_of, well_formed
+from jaxenc.data.readers.document import Counts, Document, Reading, documents_of
 from jaxenc.data.readers.encoding import decoded
 from jaxenc.data.readers.fields import text_of
 from jaxenc.data.readers.streams import HEAD, line_blocks
@@ -35,7 +35,7 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
         if record.get("namespace") and "wiki" in record:
             counts.skipped_pages += 1
             continue
-        yield from document_of(well_formed(text_of(record, reading.field, where, counts), counts), where, counts)
+        yield from documents_of(text_of(record, reading.field, where, counts), where, counts)
 
 
 def _on_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[tuple[str, Any]]:

@@ -54,7 +54,7 @@ def table_kind(head: bytes, name: str, wanted: str) -> str:
 
 
 def text_kind(head: bytes, name: str) -> str:
-    """The reader for a text file: `text`, `jsonl`, `csv`, `tsv`, `subtitles`, `wikipedia` or `wikiextractor`.
+    """The reader for a text file: `text`, `jsonl`, `csv`, `tsv`, `subtitles`, `wikipedia`, `wikiextractor` or `wet`.
 
     head: its first bytes as UTF-8; name: without a suffix for compression. JSON is known by its first record too, whatever the name.
     Raises UserError for web pages, other XML and pointers of Git LFS.
@@ -66,6 +66,8 @@ def text_kind(head: bytes, name: str) -> str:
         return "wikipedia"
     if re.match(rb'<doc id="[^"\n]*" (rev|url)', start):
         return "wikiextractor"
+    if re.match(rb"WARC/1\.[01]\r?\n", start):
+        return "wet"
     kind = _BY_SUFFIX.get(os.path.splitext(name)[1].lower(), "text")
     if kind == "text":
         if what := next((what for pattern, what in _MARKUP if re.match(pattern, start)), ""):

@@ -18,8 +18,9 @@ from jaxenc.data.readers import (
     tables,
     text,
     tfds,
+    web_text,
     wikipedia,
-)  # fmt: skip
+)
 from jaxenc.data.readers.document import Counts, Document, Reading
 from jaxenc.data.readers.progress import Progress
 from jaxenc.data.readers.streams import HEAD, seekable
@@ -128,6 +129,8 @@ def _text_documents(where: str, name: str, file: io.BufferedReader, reading: Rea
         yield from subtitles.documents(where, file, counts)
     elif kind == "wikipedia":
         yield from wikipedia.documents(where, file, counts)
+    elif kind == "wet":
+        yield from web_text.documents(where, file, counts)
     elif kind == "wikiextractor":
         yield from wikipedia.extracted(where, file, counts)
     else:

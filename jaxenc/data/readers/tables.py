@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from jaxenc.data.readers import fields
-from jaxenc.data.readers.document import Counts, Document, Reading, document_of
+from jaxenc.data.readers.document import Counts, Document, Reading, documents_of
 from jaxenc.data.readers.encoding import decoded
 from jaxenc.data.readers.streams import line_blocks
 from jaxenc.errors import UserError
@@ -43,7 +43,7 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
                 continue
         if len(row) != width:
             raise UserError(f"{name}:{number}: has {len(row)} columns, and the first row has {width}; quote cells with delimiters in them")
-        yield from document_of(row[index], f"{name}:{number}", counts)
+        yield from documents_of(row[index], f"{name}:{number}", counts)
 
 
 def _place(row: list[str], field: str, where: str) -> tuple[int, bool]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxenc.data.readers.document import Counts, Document, Reading, document_of, well_formed
+from jaxenc.data.readers.document import Counts, Document, Reading, documents_of
 from jaxenc.data.readers.fields import text_of
 from jaxenc.errors import UserError
 
@@ -40,7 +40,7 @@ def documents(name: str, folder: str, reading: Reading, counts: Counts) -> Itera
     """A document for each example: the feature that `reading.field` names. The source of each is `name` and its number, from 1."""
     for number, example in enumerate(examples(name, folder), 1):
         where = f"{name}:{number}"
-        yield from document_of(well_formed(text_of(example, reading.field, where, counts), counts), where, counts)
+        yield from documents_of(text_of(example, reading.field, where, counts), where, counts)
 
 
 def size(name: str, folder: str) -> int:

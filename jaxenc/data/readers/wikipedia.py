@@ -6,7 +6,7 @@ import xml.etree.ElementTree as xml
 from collections.abc import Iterator
 
 from jaxenc.data.readers import wikitext
-from jaxenc.data.readers.document import Counts, Document, document_of
+from jaxenc.data.readers.document import Counts, Document, documents_of
 from jaxenc.data.readers.encoding import decoded
 from jaxenc.data.readers.streams import BLOCK, line_blocks
 from jaxenc.errors import UserError
@@ -43,7 +43,7 @@ def extracted(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
             if line.startswith("<doc id="):
                 held, start, at = [], number, number + 1
             elif line.strip() == "</doc>":
-                yield from document_of("\n".join(held), f"{name}:{start}", counts)
+                yield from documents_of("\n".join(held), f"{name}:{start}", counts)
                 held = []
             elif number != at:  # the line of the title
                 held.append(html.unescape(line))
@@ -54,7 +54,7 @@ def _page(page: xml.Element, name: str, counts: Counts) -> Iterator[Document]:
     if found.get("ns", "0") != "0" or "redirect" in found or found.get("model", "wikitext") != "wikitext":
         counts.skipped_pages += 1
         return
-    yield from document_of("\n".join(wikitext.prose(found.get("text", ""))), f"{name}:{found.get('title', '')}", counts)
+    yield from documents_of("\n".join(wikitext.prose(found.get("text", ""))), f"{name}:{found.get('title', '')}", counts)
 
 
 def _tag(element: xml.Element) -> str:

@@ -65,6 +65,16 @@ def test_links_in_a_circle_end_and_links_to_nothing_are_named(folder):
         lines(folder)
 
 
+def test_a_file_without_a_suffix_is_read_under_the_name_of_its_link(tmp_path):
+    """As in the cache of Hugging Face's hub; under its own name the table would be plain text."""
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "0a1b").write_text("text,id\none,1\n")
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "a.csv").symlink_to("../blobs/0a1b")
+    documents, counts = found(tmp_path)
+    assert [(d.source, d.lines) for d in documents] == [(f"{tmp_path}/snapshots/a.csv:2", ("one",))] and counts.repeated_files == 0
+
+
 def test_a_pipe_in_a_folder_is_skipped_and_does_not_block(folder):
     os.mkfifo(folder / "pipe")
     documents, counts = found(folder)

@@ -1,9 +1,11 @@
 """R04: what holds no text is refused by name, whatever it is called; what only looks odd is read."""
 
+import gzip
+
 import pytest
 
 from jaxenc.errors import UserError
-from tests.data.readers.reading import lines
+from tests.data.readers.reading import found, lines
 
 REFUSED = {
     "a PDF document": b"%PDF-1.7\n1 0 obj\n",
@@ -77,3 +79,27 @@ def test_a_field_of_what_has_none_is_refused(tmp_path, name):
     (tmp_path / name).write_text("hello\n")
     with pytest.raises(UserError, match=rf"{name}: is read as \w+, which has no field content; leave out --field"):
         lines(tmp_path / name, field="content")
+
+
+def record(kind, body, **more):
+    fields = {"WARC-Type": kind, **{name.replace("_", "-"): value for name, value in more.items()}, "Content-Length": len(body)}
+    return b"WARC/1.0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode() + b"\r\n" + body + b"\r\n\r\n"
+
+
+def test_wet_files_of_common_crawl_give_the_text_of_pages(tmp_path):
+    pages = [
+        record("warcinfo", b"Software: x\r\n"),
+        *(record("conversion", f"{t}\n\nWARC/1.0 é".encode(), WARC_Target_URI=t) for t in "ab"),
+    ]
+    (tmp_path / "CC.warc.wet.gz").write_bytes(b"".join(map(gzip.compress, pages)))
+    documents, _ = found(tmp_path / "CC.warc.wet.gz")
+    assert [(d.source[-2:], d.lines) for d in documents] == [(":a", ("a", "WARC/1.0 é")), (":b", ("b", "WARC/1.0 é"))]
+    for bad, said in (
+        (record("response", b"<html>"), "holds web pages"),
+        (pages[1][:-8], "ends inside of a record"),
+        (pages[1] + b"x\n", "no record begins"),
+        (pages[1].replace(b"Length: ", b"Length: x"), "without its length"),
+    ):
+        (tmp_path / "a.warc").write_bytes(bad)
+        with pytest.raises(UserError, match=said):
+            lines(tmp_path / "a.warc")
