@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from jaxenc.config import fingerprint
 from jaxenc.data import build, characters, manifest, store
@@ -133,18 +132,3 @@ def test_a_line_of_json_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b'{"text": "' + b"a" * (1 << 27), compresslevel=6))
     with bounded(), pytest.raises(UserError, match=r"bomb\.jsonl\.gz:1: not a JSON object on one line, of at most 65,536 bytes"):
         lines(tmp_path / "bomb.jsonl.gz")
-
-
-LINES = b'{"text": "one\\ntwo \\ud83d\\ude00"}\n{"words": ["a", "b"]}\n\n{"text": ""}\n' + "é ü\n".encode()
-
-
-@fuzzed(700)
-@given(edits=byte_edits(), name=st.sampled_from(["x.jsonl", "x.txt", "x.jsonl.gz", "x.txt.xz"]))
-def test_texts(tmp_path_factory: pytest.TempPathFactory, edits: Edits, name: str) -> None:
-    """What is damaged is read with U+FFFD, or is one line; nothing else changes what a document is."""
-    path = tmp_path_factory.getbasetemp() / name
-    path.write_bytes(damaged(gzip.compress(LINES, mtime=0) if name.endswith(".gz") else LINES, edits))
-    with bounded():
-        for document in lines(path):
-            assert all("\n" not in line and line.strip() for line in document)
-            document[0].encode()

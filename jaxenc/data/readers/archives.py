@@ -1,9 +1,13 @@
 """The files in an archive, .zip or .tar, in the order of their names."""
 
+import contextlib
 import io
+import lzma
 import os
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import IO
 
@@ -38,21 +42,28 @@ def is_archive(head: bytes) -> bool:
 
 
 def members(file: IO[bytes], name: str, counts: Counts) -> Iterator[tuple[str, io.BufferedReader]]:
-    """(name, file) of each member that may hold text. Each file is read before the next is asked for.
+    """(name, file) of each member that may hold text. Each file is read before the next is asked for, all of it within `unharmed`.
 
     Members are skipped and counted as `is_skipped` says, and so are links, devices and empty files. A file in which one cannot seek is
-    copied first (`seekable`). Raises UserError for damaged archives, encrypted ones and documents of an office.
+    copied first (`seekable`). Raises UserError for encrypted archives and documents of an office.
     """
+    with seekable(file, name) as whole:
+        yield from _zip(whole, name, counts) if whole.read(2) == b"PK" else _tar(whole, name, counts)
+
+
+@contextlib.contextmanager
+def unharmed(name: str) -> Iterator[None]:
+    """Raises UserError for an archive that turns out to be damaged, also while a member is read."""
     try:
-        with seekable(file, name) as whole:
-            yield from _zip(whole, name, counts) if whole.read(2) == b"PK" else _tar(whole, name, counts)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, NotImplementedError) as error:
+        yield
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError) as error:
         raise UserError(f"{name}: the archive is damaged ({error}); make it again") from error
 
 
 def _zip(file: IO[bytes], name: str, counts: Counts) -> Iterator[tuple[str, io.BufferedReader]]:
     with zipfile.ZipFile(file) as archive:
-        found = sorted((member for member in archive.infolist() if not member.is_dir()), key=lambda member: member.filename)
+        # A damaged one may have an empty name, over which is_dir() fails.
+        found = sorted((member for member in archive.infolist() if not member.filename.endswith("/")), key=lambda member: member.filename)
         office = next((what for member, what in _OFFICE.items() if any(f.filename == member for f in found)), "")
         if office:
             raise UserError(f"{name}: is {office}, not text; save it as plain text first")

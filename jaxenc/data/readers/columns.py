@@ -30,9 +30,9 @@ def documents(name: str, file: IO[bytes], reading: Reading, counts: Counts, kind
                 row += 1
                 where = f"{name}:{row}"
                 yield from documents_of(fields.text_of(record, field, where, counts), where, counts)
-    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"{name}: cannot be read behind row {row:,} ({reason}); make the file again") from error
+    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise UserError(f"{name}: cannot be read after row {row:,} ({reason}); make the file again") from error
 
 
 def _parquet(name: str, file: IO[bytes], wanted: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -41,6 +41,7 @@ def _parquet(name: str, file: IO[bytes], wanted: str) -> Iterator[tuple[str, lis
     table = pyarrow.parquet.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False)
     field = _text_column(table.schema_arrow, wanted, name)
     for batch in table.iter_batches(ROWS, columns=[field], use_threads=False):
+        batch.validate(full=True)
         yield field, batch.to_pylist()
 
 
@@ -56,7 +57,9 @@ def _arrow(name: str, file: IO[bytes], wanted: str) -> Iterator[tuple[str, list[
     for batch in batches:
         part = batch.select([top])
         for start in range(0, part.num_rows, ROWS):
-            yield field, part.slice(start, ROWS).to_pylist()
+            rows = part.slice(start, ROWS)
+            rows.validate(full=True)  # offsets that lead out of the data would be followed
+            yield field, rows.to_pylist()
 
 
 def _text_column(schema: Any, wanted: str, name: str) -> str:

@@ -34,7 +34,10 @@ _BY_SUFFIX = {
     ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".srt": "subtitles",
     ".vtt": "subtitles",
 }  # fmt: skip
-_TABLES = ((b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
+_TABLES = ((b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"))
+# A stream of Arrow begins so, and then says how many bytes its schema has.
+_STREAM = b"\xff\xff\xff\xff"
+_SCHEMA = 1 << 24
 _TABLE_SUFFIXES = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
 
@@ -44,6 +47,8 @@ def table_kind(head: bytes, name: str, wanted: str) -> str:
     Raises UserError for a file that is known to hold no text, and for one that is not of the format that was asked for.
     """
     kind = next((kind for first, kind in _TABLES if head.startswith(first)), "")
+    if head.startswith(_STREAM) and 0 < int.from_bytes(head[4:8], "little") < _SCHEMA:
+        kind = "arrow"
     if not kind and (what := next((what for first, what in _REFUSED if head.startswith(first)), "")):
         raise UserError(f"{name}: is {what}")
     needed = wanted if wanted != "auto" else kind or _TABLE_SUFFIXES.get(os.path.splitext(name)[1].lower(), "")

@@ -105,8 +105,9 @@ def _documents(name: str, file: io.BufferedReader, reading: Reading, counts: Cou
     if archives.is_archive(head):
         if depth == compressed.DEEPEST:
             raise UserError(f"{where}: archives lie more than {depth} deep in each other; unpack them first")
-        for member, part in archives.members(file, where, counts):
-            yield from _documents(member, part, reading, counts, depth + 1)
+        with archives.unharmed(where):
+            for member, part in archives.members(file, where, counts):
+                yield from _documents(member, part, reading, counts, depth + 1)
     elif kind := kinds.table_kind(head, name, reading.format):
         with seekable(file, where) as whole:
             yield from columns.documents(where, whole, reading, counts, kind)
