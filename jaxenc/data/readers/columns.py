@@ -7,7 +7,7 @@ from jaxenc.data.readers import fields
 from jaxenc.data.readers.document import Counts, Document, Reading, documents_of
 from jaxenc.errors import UserError
 
-ROWS = 1024  # of a batch of Parquet
+ROWS = 256  # of a batch
 BUFFER = 1 << 20  # bytes that are read ahead of a column
 
 
