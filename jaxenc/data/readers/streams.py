@@ -85,7 +85,6 @@ def unified(file: IO[bytes]) -> Iterator[bytes]:
     r"""The blocks of `file` with `\n` for each `\r\n` and each lone `\r`."""
     after = False
     while block := file.read(BLOCK):
-        if after and block.startswith(b"\n"):
-            block = block[1:]
-        after = block.endswith(b"\r") or (after and not block)
-        yield block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        start = after and block.startswith(b"\n")  # its \r ended the line in the block before
+        after = block.endswith(b"\r")
+        yield block[start:].replace(b"\r\n", b"\n").replace(b"\r", b"\n")

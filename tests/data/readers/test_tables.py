@@ -42,6 +42,11 @@ def test_quotes_of_a_tsv_stand_for_themselves_where_they_open_no_cell(tmp_path):
     assert lines(tmp_path / "a.tsv", field="text") == [(row,) for row in rows]
 
 
+def test_quotes_that_would_shift_the_columns_of_a_tsv_stand_for_themselves(tmp_path):
+    (tmp_path / "a.tsv").write_text('text\treply\tlabel\n"Hello\tthere"\t1\n"one\ttwo"\tb\t2\n')
+    assert lines(tmp_path / "a.tsv") == [('"Hello',), ("one\ttwo",)]
+
+
 def test_many_open_quotes_in_a_tsv_take_no_time(tmp_path):
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + '"open\t1\nplain\t0\n' * 3000)
     assert len(lines(tmp_path / "a.tsv")) == 6000

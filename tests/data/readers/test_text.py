@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 import lzma
 import random
@@ -116,6 +117,12 @@ def test_r40_lone_carriage_returns_end_lines_where_there_is_no_newline(tmp_path)
 def test_r40_carriage_returns_are_the_same_whatever_the_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "BLOCK", 3)
     assert read(tmp_path, b"ab\rcd\r\ref\r")[0] == [("ab", "cd"), ("ef",)]
+
+
+@pytest.mark.parametrize("block", range(1, 8))
+def test_r40_a_line_end_of_two_characters_may_lie_in_two_blocks(monkeypatch, block):
+    monkeypatch.setattr(streams, "BLOCK", block)
+    assert b"".join(streams.unified(io.BytesIO(b"a\r\n\nb\r\rc\r\n\r\nd\n\r"))) == b"a\n\nb\n\nc\n\nd\n\n"
 
 
 def test_r06_each_line_may_be_a_document(tmp_path):
