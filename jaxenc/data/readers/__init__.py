@@ -8,7 +8,9 @@ from jaxenc.data.readers.progress import Progress, reported
 from jaxenc.data.readers.sources import Source
 from jaxenc.errors import UserError
 
-__all__ = ["Counts", "Document", "Reading", "Source", "advice", "check_file", "documents", "inputs", "watched"]
+__all__ = [
+    "Counts", "Document", "Progress", "Reading", "Source", "advice", "check_file", "documents", "inputs", "progress_of", "reported", "watched",
+]  # fmt: skip
 
 
 def documents(sources: Sequence[Source], reading: Reading, counts: Counts) -> Iterator[Document]:
@@ -21,9 +23,14 @@ def documents(sources: Sequence[Source], reading: Reading, counts: Counts) -> It
 
 def watched(sources: Sequence[Source], reading: Reading, counts: Counts, what: str) -> Iterator[Document]:
     """`documents`; every five seconds a line on stderr that starts with `what` says how much has been read and how long the rest takes."""
-    sizes = [source.size for source in sources]
-    progress = Progress(sum(sizes) if all(sizes) else 0)
+    progress = progress_of(sources)
     return reported(_documents(sources, reading, counts, progress), what, progress)
+
+
+def progress_of(sources: Sequence[Source]) -> Progress:
+    """The progress of reading `sources`, for `Source.documents` and `reported`; without a total where a size is unknown."""
+    sizes = [source.size for source in sources]
+    return Progress(sum(sizes) if all(sizes) else 0)
 
 
 def advice(sources: Sequence[Source], counts: Counts) -> str:
