@@ -9,7 +9,8 @@ from jaxenc.data.readers.sources import Source
 from jaxenc.errors import UserError
 
 __all__ = [
-    "Counts", "Document", "Progress", "Reading", "Source", "advice", "check_file", "documents", "inputs", "progress_of", "reported", "watched",
+    "Counts", "Document", "Progress", "Reading", "Source", "advice", "check_file", "documents", "inputs", "progress_of", "reported",
+    "watched",
 ]  # fmt: skip
 
 
