@@ -1,4 +1,4 @@
-"""Two tiny data sets of tensorflow_datasets, which wants their code in a package."""
+"""Tiny data sets of tensorflow_datasets, which wants their code in a package."""
 
 import numpy as np
 import tensorflow_datasets as tfds
@@ -45,3 +45,19 @@ class TinyLabels(tfds.core.GeneratorBasedBuilder):
     def _generate_examples(self):
         for i, row in enumerate(ROWS):
             yield i, dict(zip(("text", "label", "score", "words"), row, strict=True))
+
+
+class TinyLines(tfds.core.GeneratorBasedBuilder):
+    """Eighty texts of two sentences, in the feature `text`."""
+
+    VERSION = tfds.core.Version("1.0.0")
+
+    def _info(self):
+        return self.dataset_info_from_configs(features=tfds.features.FeaturesDict({"text": tfds.features.Text()}))
+
+    def _split_generators(self, manager):
+        return {"train": self._generate_examples()}
+
+    def _generate_examples(self):
+        for i in range(80):
+            yield i, {"text": f"Document number {i} is here. It is about the number {i}."}
