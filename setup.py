@@ -35,7 +35,11 @@ setup(
         "cuda": ["jax[cuda13]>=0.10.2,<0.13"],
         "tpu": ["jax[tpu]>=0.10.2,<0.13"],
         # tensorflow-datasets needs importlib_resources and does not declare it (4.9.10).
-        "data": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources", "array_record>=0.8"],
+        # And pyarrow reads Parquet and Arrow, zstandard .zst, and fsspec addresses such as gs://, each with a package of its own.
+        "data": [
+            "tensorflow-datasets>=4.9.10,<5", "importlib_resources", "array_record>=0.8",
+            "pyarrow>=18", "zstandard>=0.23", "fsspec>=2024.6",
+        ],
         "log": ["tensorboardX>=2.6.5,<3"],
         # The checksum of TensorFlow's checkpoints, which `jaxenc convert --from tf:` reads.
         "tf": ["google-crc32c>=1.7,<2"],

@@ -48,7 +48,8 @@ second=$(find_312)
 # One after the other, since both write jaxenc.egg-info; then both at a time, since that is most of the minute.
 create .venv "$first"
 [ -z "$second" ] || create .venv-3.12 "$second"
-extras=dev,hdf5,log,tf needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py" installing=''
+extras=data,dev,hdf5,log,tf
+needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py tensorflow_datasets array_record pyarrow zstandard fsspec" installing=''
 if [ -n "$second" ]; then
   complete .venv-3.12 $extras "$needed" & installing=$!
 fi

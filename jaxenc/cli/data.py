@@ -2,12 +2,13 @@
 
 import argparse
 
+from jaxenc.cli import inputs
 from jaxenc.data.build import build
 from jaxenc.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
+    inputs.add_arguments(parser)
     parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a published vocab.txt")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--held-out", type=float, default=0.01, metavar="SHARE", help="share of documents kept apart (default: 0.01)")
@@ -19,14 +20,13 @@ def run(args: argparse.Namespace) -> int:
     """Builds the folder and prints its counts. Raises UserError."""
     if args.runner != "local":
         raise UserError(f"--runner {args.runner}: not supported yet; use --runner local with --workers")
-    result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers)
+    result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers, inputs.reading(args))
     unknown = "predicted as unknown" if result.tokenizer.words else "unknown"
     for name, split in result.splits.items():
         print(
             f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
             f"{split.unknown / max(split.tokens, 1):.2%} {unknown}, {split.empty_sentences + split.empty_documents:,} dropped as empty"
         )
-    changed = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.reader.items() if count)
-    if changed:
+    if changed := inputs.changes(result.reader):
         print(f"{args.out}: changed while reading: {changed}")
     return 0

@@ -1,11 +1,13 @@
 """`jaxenc tokenizer`: trains a vocabulary on text."""
 
 import argparse
+import dataclasses
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from jaxenc.cli import inputs
 from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer, bpe, marks, sentencepiece, word_bpe, word_list, wordpiece
@@ -24,7 +26,7 @@ TYPES: Mapping[str, ModuleType] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text or .jsonl, .gz or .xz; or docstrings")
+    inputs.add_arguments(parser)
     parser.add_argument("--type", choices=TYPES, default="wordpiece", help="kind of vocabulary (default: wordpiece)")
     parser.add_argument("--vocab-size", type=int, default=30000, metavar="N", help="pieces, or words to predict (default: 30000)")
     rule, switch = Normalization(), argparse.BooleanOptionalAction
@@ -44,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out)
     must_be_new(out, "--out")
     rule, sample = Normalization(args.normalize, args.lowercase, args.strip_accents), []
-    tool = _trained(args, marks.sampled(_lines(args.input), sample), rule)
+    counts = readers.Counts()
+    tool = _trained(args, marks.sampled(_lines(args, counts), sample), rule)
     with made(out) as folder:
         tool.save(folder)
     size, words_read = tool.vocabulary.size, tool.vocabulary.words
@@ -52,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     if size < args.vocab_size:
         less = "fewer words" if words_read else "fewer pieces"
         print(f"tokenizer: the text gave {less} than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)
+    if changed := inputs.changes(dataclasses.asdict(counts)):
+        print(f"tokenizer: changed while reading: {changed}", file=sys.stderr)
     lost = marks.count(sample, tool.written)
     if lost.many:
         print(f"tokenizer: warning: --strip-accents drops {lost.summary}; leave it out to keep them", file=sys.stderr)
@@ -63,6 +68,8 @@ def _trained(args: argparse.Namespace, texts: Iterator[str], rule: Normalization
     return TYPES[args.type].train(texts, args.vocab_size, rule, *own)
 
 
-def _lines(inputs: Sequence[str]) -> Iterator[str]:
-    for document in readers.watched(readers.documents(inputs, readers.Counts()), "tokenizer"):
+def _lines(args: argparse.Namespace, counts: readers.Counts) -> Iterator[str]:
+    reading = inputs.reading(args)
+    sources = readers.inputs(args.input, reading, counts)
+    for document in readers.watched(sources, reading, counts, "tokenizer"):
         yield from document.lines

@@ -6,36 +6,42 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from jaxenc.data import characters, docstrings, manifest, readers, tokenizers
+from jaxenc.data import characters, manifest, readers, tokenizers
 from jaxenc.data.folders import is_data, must_be_named, must_be_new
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest
-from jaxenc.data.readers import Document
+from jaxenc.data.readers import Counts, Document, Reading
 from jaxenc.data.shard_writer import Piece, ShardWriter
 from jaxenc.data.tokenizers import marks
 from jaxenc.data.tokenizers.marks import Marks
 from jaxenc.data.workers import pool
 from jaxenc.errors import UserError
-from jaxenc.files import made, sha256, user_errors
+from jaxenc.files import made, sha256
 
 GROUP_CHARACTERS = 1 << 19
 UNKNOWN_LIMIT = 0.05
 MARKS_SAMPLE = 1 << 14  # characters of each group in which marks are counted
 
 
-def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_out: float = 0.01, workers: int = 1) -> Manifest:
-    """Tokenises `inputs` (see readers.documents) into the folder `out` and returns its manifest.
+def build(
+    inputs: Sequence[str],
+    tokenizer: str | Path,
+    out: str | Path,
+    held_out: float = 0.01,
+    workers: int = 1,
+    reading: Reading = Reading(),
+) -> Manifest:
+    """Tokenises `inputs` (see readers.inputs) into the folder `out` and returns its manifest.
 
     tokenizer: a folder that tokenizers.load opens; its files are copied. held_out: the share of documents, chosen by a hash of their
     text, that form the split `held_out`. workers: processes that tokenise, with one thread each; the bytes written are the same for
     any number, because the work is cut by the size of the text. Processes are spawned, but for a text of a single group: a script calls
-    this under its __main__ guard.
+    this under its __main__ guard. reading: how inputs become documents.
 
     The folder appears complete or not at all. One that holds the same request already is kept.
     Raises UserError for input that cannot be read, no text, no permission, a full disk, and an `out` that holds something else.
@@ -48,9 +54,11 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
     holds_data = is_data(out)
     if not holds_data:
         must_be_new(out, "--out")
+    counts = Counts()
+    sources = readers.inputs(inputs, reading, counts)
     request = Manifest(
         manifest.VERSION,
-        tuple(_input(name) for name in inputs),
+        tuple(Input(source.name, source.size, reading.identity(source.identity())) for source in sources),
         held_out,
         tool.vocabulary,
         {},
@@ -64,19 +72,12 @@ def build(inputs: Sequence[str], tokenizer: str | Path, out: str | Path, held_ou
         tool.save(folder / "tokenizer")
         if (table := tool.characters()) is not None:
             np.save(folder / characters.NAME, table)
-        result = _fill(folder, request, readers.Counts(), str(folder / "tokenizer"), workers, inputs)
+        found = readers.watched(sources, reading, counts, "data")
+        result = _fill(folder, request, counts, str(folder / "tokenizer"), workers, found)
         manifest.write(result, folder)
+    if known := readers.advice(sources, counts):
+        print(f"data: warning: {known}", file=sys.stderr)
     return result
-
-
-def _input(name: str) -> Input:
-    if name == docstrings.NAME:
-        return Input(name, 0, docstrings.identity())
-    if not name.startswith("tfds:"):
-        readers.check_file(name)
-        with user_errors(name, "check that the file can be read"):
-            return Input(name, os.path.getsize(name), sha256(Path(name)))
-    raise UserError(f"{name}: reading from tensorflow_datasets comes later; export its text as .jsonl")
 
 
 def _kept(out: Path, request: Manifest) -> Manifest:
@@ -89,8 +90,8 @@ def _kept(out: Path, request: Manifest) -> Manifest:
     return present
 
 
-def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: str, workers: int, inputs: Sequence[str]) -> Manifest:
-    groups = _groups(readers.watched(readers.documents(inputs, counts), "data"))
+def _fill(folder: Path, request: Manifest, counts: Counts, tokenizer: str, workers: int, documents: Iterator[Document]) -> Manifest:
+    groups = _groups(documents)
     first = list(itertools.islice(groups, 2))
     rule = {"held_out": request.held_out, "dtype": request.dtype}
     if len(first) < 2:
@@ -109,8 +110,8 @@ def _fill(folder: Path, request: Manifest, counts: readers.Counts, tokenizer: st
     total, unknown = (sum(getattr(split, name) for split in splits.values()) for name in ("tokens", "unknown"))
     if not total:
         raise UserError(
-            f"{', '.join(inputs)}: no token came out of {sum(s.empty_documents for s in splits.values())} documents; "
-            "check the text and the tokenizer"
+            f"{', '.join(item.name for item in request.inputs)}: no token came out of "
+            f"{sum(s.empty_documents for s in splits.values())} documents; check the text and the tokenizer"
         )
     if unknown > UNKNOWN_LIMIT * total:
         advice = "check that the tokenizer fits the text (lower case, accents, script)"

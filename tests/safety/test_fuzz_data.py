@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from jaxenc.config import fingerprint
-from jaxenc.data import build, characters, manifest, readers, store
+from jaxenc.data import build, characters, manifest, store
+from jaxenc.data.readers import json_lines
 from jaxenc.data.sources import grid
 from jaxenc.data.tokenizers import word_list
 from jaxenc.errors import UserError
+from tests.data.readers.reading import lines
 from tests.safety import damage
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
 
@@ -126,23 +127,8 @@ def test_what_a_manifest_may_not_say(data: Path, change, words: str) -> None:
 
 def test_a_line_of_json_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a file of 100 kB is unpacked to is never held whole."""
-    monkeypatch.setattr(readers, "JSON_BYTES", 1 << 16)
+    monkeypatch.setattr(json_lines, "LONGEST", 1 << 16)
     monkeypatch.setattr(damage, "MEMORY", 1 << 26)
     (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b'{"text": "' + b"a" * (1 << 27), compresslevel=6))
     with bounded(), pytest.raises(UserError, match=r"bomb\.jsonl\.gz:1: not a JSON object on one line, of at most 65,536 bytes"):
-        list(readers.documents([str(tmp_path / "bomb.jsonl.gz")], readers.Counts()))
-
-
-LINES = b'{"text": "one\\ntwo \\ud83d\\ude00"}\n{"words": ["a", "b"]}\n\n{"text": ""}\n' + "é ü\n".encode()
-
-
-@fuzzed(700)
-@given(edits=byte_edits(), name=st.sampled_from(["x.jsonl", "x.txt", "x.jsonl.gz", "x.txt.xz"]))
-def test_texts(tmp_path_factory: pytest.TempPathFactory, edits: Edits, name: str) -> None:
-    """What is damaged is read with U+FFFD, or is one line; nothing else changes what a document is."""
-    path = tmp_path_factory.getbasetemp() / name
-    path.write_bytes(damaged(gzip.compress(LINES, mtime=0) if name.endswith(".gz") else LINES, edits))
-    with bounded():
-        for document in readers.documents([str(path)], readers.Counts()):
-            assert all("\n" not in line and line.strip() for line in document.lines)
-            document.lines[0].encode()
+        lines(tmp_path / "bomb.jsonl.gz")

@@ -1,0 +1,102 @@
+"""Compressed data, by its first bytes: gzip, xz, bzip2 and Zstandard, of one or more members."""
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jaxenc.data.readers.document import Counts
+from jaxenc.data.readers.streams import HEAD, Stream
+from jaxenc.errors import UserError
+
+# {kind: its first bytes}; a file of Zstandard may begin with a frame to skip.
+FIRST = {
+    "gzip": (b"\x1f\x8b",),
+    "xz": (b"\xfd7zXZ\0",),
+    "bzip2": tuple(b"BZh%d" % level for level in range(1, 10)),
+    "Zstandard": (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16))),
+}
+SUFFIXES = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2", ".zst": "Zstandard"}
+DEEPEST = 4  # containers in containers: a file may unpack to itself
+OUT = 1 << 18  # bytes that one call unpacks
+IN = {"Zstandard": 1 << 8}  # bytes that go in at once: its decoder has no limit on what comes out
+
+
+def kind_of(head: bytes) -> str:
+    """The kind of compression that the first bytes say, "" for none."""
+    return next((kind for kind, first in FIRST.items() if head.startswith(first)), "")
+
+
+def suffix_of(name: str) -> str:
+    """The suffix of a name that says that the file is compressed, "" for none."""
+    return next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), "")
+
+
+def unpacked(file: io.BufferedReader, name: str, counts: Counts) -> tuple[io.BufferedReader, str]:
+    """`file` and `name` without compression and the suffix for it, when the first bytes say that there is some.
+
+    What follows the compressed data and is none itself is counted and left out. Raises UserError, here or while reading, for damaged data
+    and for a file whose name says that it is compressed and which is not.
+    """
+    for _ in range(DEEPEST):
+        kind, suffix = kind_of(file.peek(8)), suffix_of(name)
+        if not kind and suffix:
+            raise UserError(f"{name}: is no {SUFFIXES[suffix]} data, although its name ends in {suffix}; rename it, or get it again")
+        if not kind:
+            return file, name
+        file = io.BufferedReader(Stream(_members(file, name, kind, counts)), HEAD)
+        name = name[: len(name) - len(suffix)] if suffix else name
+    raise UserError(f"{name}: is compressed more than {DEEPEST - 1} times; unpack it first")
+
+
+def _decoder(kind: str, name: str) -> Callable[[], Any]:
+    if kind != "Zstandard":
+        return {"gzip": lambda: zlib.decompressobj(31), "xz": lzma.LZMADecompressor, "bzip2": bz2.BZ2Decompressor}[kind]
+    try:
+        import zstandard
+    except ImportError as error:
+        raise UserError(f"{name}: needs the package zstandard: pip install 'jaxenc[data]'") from error
+    return lambda: zstandard.ZstdDecompressor().decompressobj()
+
+
+def _members(file: io.BufferedReader, name: str, kind: str, counts: Counts) -> Iterator[bytes]:
+    start = _decoder(kind, name)
+    raw = file.read(IN.get(kind, HEAD))
+    while raw.startswith(FIRST[kind]):
+        decoder = start()
+        while not decoder.eof:
+            if not raw and getattr(decoder, "needs_input", True):
+                raw = file.read(IN.get(kind, HEAD))
+                if not raw:
+                    raise UserError(f"{name}: the compressed data is damaged (it ends too early); make the file again")
+            try:
+                out, raw = _step(decoder, raw)
+            except UserError:
+                raise
+            except Exception as error:  # each library has its own
+                raise UserError(f"{name}: the compressed data is damaged ({error}); make the file again") from error
+            if out:
+                yield out
+        raw = decoder.unused_data
+        while not raw.strip(b"\0") and (more := file.read(HEAD)):
+            raw = more
+        raw = raw.lstrip(b"\0")  # padding
+        raw += file.read(8) if len(raw) < 8 else b""
+    while raw:
+        counts.trailing_bytes += len(raw)
+        raw = file.read(HEAD)
+
+
+def _step(decoder: Any, raw: bytes) -> tuple[bytes, bytes]:
+    """(what comes out, what of `raw` has not gone in)."""
+    if hasattr(decoder, "needs_input"):
+        return decoder.decompress(raw, OUT), b""
+    if isinstance(decoder, _ZLIB):
+        out = decoder.decompress(raw, OUT)
+        return out, decoder.unconsumed_tail
+    return decoder.decompress(raw), b""
+
+
+_ZLIB = type(zlib.decompressobj())

@@ -1,0 +1,86 @@
+"""The field of a record that holds its text."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from jaxenc.data.readers.document import Counts
+from jaxenc.errors import UserError
+
+USUAL = ("text", "words")  # the fields that need no name
+_NAMED = 12  # fields that a message names
+
+
+def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -> str:
+    """The text of a record: a string, bytes of UTF-8, a list of either, joined by one blank, or "" for null.
+
+    field: its name, with dots for nested fields; "" for the one of USUAL that is there. Raises UserError `where`: ... that names the
+    fields that are there, for a field that is missing or holds something else.
+    """
+    usual = record.get(field) if field else record.get("text") if record.get("words") is None else None
+    if isinstance(usual, str):
+        return usual
+    if not field:
+        found = [name for name in USUAL if record.get(name) is not None]
+        if len(found) > 1:
+            raise UserError(f"{where}: has both text and words; choose with --field text or --field words")
+        field = found[0] if found else next((name for name in USUAL if name in record), "")
+        if not field:
+            raise UserError(f'{where}: needs {{"text": "..."}} or {{"words": ["...", ...]}}; {_advice(_names(record))}')
+    value = _nested(record, field)
+    if value is _MISSING:
+        raise UserError(f"{where}: has no field {field}; {_advice(_names(record))}")
+    parts = value if isinstance(value, list) else [value]
+    texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in parts if part is not None]
+    if not all(isinstance(text, str) for text in texts):
+        wrong = next(type(text).__name__ for text in texts if not isinstance(text, str))
+        raise UserError(f"{where}: the field {field} needs to be a text or a list of texts, and holds {wrong}; {_advice(_names(record))}")
+    counts.invalid += sum(text.count("\ufffd") - part.count("\ufffd".encode()) for text, part in _bytes(texts, parts))
+    return " ".join(texts)
+
+
+def column(names: Sequence[str], field: str, where: str) -> str:
+    """The field to read of a table with the columns `names`. Raises UserError `where`: ... that names the columns, where it is missing."""
+    if not field and len(names) == 1:
+        return names[0]
+    found = [name for name in ((field,) if field else USUAL) if name in names or name.split(".")[0] in names]
+    if len(found) > 1:
+        raise UserError(f"{where}: has both text and words; choose with --field text or --field words")
+    if not found:
+        raise UserError(f"{where}: has no column {field or 'text'}; {_advice(names)}")
+    return found[0]
+
+
+def _advice(names: Iterable[str]) -> str:
+    names = list(names)
+    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return f"name the one that holds the text with --field: {listed}" if names else "it is empty"
+
+
+def _names(record: Mapping[str, Any]) -> list[str]:
+    """The fields of a record; those inside of another one with a dot."""
+    return [
+        name
+        for outer, value in record.items()
+        for name in ([f"{outer}.{inner}" for inner in value] if isinstance(value, Mapping) and value else [outer])
+    ]
+
+
+def _nested(record: Mapping[str, Any], field: str) -> Any:
+    """The value under a dotted name; a key that has the dots itself comes first. None inside of a null."""
+    if field in record:
+        return record[field]
+    value: Any = record
+    for name in field.split("."):
+        if value is None:
+            return None
+        if not isinstance(value, Mapping) or name not in value:
+            return _MISSING
+        value = value[name]
+    return value
+
+
+def _bytes(texts: Sequence[str], parts: Sequence[Any]) -> Iterable[tuple[str, bytes]]:
+    return ((text, part) for text, part in zip(texts, (p for p in parts if p is not None), strict=True) if isinstance(part, bytes))
+
+
+_MISSING = object()

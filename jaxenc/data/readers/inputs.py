@@ -1,0 +1,179 @@
+"""From the names that a user gives to sources: files, folders, patterns, pipes, addresses, saved data sets; in order, each once."""
+
+import glob
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jaxenc.data import docstrings, remote
+from jaxenc.data.readers import saved, tfds
+from jaxenc.data.readers.archives import is_hidden, is_skipped
+from jaxenc.data.readers.document import Counts, Reading
+from jaxenc.data.readers.sources import READABLE, Docstrings, File, Source, TfdsSplit
+from jaxenc.data.readers.streams import BLOCK
+from jaxenc.errors import UserError
+from jaxenc.files import user_errors
+
+STDIN = "-"
+_STREAMS = ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
+
+
+def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Source, ...]:
+    """The sources that `names` name, in that order and each once, whatever way it is named.
+
+    A name is a file; a folder, whose files are read in the order of their paths; a pattern (`*`, `?`, `[...]`, `**` for folders of any
+    depth), where no such file is; `-` for the standard input; a data set that `datasets` saved, DIR or DIR:SPLIT; an address (gs://,
+    s3://, hf://, https://, ...), copied first (`remote.staged`); tfds:NAME[/CONFIG][:VERSION][:SPLIT]; or `docstrings`. Pipes are copied
+    to the disk first (TMPDIR), for they can be read once only. What folders and patterns leave out is counted.
+
+    Raises UserError for a name of nothing, an empty file, a folder without text, and what cannot be read.
+    """
+    if not names:
+        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
+    out: list[Source] = []
+    seen: set[str] = set()
+    for name in names:
+        found, skipped = 0, counts.skipped_files + counts.empty_files
+        for key, source in _sources(name, reading, counts):
+            found += 1
+            counts.repeated_files += key in seen
+            if key not in seen:
+                seen.add(key)
+                out.append(source)
+        if not found:
+            skipped = counts.skipped_files + counts.empty_files - skipped
+            raise UserError(
+                f"{name}: holds no text; {skipped:,} files were skipped because they are empty or hidden or not text by their name"
+            )
+    return tuple(out)
+
+
+def check_file(name: str) -> None:
+    """Raises UserError when `name` is no file, or an empty one."""
+    path = Path(name)
+    if path.is_dir():
+        raise UserError(f"{name}: is a folder; name a file in it")
+    if not path.exists():
+        raise UserError(f"{name}: no such file; check the path")
+    if path.is_file() and path.stat().st_size == 0:
+        raise UserError(f"{name}: is empty; remove it from --input")
+
+
+def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str, Source]]:
+    """(what tells it from others, source) for each source that one name names."""
+    if name == docstrings.NAME:
+        yield name, Docstrings()
+    elif name.startswith(tfds.PREFIX):
+        yield name, TfdsSplit(name, tfds.size(name, reading.tfds_dir), reading.tfds_dir)
+    elif remote.is_url(name):
+        urls = remote.found(name)
+        for url in urls:
+            if len(urls) > 1 and is_skipped(url.rpartition("/")[2]):
+                counts.skipped_files += 1
+                continue
+            copy = remote.staged(url, remote.folder())
+            if copy.size or len(urls) == 1:
+                yield url, File(url, copy.size, str(copy.path))
+            counts.empty_files += not copy.size
+    elif saved.is_saved(name):
+        yield from ((os.path.realpath(path), _file(path)) for path in saved.files(name))
+    elif os.path.isdir(name):
+        yield from _in_folder(name, counts)
+    elif not os.path.lexists(name) and name != STDIN and glob.has_magic(name):
+        yield from _matching(name, counts)
+    else:
+        yield _named(name)
+
+
+def _named(name: str) -> tuple[str, Source]:
+    if name == STDIN or name in _STREAMS:
+        return STDIN, _copied(name, 0)
+    check_file(name)
+    with user_errors(name, READABLE):
+        kind = os.stat(name).st_mode
+        if stat.S_ISREG(kind):
+            return os.path.realpath(name), _file(name)
+        if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
+            raise UserError(f"{name}: is a device; name a file or a pipe")
+        number = os.open(name, os.O_RDONLY)
+        try:
+            return os.path.abspath(name), _copied(name, number)
+        finally:
+            os.close(number)
+
+
+def _file(name: str) -> File:
+    """The name that messages write is printable where the one of the file is not UTF-8."""
+    with user_errors(name, READABLE):
+        return File(os.fsencode(name).decode("utf-8", "backslashreplace"), os.path.getsize(name), name)
+
+
+def _copied(name: str, number: int) -> File:
+    """What a pipe holds, as a file without a name: it is gone when this process ends, however it ends."""
+    with user_errors(name, "make room in the folder for temporary files, or name another one in TMPDIR"):
+        with tempfile.TemporaryFile() as copy:
+            while block := os.read(number, BLOCK):
+                copy.write(block)
+            copy.flush()
+            kept = os.dup(copy.fileno())
+        size = os.fstat(kept).st_size
+    if not size:
+        raise UserError(f"{name}: is empty; check the command that writes to it")
+    process = f"/proc/{os.getpid()}/fd"
+    return File(name, size, f"{process if os.path.isdir(process) else '/dev/fd'}/{kept}")
+
+
+def _matching(pattern: str, counts: Counts) -> Iterator[tuple[str, Source]]:
+    found = sorted(glob.glob(pattern, recursive=True), key=os.fsencode)
+    if not found:
+        raise UserError(f"{pattern}: no file has such a name; check the pattern")
+    # With ** a folder and the files in it both match.
+    below = {path for path in found if os.path.isdir(path)} if "**" not in pattern else set()
+    for path in found:
+        if path in below:
+            yield from _in_folder(path, counts)
+        elif not os.path.isdir(path):
+            yield from _kept(path, counts)
+
+
+def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
+    """The files below a folder, sorted; a folder that a link leads to is entered once."""
+    if os.path.isfile(os.path.join(folder, "manifest.json")) and os.path.isdir(os.path.join(folder, "tokenizer")):
+        raise UserError(f"{folder}: is a folder of `jaxenc data`, which holds tokens and no text; name the text that it was made from")
+    paths: list[str] = []
+    entered: set[str] = set()
+    pending = [folder]
+    with user_errors(folder, READABLE):
+        while pending:
+            here = pending.pop()
+            if os.path.realpath(here) in entered:
+                continue
+            entered.add(os.path.realpath(here))
+            for entry in sorted(os.listdir(here), key=os.fsencode):
+                path = os.path.join(here, entry)
+                if not os.path.isdir(path):
+                    paths.append(path)
+                elif is_hidden(entry):
+                    counts.skipped_files += 1
+                elif saved.is_saved(path):
+                    paths += saved.files(path)
+                else:
+                    pending.append(path)
+    links = {os.path.realpath(path) for path in paths if os.path.islink(path)}
+    for path in sorted(paths, key=os.fsencode):
+        # Hugging Face's cache has the files under their checksums, and links to them under their names, which say what they are.
+        if "." in os.path.basename(path) or os.path.islink(path) or os.path.realpath(path) not in links:
+            yield from _kept(path, counts)
+
+
+def _kept(path: str, counts: Counts) -> Iterator[tuple[str, Source]]:
+    with user_errors(path, "check that the file can be read, or that the link leads to a file"):
+        facts = os.stat(path)
+    if is_skipped(os.path.basename(path)) or not stat.S_ISREG(facts.st_mode):
+        counts.skipped_files += 1
+    elif not facts.st_size:
+        counts.empty_files += 1
+    else:
+        yield os.path.realpath(path), _file(path)

@@ -1,0 +1,84 @@
+"""What a file is, by its first bytes and its name."""
+
+import os
+import re
+
+from jaxenc.errors import UserError
+
+# First bytes of what holds no text that could be read here, and what to do with it.
+_REFUSED = (
+    (b"%PDF", "a PDF document; take its text out first, for example with pdftotext"),
+    (b"\x89PNG", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF8", "an image"),
+    (b"\xd0\xcf\x11\xe0", "a document of Microsoft Office; save it as plain text first"),
+    (b"{\\rtf", "a document in rich text (RTF); save it as plain text first"),
+    (b"%!PS", "a PostScript document; take its text out first"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\0", "a database (SQLite); export its text as .jsonl or .csv"),
+    (b"\x89HDF", "an HDF5 file; export its text as .jsonl"),
+    (b"\x93NUMPY", "an array of NumPy; export its text as .jsonl"),
+    (b"Obj\x01", "an Avro file; export it as Parquet"),
+    (b"ORC", "an ORC file; export it as Parquet"),
+    (b"FEA1", "a Feather file of version 1; write it again with pyarrow, or export it as Parquet"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it, or make a .zip or .tar of it"),
+    (b"Rar!", "a RAR archive; unpack it, or make a .zip or .tar of it"),
+    (b"\x04\x22\x4d\x18", "compressed with LZ4; unpack it, or compress it with gzip, xz, bzip2 or Zstandard"),
+    (b"\x1f\x9d", "compressed with compress (.Z); unpack it, or compress it with gzip"),
+    (b"ID3", "a sound file"),
+    (b"OggS", "a sound file"),
+    (b"RIFF", "a sound, image or video file"),
+)
+_MARKUP = ((rb"(?i)<!doctype html|<html", "a web page (HTML)"), (rb"<\?xml|<!DOCTYPE", "XML"))
+_BY_SUFFIX = {
+    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".srt": "subtitles",
+    ".vtt": "subtitles",
+}  # fmt: skip
+_TABLES = ((b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"))
+# A stream of Arrow begins so, and then says how many bytes its schema has.
+_STREAM = b"\xff\xff\xff\xff"
+_SCHEMA = 1 << 24
+_TABLE_SUFFIXES = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
+
+
+def table_kind(head: bytes, name: str, wanted: str) -> str:
+    """`parquet` or `arrow` for such a file, "" for others. wanted: the format that was asked for.
+
+    Raises UserError for a file that is known to hold no text, and for one that is not of the format that was asked for.
+    """
+    kind = next((kind for first, kind in _TABLES if head.startswith(first)), "")
+    if head.startswith(_STREAM) and 0 < int.from_bytes(head[4:8], "little") < _SCHEMA:
+        kind = "arrow"
+    if not kind and (what := next((what for first, what in _REFUSED if head.startswith(first)), "")):
+        raise UserError(f"{name}: is {what}")
+    needed = wanted if wanted != "auto" else kind or _TABLE_SUFFIXES.get(os.path.splitext(name)[1].lower(), "")
+    if kind != needed and (kind or needed in _TABLE_SUFFIXES.values()):
+        says = "--format says" if wanted != "auto" else "its name says"
+        raise UserError(f"{name}: is {f'a {kind} file and not {needed}' if kind else f'no {needed} file'}, as {says}; check which it is")
+    return kind
+
+
+def text_kind(head: bytes, name: str) -> str:
+    """The reader for a text file: `text`, `jsonl`, `csv`, `tsv`, `subtitles`, `wikipedia`, `wikiextractor` or `wet`.
+
+    head: its first bytes as UTF-8; name: without a suffix for compression. JSON is known by its first record too, whatever the name.
+    Raises UserError for web pages, other XML and pointers of Git LFS.
+    """
+    start = head.lstrip()
+    if start.startswith(b"version https://git-lfs"):
+        raise UserError(f"{name}: is a pointer of Git LFS and not the file itself; get it with `git lfs pull`")
+    if re.match(rb"(<\?xml[^>]*>\s*)?<mediawiki\b", start):
+        return "wikipedia"
+    if re.match(rb'<doc id="[^"\n]*" (rev|url)', start):
+        return "wikiextractor"
+    if re.match(rb"WARC/1\.[01]\r?\n", start):
+        return "wet"
+    kind = _BY_SUFFIX.get(os.path.splitext(name)[1].lower(), "text")
+    if kind == "text":
+        if what := next((what for pattern, what in _MARKUP if re.match(pattern, start)), ""):
+            raise UserError(f"{name}: is {what}; take its text out first, or read the markup too with --format text")
+        if start.startswith(b"WEBVTT"):
+            return "subtitles"
+        if re.match(rb'\[?\s*\{\s*"[^"\n]*"\s*:', start):
+            return "jsonl"
+    return kind

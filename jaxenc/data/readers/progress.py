@@ -1,0 +1,58 @@
+"""How much of the input has been read, on stderr."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from jaxenc.data.readers.document import Document
+
+EVERY = 5.0  # seconds between two lines
+
+
+class Progress:
+    """How many bytes of the sources have been read: whole ones, and where the one that is open stands."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self._done, self._here = total, 0, lambda: 0
+
+    def begins(self, position: Callable[[], int]) -> None:
+        """`position` tells from now on how many bytes of the present source have been read."""
+        self._here = position
+
+    def ends(self, size: int) -> None:
+        """The present source, of `size` bytes, has been read."""
+        self._done, self._here = self._done + size, lambda: 0
+
+    @property
+    def done(self) -> int:
+        """Bytes read so far."""
+        return min(self._done + self._here(), self.total)
+
+
+def reported(found: Iterable[Document], what: str, progress: Progress) -> Iterator[Document]:
+    """`found` as it is; every EVERY seconds a line on stderr says how much has been read, how fast, and where sizes are known how long the
+    rest takes at that speed."""
+    characters, started = 0, time.monotonic()
+    last = started
+    for document in found:
+        yield document
+        characters += sum(map(len, document.lines))
+        now = time.monotonic()
+        if now - last > EVERY:
+            last = now
+            print(f"{what}: {_line(characters, now - started, progress.done, progress.total)}", file=sys.stderr)
+
+
+def _line(characters: int, seconds: float, done: int, total: int) -> str:
+    speed = f"{characters / 1e6:,.1f} M characters read, {characters / 1e6 / seconds:,.1f} M a second"
+    if not 0 < done < total:
+        return speed
+    left = seconds * (total - done) / done
+    return f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB ({done / total:.0%}), {speed}, about {_duration(left)} left"
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{max(round(seconds), 1)} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

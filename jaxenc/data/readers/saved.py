@@ -1,0 +1,46 @@
+"""Data sets that Hugging Face's `datasets` saved with `save_to_disk`, read without that package."""
+
+import os
+from pathlib import Path
+
+from jaxenc.errors import UserError
+from jaxenc.files import inside, read_json
+
+_STATE, _SPLITS = "state.json", "dataset_dict.json"
+_ADVICE = "save the data set again with save_to_disk"
+
+
+def is_saved(name: str) -> bool:
+    """Whether `name` is DIR or DIR:SPLIT of a saved data set."""
+    folder, split = _parts(name)
+    return os.path.isfile(os.path.join(folder, _SPLITS)) or (not split and os.path.isfile(os.path.join(folder, _STATE)))
+
+
+def files(name: str) -> list[str]:
+    """Its files of Arrow, in order. A set with one split needs no SPLIT. Raises UserError for a missing split, file or order of rows."""
+    folder, split = _parts(name)
+    if os.path.isfile(os.path.join(folder, _SPLITS)):
+        splits = read_json(Path(folder, _SPLITS), _ADVICE).get("splits")
+        if not isinstance(splits, list) or not splits:
+            raise UserError(f"{folder}/{_SPLITS}: names no split; {_ADVICE}")
+        known = [split for split in splits if isinstance(split, str) and inside(split)]
+        if (not split and len(known) > 1) or (split and split not in known):
+            wrong = f"has no split {split}" if split else "has several splits"
+            raise UserError(f"{folder}: {wrong}; name one: {', '.join(f'{folder}:{split}' for split in known)}")
+        folder = os.path.join(folder, split or known[0])
+    state = read_json(Path(folder, _STATE), _ADVICE)
+    if state.get("_indices_data_files") or state.get("_indices_files"):
+        raise UserError(f"{folder}: its rows are chosen by a list of indices; {_ADVICE}, after flatten_indices()")
+    names = [entry.get("filename") for entry in state.get("_data_files") or () if isinstance(entry, dict)]
+    if not names or not all(isinstance(file, str) and inside(file) for file in names):
+        raise UserError(f"{folder}/{_STATE}: names no files; {_ADVICE}")
+    paths = [os.path.join(folder, file) for file in names]
+    if missing := [path for path in paths if not os.path.isfile(path)]:
+        raise UserError(f"{missing[0]}: no such file, though {_STATE} names it; {_ADVICE}")
+    return paths
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """(folder, split); a folder may have a colon in its own name."""
+    folder, mark, split = name.rpartition(":")
+    return (folder, split) if mark and not os.path.isdir(name) else (name.rstrip("/") or name, "")

@@ -1,0 +1,124 @@
+"""Files at another place (gs://, s3://, hf://, http://, ...), through fsspec: copied to a folder on this machine, with checksums."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jaxenc.errors import UserError
+from jaxenc.files import read_json, user_errors, write_bytes, written
+
+BLOCK = 1 << 22
+PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "huggingface_hub", "http": "aiohttp requests",
+            "https": "aiohttp requests", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}  # fmt: skip
+# What file systems tell of a file's content; one that names none of them is trusted by its size alone.
+_VERSIONS = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "sha256", "blob_id", "generation", "LastModified", "last_modified",
+             "Last-Modified", "mtime", "created", "updated")  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Staged:
+    """A copy. url: where it is from; path: where it lies; size: in bytes; sha256: of its bytes."""
+
+    url: str
+    path: Path
+    size: int
+    sha256: str
+
+
+def is_url(name: str) -> bool:
+    """Whether a name is a URL of another place."""
+    scheme, mark, _ = name.partition("://")
+    return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
+
+
+def folder() -> Path:
+    """Where copies are kept: inputs/ in JAXENC_CACHE, or in jaxenc/ of the user's cache folder (XDG_CACHE_HOME, ~/.cache)."""
+    own = os.environ.get("JAXENC_CACHE")
+    return (Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc") / "inputs"
+
+
+def found(url: str) -> list[str]:
+    """The URLs of the files that `url` names: itself, the files below it, or what a pattern fits; sorted. Raises UserError for none."""
+    with _errors(url) as (system, path):
+        # In an address of the web a question mark begins what is asked for.
+        if any(mark in path for mark in ("*[" if url.startswith("http") else "*?[")):
+            paths = [match for match in system.glob(path) if system.isfile(match)]
+        else:
+            paths = [path] if system.isfile(path) else system.find(path)
+        urls = sorted(system.unstrip_protocol(path) for path in paths)
+    if not urls:
+        raise UserError(f"{url}: no such file; check the address")
+    return urls
+
+
+def staged(url: str, cache: Path) -> Staged:
+    """A copy of one file in `cache`: the one that is there, if the source has not changed since, or a new one.
+
+    The source has changed when its size differs, or what its file system says of the content (an ETag, a checksum, a time); that is said
+    on stderr. A copy is checked against its sha256 before it is used again. Raises UserError for a source that cannot be read or that
+    changes while it is copied, for a file system whose package is not installed, and for a full disk.
+    """
+    # The name is kept, for it tells what the file is.
+    name = url.split("?")[0].rstrip("/").rsplit("/", 1)[-1][-100:] or "file"
+    place = cache / hashlib.sha256(url.encode()).hexdigest()[:24]
+    path, facts = place / name, place / "source.json"
+    with _errors(url) as (system, remote):
+        version = _version(system, remote)
+        known = read_json(facts, "delete it") if facts.is_file() else {}
+        if known and path.is_file():
+            if known.get("version") == version and _digest(path) == known.get("sha256"):
+                return Staged(url, path, path.stat().st_size, known["sha256"])
+            print(f"{url}: has changed, or its copy has; it is copied again", file=sys.stderr)
+        with user_errors(place, "free some space, or name another folder in JAXENC_CACHE"):
+            place.mkdir(parents=True, exist_ok=True)
+        digest = _copy(system, remote, path)
+        if _version(system, remote) != version:
+            raise UserError(f"{url}: changed while it was copied; start again when it is complete")
+    write_bytes(facts, json.dumps({"url": url, "version": version, "sha256": digest}).encode())
+    return Staged(url, path, path.stat().st_size, digest)
+
+
+def _copy(system: Any, remote: str, path: Path) -> str:
+    digest = hashlib.sha256()
+    with written(path) as temporary, open(temporary, "wb") as out, system.open(remote, "rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+            out.write(block)
+    return digest.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _version(system: Any, path: str) -> dict[str, str]:
+    system.invalidate_cache()
+    info = system.info(path)
+    return {name: str(info[name]) for name in ("size", *_VERSIONS) if info.get(name) is not None}
+
+
+@contextlib.contextmanager
+def _errors(url: str) -> Iterator[tuple[Any, str]]:
+    """(file system, path in it) of a URL; what it raises becomes a UserError."""
+    scheme = url.partition("://")[0]
+    try:
+        import fsspec
+
+        yield fsspec.core.url_to_fs(url)
+    except UserError:
+        raise
+    except ImportError as error:
+        packages = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme} ({error})")
+        raise UserError(f"{url}: needs a package that is not installed: pip install {packages}") from error
+    except ValueError as error:
+        raise UserError(f"{url}: cannot be opened ({error}); fsspec knows addresses such as gs://, s3://, hf://, https://") from error
+    except Exception as error:  # each file system has its own: of the network, of permissions
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise UserError(f"{url}: cannot be read ({reason}); check the address, the network and your rights") from error
