@@ -62,7 +62,7 @@ def documents(inputs: Sequence[str], counts: Counts) -> Iterator[Document]:
         raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
     found = False
     for name in inputs:
-        for document in _documents_of(name, counts):
+        for document in of_input(name, counts):
             found = True
             yield document
     if not found:
@@ -80,7 +80,8 @@ def watched(found: Iterable[Document], what: str) -> Iterator[Document]:
             print(f"{what}: {done / 1e6:,.1f} M characters read, {done / 1e6 / (told - started):,.1f} M a second", file=sys.stderr)
 
 
-def _documents_of(name: str, counts: Counts) -> Iterator[Document]:
+def of_input(name: str, counts: Counts) -> Iterator[Document]:
+    """The documents of one input, in order; none where it holds no text. Raises UserError as `documents` does for a file."""
     if name == docstrings.NAME:
         return (Document(source, lines) for source, lines in docstrings.modules())
     if name.startswith("tfds:"):

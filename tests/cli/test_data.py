@@ -28,10 +28,10 @@ def test_text_to_shards(tmp_path, capsys):
     assert tool.decode(shards["train"].tokens.take(np.arange(len(shards["train"].tokens)))).startswith("Ångström number")
 
 
-def test_what_comes_later_and_what_is_missing(tmp_path):
+def test_what_does_not_fit_and_what_is_missing(tmp_path):
     (tmp_path / "a.txt").write_text("A.")
-    with pytest.raises(UserError, match="--runner beam: not supported yet"):
-        run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path, "--out", tmp_path / "data", "--runner", "beam")
+    with pytest.raises(UserError, match="--beam-options: only --runner beam takes them"):
+        run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path, "--out", tmp_path / "data", "--beam-options", "--runner X")
     with pytest.raises(UserError, match="no tokenizer.json"):
         run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "none", "--out", tmp_path / "data")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
