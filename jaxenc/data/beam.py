@@ -31,7 +31,7 @@ def run(parts: Sequence[Sequence[str]], build: Unfinished, work: Work, rule: Dup
     if rule.kind:
         _over_groups(parts, build.pieces, characters, options, functools.partial(_keys, folder=build.pieces, rule=rule))
         index = Index(rule)
-        for path in sorted(build.pieces.glob("*.keys.npy")):
+        for path in sorted(build.pieces.glob("*.keys")):
             name = path.name.partition(".")[0]
             if found := index.dropped(duplicates.load_keys(build.pieces, name)):
                 dropped[name] = found

@@ -66,7 +66,7 @@ def build(
         print(f"data: {other} is an unfinished build of another request; it is left alone, delete it if it is not needed", file=sys.stderr)
     with user_errors(out, "free some space or choose another folder"), unfinished.opened(out, request.request) as folder:
         if before := folder.count():
-            print(f"data: {before:,} groups were finished before", file=sys.stderr)
+            print(f"data: {before:,} group{'s were' if before > 1 else ' was'} finished before", file=sys.stderr)
         tool.save(folder.new / "tokenizer")
         if (table := tool.characters()) is not None:
             np.save(folder.new / characters.NAME, table)

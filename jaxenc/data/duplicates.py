@@ -7,6 +7,7 @@ documents that stay: about 0.11 KB each for exact duplicates and 3.5 KB each for
 import dataclasses
 import hashlib
 import unicodedata
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from jaxenc.config import at_least
 from jaxenc.data.groups import Group
 from jaxenc.errors import UserError
-from jaxenc.files import written
+from jaxenc.files import npz, written
 
 KINDS = ("", "exact", "near")
 SCHEME = "affine32"  # of datasketch: its default may change, and the documents that stay must not
@@ -127,19 +128,20 @@ class Index:
 def make_keys(folder: Path, group: Group, rule: Duplicates) -> np.ndarray:
     """The keys of a group, also written to their file. A killed process leaves a whole file or none."""
     found = keys(group, rule)
-    with written(path(folder, group.name)) as temporary, open(temporary, "wb") as file:
-        np.save(file, found)
+    with written(path(folder, group.name), durable=False) as temporary, npz(temporary) as store:
+        store("keys", found)
     return found
 
 
 def path(folder: Path, name: str) -> Path:
     """Where the keys of the group `name` are."""
-    return folder / f"{name}.keys.npy"
+    return folder / f"{name}.keys"
 
 
 def load_keys(folder: Path, name: str) -> np.ndarray | None:
-    """The keys that were written for the group `name`; None where there are none."""
+    """The keys that were written for the group `name`; None where there are none, or a power cut damaged them."""
     try:
-        return np.load(path(folder, name))
-    except FileNotFoundError:
+        with open(path(folder, name), "rb") as raw, np.load(raw) as file:
+            return file["keys"]
+    except (FileNotFoundError, ValueError, EOFError, zipfile.BadZipFile):
         return None

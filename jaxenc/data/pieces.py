@@ -1,12 +1,13 @@
 """Groups of documents to pieces: the tokens of each split. Pure, so any process may make any piece at any time; and their files."""
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import itertools
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +123,9 @@ def path(folder: str | Path, name: str, split: str) -> Path:
 
 
 def save(piece: Piece, path: Path) -> None:
-    """Writes the file of a piece: it is there whole and survives a power cut, or it is not there. Raises OSError."""
-    with written(path) as temporary, npz(temporary) as store:
+    """Writes the file of a piece. A killed process leaves a whole file or none; after a power cut its checksums say whether it is whole.
+    Raises OSError."""
+    with written(path, durable=False) as temporary, npz(temporary) as store:
         store("tokens", piece.tokens)
         store("words", np.packbits(piece.words))
         store("sentences", piece.sentences.astype(np.uint32))
@@ -149,8 +151,10 @@ def _facts(file: np.lib.npyio.NpzFile) -> Facts:
     return Facts.from_json(json.loads(str(file["facts"])))
 
 
-def _reading(path: Path) -> np.lib.npyio.NpzFile:
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
     try:
-        return np.load(path)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        with open(path, "rb") as raw, np.load(raw) as file:
+            yield file
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise UserError(f"{path}: damaged ({error}); delete it and run the command again") from error

@@ -127,12 +127,15 @@ def _finished(data: Mapping[str, Any]) -> Finished:
 
 
 def found(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Facts] | None:
-    """What was finished of a group: the facts of those of its pieces in `folder` that no shard holds yet; None where a piece is missing.
+    """What was finished of a group: the facts of those of its pieces in `folder` that no shard holds yet; None where a piece is missing or
+    damaged.
 
     last: of each split the last group that a shard holds.
     """
-    paths = _needed(folder, last, name)
-    return {split: pieces.load_facts(path) for split, path in paths.items()} if all(map(Path.exists, paths.values())) else None
+    try:
+        return {split: pieces.load_facts(path) for split, path in _needed(folder, last, name).items()}
+    except (FileNotFoundError, UserError):
+        return None
 
 
 def _needed(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Path]:
@@ -168,7 +171,8 @@ def opened(out: Path, request: str) -> Iterator[Unfinished]:
             flush(out.parent)
         except BaseException:
             if groups := build.count():
-                print(f"data: {groups:,} groups are finished and kept in {place}; the same command goes on from there", file=sys.stderr)
+                noun = "groups are" if groups > 1 else "group is"
+                print(f"data: {groups:,} {noun} finished and kept in {place}; the same command goes on from there", file=sys.stderr)
             else:
                 _clear(place)
             raise

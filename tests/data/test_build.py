@@ -153,9 +153,9 @@ def test_a_full_disk_is_one_line_and_loses_nothing(corpus, tokenizer, tmp_path, 
         patch.setattr(building, "write_shard", full)
         with pytest.raises(UserError, match="No space left on device; free some space"):
             build([str(corpus)], tokenizer, tmp_path / "out")
-    assert "1 groups are finished and kept in" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert "1 group is finished and kept in" in capsys.readouterr().err and not (tmp_path / "out").exists()
     build([str(corpus)], tokenizer, tmp_path / "out")
-    assert "1 groups were finished before" in capsys.readouterr().err
+    assert "1 group was finished before" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["out"]
 
 
