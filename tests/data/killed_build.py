@@ -1,6 +1,6 @@
 """A build of small groups and shards that kills itself: `python killed_build.py CORPUS TOKENIZER OUT WORKERS AFTER`.
 
-It ends by SIGKILL after so many pieces or lists of finished shards got their names; 0: never. Other processes that make pieces are not counted.
+It ends by SIGKILL after so many files got their names, pieces and lists of finished shards; 0: never. Those of workers are not counted.
 """
 
 import os

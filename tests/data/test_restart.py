@@ -23,7 +23,6 @@ from jaxenc.errors import UserError
 from tests.data import killed_build
 from tests.data.killed_build import GROUP, HELD_OUT, SHARD
 from tests.faults import power
-from tests.selection import FULL
 
 ROOT = Path(__file__).parents[2]
 
@@ -286,10 +285,11 @@ def test_a_shard_is_on_the_disk_before_it_is_recorded(corpus: Path, tokenizer: P
 @pytest.mark.slow
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 1), (signal.SIGTERM, 75)])
 def test_an_interrupted_command_ends_and_says_where_it_goes_on(
-    number: int, code: int, tokenizer: Path, write_documents, tmp_path: Path
+    number: int, code: int, corpus: Path, tokenizer: Path, tmp_path: Path
 ) -> None:
     """Within ten seconds, with two workers, however long the text."""
-    text = write_documents(tmp_path / "text.txt", 30_000 if FULL else 8_000)
+    text = tmp_path / "text.txt"
+    text.write_text((corpus.read_text() + "\n") * 200)
     arguments = ["--input", str(text), "--tokenizer", str(tokenizer), "--out", str(tmp_path / "out"), "--workers", "2"]
     command = [sys.executable, "-c", "import sys; from jaxenc.cli.main import main; sys.exit(main())", "data", *arguments]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
