@@ -52,12 +52,9 @@ def run(args: argparse.Namespace) -> int:
             f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
             f"{split.unknown / max(split.tokens, 1):.2%} {unknown}, {split.empty_sentences + split.empty_documents:,} dropped as empty"
         )
-    changed = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in result.reader.items() if count)
-    if changed:
-        print(f"{args.out}: changed while reading: {changed}")
     if not (Path(args.out) / report.FACTS).exists():
-        print(f"{args.out}: made by an older jaxenc: no report", file=sys.stderr)
+        print(f"{args.out}: made by an older jaxenc, so it has no report", file=sys.stderr)
         return 0
-    report.write(Path(args.out))
-    print(f"{args.out}/{report.TEXT}: lengths, what was dropped, sampled rows")
+    for line in report.write(Path(args.out)):
+        print(line)
     return 0

@@ -20,6 +20,7 @@ from jaxenc.data.tokenizers import marks
 from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
+BATCH = 1 << 17  # characters of the sentences that are tokenised in one call
 SAMPLE = 1 << 14  # characters of each group in which marks and scripts are counted
 
 
@@ -88,11 +89,43 @@ def _sentences(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]]) -
 
 
 def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str, known: Facts) -> Piece:
-    encoded = tool.encode_words([sentence for document in documents for sentence in document])
-    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
+    sentences = [sentence for document in documents for sentence in document]
+    encoded = [_encoded(tool, batch, dtype) for batch in _batches(sentences)] or [_encoded(tool, [], dtype)]
+    tokens, words, lengths = (np.concatenate(arrays) for arrays in zip(*encoded, strict=True))
     ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
     kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
     counts = np.diff(kept)
+    empty = int((counts == 0).sum())
+    full, counts = lengths[lengths > 0], counts[counts > 0]
+    starts = np.concatenate([[0], np.cumsum(full)])[np.concatenate([[0], np.cumsum(counts)])]
+    own = Facts(
+        documents=len(counts),
+        sentences=len(full),
+        tokens=len(tokens),
+        unknown=int(tool.vocabulary.is_unknown(tokens).sum()),
+        single=int((counts == 1).sum()),
+        empty_sentences=int((lengths == 0).sum()),
+        empty_documents=empty,
+        document_lengths=facts.lengths(np.diff(starts)),
+        sentence_lengths=facts.lengths(full),
+    )
+    return Piece(tokens, words, full, counts, known + own)
+
+
+def _batches(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Runs of sentences of about BATCH characters: the library's results for a whole group of long documents would take a gigabyte."""
+    start = size = 0
+    for number, sentence in enumerate(sentences, 1):
+        size += len(sentence)
+        if size >= BATCH or number == len(sentences):
+            yield sentences[start:number]
+            start, size = number, 0
+
+
+def _encoded(tool: tokenizers.Tokenizer, sentences: Sequence[str], dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(ids, whether each starts a word, bool; tokens of each sentence, i64)."""
+    encoded = tool.encode_words(sentences)
+    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
     tokens, numbers = (
         np.fromiter(itertools.chain.from_iterable(sentence[part] for sentence in encoded), kind, int(lengths.sum()))
         for part, kind in ((0, dtype), (1, "uint32"))
@@ -100,21 +133,7 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
     words = np.ones(len(tokens), bool)
     words[1:] = numbers[1:] != numbers[:-1]
     words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
-    empty = int((counts == 0).sum())
-    sentences, counts = lengths[lengths > 0], counts[counts > 0]
-    starts = np.concatenate([[0], np.cumsum(sentences)])[np.concatenate([[0], np.cumsum(counts)])]
-    own = Facts(
-        documents=len(counts),
-        sentences=len(sentences),
-        tokens=len(tokens),
-        unknown=int(tool.vocabulary.is_unknown(tokens).sum()),
-        single=int((counts == 1).sum()),
-        empty_sentences=int((lengths == 0).sum()),
-        empty_documents=empty,
-        document_lengths=facts.lengths(np.diff(starts)),
-        sentence_lengths=facts.lengths(sentences),
-    )
-    return Piece(tokens, words, sentences, counts, known + own)
+    return tokens, words, lengths
 
 
 def path(folder: str | Path, name: str, split: str) -> Path:

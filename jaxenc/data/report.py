@@ -92,20 +92,20 @@ def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts]) -> N
     write_bytes(folder / FACTS, (json.dumps(data, indent=1) + "\n").encode())
 
 
-def write(folder: Path) -> str:
-    """Adds ten sampled rows to a data folder's `report.json`, writes `report.md` and the picture of its lengths; returns the text.
+def write(folder: Path) -> list[str]:
+    """Adds ten sampled rows to a data folder's `report.json`, writes `report.md` and a picture of its lengths; returns a summary.
 
     They are no part of the data's fingerprint. Raises UserError for a folder without a report.
     """
     data = read_json(folder / FACTS, "this folder was made by an older jaxenc and has no report; build the data again for one")
     data["rows"] = rows(folder)
-    text = _text(data, manifest.read(folder))
+    summary = _summary(data, manifest.read(folder))
     with user_errors(folder, "check that the folder can be written to"):
         write_bytes(folder / FACTS, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
-        write_bytes(folder / TEXT, text.encode())
+        write_bytes(folder / TEXT, _text(data, summary).encode())
         with written(folder / PICTURE) as temporary:
             _draw({split: Facts.from_json(own) for split, own in data["splits"].items()}, temporary)
-    return text
+    return [*summary, f"sampled rows and lengths: {folder / TEXT}, {folder / PICTURE}"]
 
 
 def rows(folder: Path) -> list[str]:
@@ -117,24 +117,30 @@ def rows(folder: Path) -> list[str]:
     return [" ".join(tool.token(index) for index in row[here].tolist()) for row, here in zip(batch["tokens"], held, strict=True)]
 
 
-def _text(data: Mapping[str, Any], facts: Manifest) -> str:
+def _summary(data: Mapping[str, Any], facts: Manifest) -> list[str]:
+    total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
+    dropped = [f"{getattr(total, name):,} {what}" for name, what in DROPPED.items() if getattr(total, name)]
+    changed = [f"{name.replace('_', ' ')} {count:,}" for name, count in data["reader"].items() if count]
     unknown = "predicted as unknown" if facts.tokenizer.words else "unknown"
+    shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)
+    by_script = [f"{script} {share:.2%}" for share, script in shares]
+    return [
+        f"{data['bytes_a_token']:.2f} bytes a token on disk, {data['text_bytes_a_token']:.2f} bytes of text a token",
+        f"dropped: {', '.join(dropped) or 'nothing'}",
+        *([f"changed while reading: {', '.join(changed)}"] if changed else []),
+        *([f"{unknown} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
+    ]
+
+
+def _text(data: Mapping[str, Any], summary: Sequence[str]) -> str:
     out = ["# What is in this data folder", ""]
-    out += [f"|  | documents | sentences | tokens | {unknown} |", "| --- | --- | --- | --- | --- |"]
+    out += ["|  | documents | sentences | tokens | unknown |", "| --- | --- | --- | --- | --- |"]
     for split, own in data["splits"].items():
         share = own["unknown"] / max(own["tokens"], 1)
         out.append(f"| {split} | {own['documents']:,} | {own['sentences']:,} | {own['tokens']:,} | {share:.2%} |")
-    total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
-    out += ["", f"{data['bytes_a_token']:.2f} bytes a token on disk; {data['text_bytes_a_token']:.2f} bytes of text a token."]
-    dropped = [f"{getattr(total, name):,} {what}" for name, what in DROPPED.items() if getattr(total, name)]
-    out += ["", f"Dropped: {', '.join(dropped) or 'nothing'}."]
-    changed = [f"{name.replace('_', ' ')} {count:,}" for name, count in data["reader"].items() if count]
-    out += ["", f"Changed while reading: {', '.join(changed)}."] if changed else []
-    by_script = {script: share for script, share in data["unknown_by_script"].items() if share}
-    shares = ", ".join(f"{script} {share:.2%}" for script, share in sorted(by_script.items(), key=lambda item: -item[1]))
-    out += ["", f"Share of {unknown} tokens by script, in a sample: {shares}."] if by_script else []
-    out += ["", f"Lengths of documents and sentences: {PICTURE}.", "", f"## Rows of `data.rows=text` at length {SHOWN_LENGTH}", ""]
-    return "\n".join([*out, *(f"    {row}" for row in data["rows"])]) + "\n"
+    out += ["", *(f"- {line}" for line in summary), "", f"![Lengths of documents and sentences, in tokens]({PICTURE})", ""]
+    out += [f"## Rows of `data.rows=text` at length {SHOWN_LENGTH}", "", *(f"    {row}" for row in data["rows"])]
+    return "\n".join(out) + "\n"
 
 
 def _draw(facts: Mapping[str, Facts], path: Path) -> None:

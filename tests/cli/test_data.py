@@ -1,4 +1,5 @@
 import argparse
+import sys
 
 import numpy as np
 import pytest
@@ -35,6 +36,24 @@ def test_what_does_not_fit_and_what_is_missing(tmp_path):
     with pytest.raises(UserError, match="no tokenizer.json"):
         run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "none", "--out", tmp_path / "data")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_without_beam_one_line_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    (tmp_path / "a.txt").write_text("a b c")
+    word_list.train(["a a a b b c"], 4).save(tmp_path / "tok")
+    with pytest.raises(UserError, match=r'--runner beam: needs Apache Beam; install it with `pip install "jaxenc\[beam\]"`'):
+        run("--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--runner", "beam")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "tok"]
+
+
+def test_duplicates_are_dropped_and_reported(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("a a b\n\nA  a b\n\nb c c")
+    word_list.train(["a a a b b c A"], 4).save(tmp_path / "tok")
+    given = ["--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--held-out", 0]
+    assert run(*given, "--drop-duplicates", "exact") == 0
+    said = capsys.readouterr().out
+    assert "train: 2 documents, 2 sentences, 6 tokens" in said and "dropped: 1 duplicate documents" in said and "report.md" in said
 
 
 def test_words_that_are_predicted_as_unknown_are_counted(tmp_path, capsys):

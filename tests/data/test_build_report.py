@@ -55,8 +55,9 @@ def test_the_numbers_are_those_of_the_folder(corpus: Path, tokenizer: Path, tmp_
     assert data["bytes_a_token"] == pytest.approx(size / tokens)
     assert sum(own["duplicates"] for own in data["splits"].values()) == 1
     assert sum(own["empty_documents"] for own in data["splits"].values()) == 1
-    text = report.write(tmp_path / "out")
-    assert "1 documents without a token, 1 duplicate documents" in text and text == (tmp_path / "out" / report.TEXT).read_text()
+    summary = report.write(tmp_path / "out")
+    assert "dropped: 1 sentences without a token, 1 documents without a token, 1 duplicate documents" in summary
+    assert summary[:-1] == [line[2:] for line in (tmp_path / "out" / report.TEXT).read_text().split("\n") if line.startswith("- ")]
 
 
 def test_no_part_of_it_is_in_the_fingerprint(corpus: Path, tokenizer: Path, tmp_path: Path) -> None:
