@@ -50,6 +50,8 @@ def build(
     """
     if not 0 <= held_out < 1:
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
+    if not inputs:
+        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
@@ -62,7 +64,7 @@ def build(
     request = Manifest(manifest.VERSION, found, held_out, tool.vocabulary, {}, dtype, {}, {}, asked)
     if holds_data:
         return _kept(out, request)
-    for other in unfinished.others(out, request.request):
+    for other in unfinished.others(out.resolve(), request.request):
         print(f"data: {other} is an unfinished build of another request; it is left alone, delete it if it is not needed", file=sys.stderr)
     with user_errors(out, "free some space or choose another folder"), unfinished.opened(out, request.request) as folder:
         if before := folder.count():

@@ -80,8 +80,9 @@ def scripts(texts: Sequence[str], tool: Tokenizer) -> Facts:
 
 
 def script_of(text: Iterable[str]) -> str:
-    """The script of the first letter, as the first word of its Unicode name says it: `Latin`, `Cjk`, `Devanagari`; `Other` without one."""
+    """The script of the first letter, as the first word of its Unicode name says it: `Latin`, `CJK`, `Devanagari`; `Other` without one."""
     for character in text:
         if character.isalpha():
-            return "Latin" if character.isascii() else unicodedata.name(character, "other").split()[0].capitalize()
+            name = "LATIN" if character.isascii() else unicodedata.name(character, "OTHER").split()[0]
+            return name if name == "CJK" else name.capitalize()
     return "Other"

@@ -145,12 +145,17 @@ def _needed(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Path]
 
 def place_of(out: Path, request: str) -> Path:
     """Where the build of a request into `out` keeps what is finished: beside `out`, so that one move ends it."""
-    return out.with_name(f".{out.name}.unfinished-{request[:16]}")
+    return out.with_name(f"{_prefix(out)}{request[:16]}")
 
 
 def others(out: Path, request: str) -> list[Path]:
     """Folders of unfinished builds of other requests into `out`."""
-    return sorted(set(out.parent.glob(f".{out.name}.unfinished-*")) - {place_of(out, request)})
+    found = out.parent.iterdir() if out.parent.is_dir() else ()
+    return sorted(path for path in found if path.name.startswith(_prefix(out)) and path != place_of(out, request))
+
+
+def _prefix(out: Path) -> str:
+    return f".{out.name}.unfinished-"
 
 
 @contextlib.contextmanager
