@@ -3,9 +3,9 @@
 #
 #   bash tests/run.sh [--full] [--live] [ARGUMENTS OF PYTEST]
 #
-# --full leaves nothing out: also the tests marked `full`, random inputs that are new each time, the whole short suite on Python 3.12, and
-# Apache Beam's tests in .venv-beam, and the table of faults (tests/faults/run.sh --full). Run it before an issue is closed. pytest.ini says what the
-# short suite leaves out, and the last lines of each run say how many tests that were.
+# --full leaves nothing out: also the tests marked `full`, random inputs that are new each time, the whole short suite on Python 3.12, the
+# tests of Apache Beam in .venv-beam, and the table of faults (tests/faults/run.sh --full). Run it before an issue is closed. pytest.ini says
+# what the short suite leaves out, and the last lines of each run say how many tests that were.
 # --live, or CI=true, also installs the libraries that our numbers are compared with (torch for CPUs, transformers; 1.2 GB) into .venv and
 # runs tests/parity/test_live*.py. PYTHON chooses the first interpreter (3.11 or newer).
 set -euo pipefail

@@ -19,7 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a published vocab.txt")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
     parser.add_argument(
-        "--held-out", type=float, default=0.01, metavar="SHARE", help="share of documents kept apart, 20 or more of 200 (default: 0.01)"
+        "--held-out",
+        type=float,
+        default=0.01,
+        metavar="SHARE",
+        help="share of documents kept apart; in a small corpus 20, or one in ten (default: 0.01)",
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
     parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the work is done (default: local)")

@@ -79,6 +79,18 @@ def test_a_piece_survives_its_file(tokenizer: Path, tmp_path: Path) -> None:
         assert again.facts == piece.facts == pieces.load_facts(path)
 
 
+def test_the_sentences_of_one_call_do_not_matter(corpus: Path, tokenizer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = tuple(document.lines for document in readers.documents([str(corpus)], readers.Counts()))
+    group, tool = Group("a", (*documents, ("\u200e",))), load(tokenizer)
+    whole = pieces.of_group(group, tool, held_out.HASHES // 3, "uint16")
+    for batch in (1, 500):
+        monkeypatch.setattr(pieces, "BATCH", batch)
+        for split, piece in pieces.of_group(group, tool, held_out.HASHES // 3, "uint16").items():
+            for name in ("tokens", "words", "sentences", "documents"):
+                assert np.array_equal(getattr(piece, name), getattr(whole[split], name)), (split, name)
+            assert piece.facts == whole[split].facts
+
+
 def test_facts_add_up(corpus: Path, tokenizer: Path) -> None:
     """The sum over groups is what one group of all documents has, but for what is counted in a sample of each."""
     documents = tuple(document.lines for document in readers.documents([str(corpus)], readers.Counts()))
