@@ -65,7 +65,10 @@ def build(
     if holds_data:
         return _kept(out, request)
     for other in unfinished.others(out.resolve(), request.request):
-        print(f"data: {other} is an unfinished build of another request; it is left alone, delete it if it is not needed", file=sys.stderr)
+        print(
+            f"data: {other} is an unfinished build of another request or jaxenc; it is left alone, delete it if it is not needed",
+            file=sys.stderr,
+        )
     with user_errors(out, "free some space or choose another folder"), unfinished.opened(out, request.request) as folder:
         if before := folder.count():
             print(f"data: {before:,} group{'s were' if before > 1 else ' was'} finished before", file=sys.stderr)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxenc.config import fingerprint
 from jaxenc.data import pieces
 from jaxenc.data.facts import Facts
 from jaxenc.data.manifest import SPLITS, File, Shard
@@ -145,7 +146,7 @@ def _needed(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Path]
 
 def place_of(out: Path, request: str) -> Path:
     """Where the build of a request into `out` keeps what is finished: beside `out`, so that one move ends it."""
-    return out.with_name(f"{_prefix(out)}{request[:16]}")
+    return out.with_name(f"{_prefix(out)}{fingerprint([RULES, request])[:16]}")
 
 
 def others(out: Path, request: str) -> list[Path]:

@@ -237,6 +237,18 @@ def test_changed_text_is_another_request(corpus: Path, tokenizer: Path, tmp_path
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
+def test_pieces_of_other_rules_are_not_used(corpus: Path, tokenizer: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later jaxenc may make other pieces of the same request; it raises RULES then."""
+    with stopped("make", 20, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT)
+    monkeypatch.setattr(unfinished, "RULES", unfinished.RULES + 1)
+    capsys.readouterr()
+    with stopped("make", 1, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+        build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT)
+    said = capsys.readouterr().err
+    assert "finished before" not in said and "an unfinished build of another request" in said
+
+
 def test_a_second_builder_is_refused(corpus: Path, tokenizer: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
