@@ -181,6 +181,29 @@ def test_what_a_kill_leaves_half_done_is_removed(corpus: Path, tokenizer: Path, 
     assert contents(out) == whole
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_a_kill_while_a_shard_is_recorded_loses_no_piece(late: bool, corpus: Path, tokenizer: Path, whole: dict, tmp_path: Path) -> None:
+    """Just before, or just after, `progress.json` names the fourth shard."""
+    out, real, left = tmp_path / "out", unfinished.write_bytes, 4
+
+    def progress(path: Path, content: bytes) -> None:
+        nonlocal left
+        left -= 1
+        if not left and not late:
+            raise KeyboardInterrupt
+        real(path, content)
+        if not left:
+            raise KeyboardInterrupt
+
+    recording = mock.patch.object(unfinished, "write_bytes", progress)
+    with recording, stopped("make", 1000, OSError()) as first, pytest.raises(KeyboardInterrupt):
+        build([str(corpus)], tokenizer, out, HELD_OUT)
+    with stopped("make", 1000, OSError()) as second:
+        build([str(corpus)], tokenizer, out, HELD_OUT)
+    assert not set(first) & set(second) and len(second) > 5
+    assert contents(out) == whole
+
+
 def test_a_piece_that_a_power_cut_damaged_is_made_again(corpus: Path, tokenizer: Path, whole: dict, tmp_path: Path) -> None:
     """Its name may be on the disk without its bytes, or with some."""
     out = tmp_path / "out"
