@@ -11,7 +11,7 @@ HASHES = 1 << 64
 LEAST = 20  # held-out documents of a small corpus, but never more than one in MOST
 MOST = 10
 SCANNED = 100_000  # documents that are read before the build to know whether a corpus is small
-REMEMBERED = 1 << 24  # characters of them that are kept in memory; a longer beginning is read twice
+REMEMBERED = 1 << 23  # characters of them that are kept in memory; a longer beginning is read twice
 
 
 def hash_of(text: bytes) -> int:
