@@ -56,9 +56,12 @@ def run(args: argparse.Namespace) -> int:
             f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
             f"{split.unknown / max(split.tokens, 1):.2%} {unknown}, {split.empty_sentences + split.empty_documents:,} dropped as empty"
         )
-    if not (Path(args.out) / report.FACTS).exists():
-        print(f"{args.out}: made by an older jaxenc, so it has no report", file=sys.stderr)
+    folder = Path(args.out)
+    if not (folder / report.FACTS).exists():
+        print(f"{folder}: made by an older jaxenc, so it has no report", file=sys.stderr)
         return 0
-    for line in report.write(Path(args.out)):
-        print(line)
+    if not (folder / report.TEXT).exists():
+        report.write(folder)
+    print("\n".join(report.summary(folder)))
+    print(f"sampled rows and lengths: {folder / report.TEXT}, {folder / report.PICTURE}")
     return 0

@@ -35,7 +35,7 @@ def check(facts: Mapping[str, Facts], inputs: Sequence[str]) -> None:
         return
     names, total = ", ".join(inputs), train + held_out
     if held_out.tokens:
-        raise UserError(f"{names}: all {held_out.documents} documents are held out, so there are no rows to train on; use --held-out 0")
+        raise UserError(f"{names}: every document is held out, {held_out.documents} in all, so there is none to train on; use --held-out 0")
     if total.documents + total.empty_documents + total.duplicates == 0:
         raise UserError(f"{names}: no document found; name files with at least one line of text")
     raise UserError(f"{names}: no token came out of {total.empty_documents} documents; check the text and the tokenizer")
@@ -92,20 +92,21 @@ def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts]) -> N
     write_bytes(folder / FACTS, (json.dumps(data, indent=1) + "\n").encode())
 
 
-def write(folder: Path) -> list[str]:
-    """Adds ten sampled rows to a data folder's `report.json`, writes `report.md` and a picture of its lengths; returns a summary.
+def write(folder: Path) -> None:
+    """Adds ten sampled rows to a data folder's `report.json`, and writes `report.md` and a picture of its lengths.
 
-    They are no part of the data's fingerprint. Raises UserError for a folder without a report.
+    They are no part of the data's fingerprint. Raises UserError for a folder without `report.json`, or that cannot be written to.
     """
-    data = read_json(folder / FACTS, "this folder was made by an older jaxenc and has no report; build the data again for one")
-    data["rows"] = rows(folder)
-    summary = _summary(data, manifest.read(folder))
+    data = _read(folder) | {"rows": rows(folder)}
     with user_errors(folder, "check that the folder can be written to"):
         write_bytes(folder / FACTS, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
-        write_bytes(folder / TEXT, _text(data, summary).encode())
         with written(folder / PICTURE) as temporary:
             _draw({split: Facts.from_json(own) for split, own in data["splits"].items()}, temporary)
-    return [*summary, f"sampled rows and lengths: {folder / TEXT}, {folder / PICTURE}"]
+        write_bytes(folder / TEXT, _text(data, summary(folder)).encode())
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    return read_json(folder / FACTS, "this folder was made by an older jaxenc and has no report; build the data again for one")
 
 
 def rows(folder: Path) -> list[str]:
@@ -117,9 +118,11 @@ def rows(folder: Path) -> list[str]:
     return [" ".join(tool.token(index) for index in row[here].tolist()) for row, here in zip(batch["tokens"], held, strict=True)]
 
 
-def _summary(data: Mapping[str, Any], facts: Manifest) -> list[str]:
+def summary(folder: Path) -> list[str]:
+    """Lines that say what is in a data folder, beside the numbers of its manifest. Raises UserError as `write`."""
+    data, facts = _read(folder), manifest.read(folder)
     total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
-    dropped = [f"{getattr(total, name):,} {what}" for name, what in DROPPED.items() if getattr(total, name)]
+    dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]
     changed = [f"{name.replace('_', ' ')} {count:,}" for name, count in data["reader"].items() if count]
     unknown = "predicted as unknown" if facts.tokenizer.words else "unknown"
     shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from jaxenc.cli import data
+from jaxenc.data import report
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, word_list, wordpiece
 from jaxenc.errors import UserError
@@ -53,7 +54,20 @@ def test_duplicates_are_dropped_and_reported(tmp_path, capsys):
     given = ["--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--held-out", 0]
     assert run(*given, "--drop-duplicates", "exact") == 0
     said = capsys.readouterr().out
-    assert "train: 2 documents, 2 sentences, 6 tokens" in said and "dropped: 1 duplicate documents" in said and "report.md" in said
+    assert "train: 2 documents, 2 sentences, 6 tokens" in said and "dropped: duplicate documents 1" in said and "report.md" in said
+
+
+def test_a_folder_that_is_there_is_only_read(tmp_path, capsys):
+    """Its report too: the second run needs no right to write. One that was killed before it had written the report writes it."""
+    (tmp_path / "a.txt").write_text("a a b\n\nb c c")
+    word_list.train(["a a a b b c A"], 4).save(tmp_path / "tok")
+    given = ["--input", tmp_path / "a.txt", "--tokenizer", tmp_path / "tok", "--out", tmp_path / "data", "--held-out", 0]
+    assert run(*given) == 0
+    first, before = capsys.readouterr().out, {path: path.stat().st_mtime_ns for path in (tmp_path / "data").rglob("*")}
+    assert run(*given) == 0
+    assert capsys.readouterr().out == first and {path: path.stat().st_mtime_ns for path in (tmp_path / "data").rglob("*")} == before
+    (tmp_path / "data" / report.TEXT).unlink()
+    assert run(*given) == 0 and (tmp_path / "data" / report.TEXT).exists()
 
 
 def test_words_that_are_predicted_as_unknown_are_counted(tmp_path, capsys):

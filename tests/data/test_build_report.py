@@ -55,9 +55,10 @@ def test_the_numbers_are_those_of_the_folder(corpus: Path, tokenizer: Path, tmp_
     assert data["bytes_a_token"] == pytest.approx(size / tokens)
     assert sum(own["duplicates"] for own in data["splits"].values()) == 1
     assert sum(own["empty_documents"] for own in data["splits"].values()) == 1
-    summary = report.write(tmp_path / "out")
-    assert "dropped: 1 sentences without a token, 1 documents without a token, 1 duplicate documents" in summary
-    assert summary[:-1] == [line[2:] for line in (tmp_path / "out" / report.TEXT).read_text().split("\n") if line.startswith("- ")]
+    report.write(tmp_path / "out")
+    said = report.summary(tmp_path / "out")
+    assert "dropped: sentences without a token 1, documents without a token 1, duplicate documents 1" in said
+    assert said == [line[2:] for line in (tmp_path / "out" / report.TEXT).read_text().split("\n") if line.startswith("- ")]
 
 
 def test_no_part_of_it_is_in_the_fingerprint(corpus: Path, tokenizer: Path, tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_r06_a_text_without_blank_lines(published: Path, tmp_path: Path, capsys:
 
 def test_a_build_never_ends_without_rows(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "text.txt").write_text("Berlin ist Paris.\n")
-    with pytest.raises(UserError, match="all 1 documents are held out, so there are no rows to train on; use --held-out 0"):
+    with pytest.raises(UserError, match="every document is held out, 1 in all, so there is none to train on; use --held-out 0"):
         build([str(tmp_path / "text.txt")], published, tmp_path / "out", 0.999999)
     (tmp_path / "text.txt").write_text("\n \n")
     with pytest.raises(UserError, match="no document found"):
