@@ -36,7 +36,7 @@ setup(
         "tpu": ["jax[tpu]>=0.10.2,<0.13"],
         # tensorflow-datasets needs importlib_resources and does not declare it (4.9.10).
         "data": ["tensorflow-datasets>=4.9.10,<5", "importlib_resources", "array_record>=0.8", "datasketch>=2,<3"],
-        # Its protobuf is older than that of tensorflow-datasets and orbax's newest: an environment of its own.
+        # It needs an older protobuf than the extra "data" brings: an environment of its own.
         "beam": ["apache-beam>=2.70,<3", "datasketch>=2,<3"],
         "log": ["tensorboardX>=2.6.5,<3"],
         # The checksum of TensorFlow's checkpoints, which `jaxenc convert --from tf:` reads.

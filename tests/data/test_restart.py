@@ -318,7 +318,7 @@ def test_a_shard_is_on_the_disk_before_it_is_recorded(corpus: Path, tokenizer: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number, code", [(signal.SIGINT, 1), (signal.SIGTERM, 75)])
+@pytest.mark.parametrize("number, code", [pytest.param(signal.SIGINT, 1, marks=pytest.mark.full), (signal.SIGTERM, 75)])
 def test_an_interrupted_command_ends_and_says_where_it_goes_on(
     number: int, code: int, corpus: Path, tokenizer: Path, tmp_path: Path
 ) -> None:
