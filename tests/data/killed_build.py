@@ -11,7 +11,7 @@ from unittest import mock
 from jaxenc.data import build as building
 from jaxenc.data import shard_writer
 
-GROUP, SHARD, HELD_OUT = 1000, 2500, 0.1
+GROUP, SHARD, HELD_OUT = 2000, 3500, 0.1
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def finished_shards(place: Path) -> dict[str, tuple[int, int]]:
 
 
 # The first kill comes between the two pieces of the second group, the second one after several shards.
-@pytest.mark.parametrize("after", [3, 90])
+@pytest.mark.parametrize("after", [3, 40])
 def test_a_killed_build_goes_on(
     after: int, corpus: Path, tokenizer: Path, whole: dict, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -84,13 +84,13 @@ def test_a_killed_build_goes_on(
     process.communicate()
     assert process.returncode == -signal.SIGKILL and not out.exists()
     place, before = folder_of(out), finished_shards(folder_of(out))
-    assert bool(before) == (after > 50)
+    assert bool(before) == (after > 10)
     build([str(corpus)], tokenizer, out, HELD_OUT)
     assert contents(out) == whole and not place.exists()
     assert before.items() <= identities(out).items()
     said = capsys.readouterr().err
     groups = int(said.split(" group")[0].rpartition(" ")[2])
-    assert "finished before" in said and groups == (1 if after == 3 else groups) and groups > bool(before) * 10
+    assert "finished before" in said and groups == (1 if after == 3 else groups) and groups > bool(before) * 8
 
 
 @pytest.mark.full
@@ -100,7 +100,7 @@ def test_ten_kills_at_random_times(seed: int, corpus: Path, tokenizer: Path, who
     out, random = tmp_path / "out", np.random.default_rng(seed)
     kept: dict[str, tuple[int, int]] = {}
     for _ in range(3):
-        process, wanted = started(corpus, tokenizer, out, 2, 0), int(random.integers(1, 60))
+        process, wanted = started(corpus, tokenizer, out, 2, 0), int(random.integers(1, 40))
         written = 0
         while process.poll() is None and written < wanted:
             places = list(tmp_path.glob(".out.unfinished-*"))
@@ -138,32 +138,32 @@ def test_what_is_finished_is_kept_and_not_made_again(
     error: BaseException, corpus: Path, tokenizer: Path, whole: dict, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     out = tmp_path / "out"
-    with stopped("make", 20, error) as first, pytest.raises((KeyboardInterrupt, UserError)):
+    with stopped("make", 10, error) as first, pytest.raises((KeyboardInterrupt, UserError)):
         build([str(corpus)], tokenizer, out, HELD_OUT)
-    assert f"20 groups are finished and kept in {folder_of(out)}" in capsys.readouterr().err
+    assert f"10 groups are finished and kept in {folder_of(out)}" in capsys.readouterr().err
     with stopped("make", 1000, error) as second:
         build([str(corpus)], tokenizer, out, HELD_OUT)
-    assert "20 groups were finished before" in capsys.readouterr().err
-    assert not set(first) & set(second) and len(first) == 20 and len(second) > 5
+    assert "10 groups were finished before" in capsys.readouterr().err
+    assert not set(first) & set(second) and len(first) == 10 and len(second) > 5
     assert contents(out) == whole
 
 
 def test_keys_of_near_duplicates_are_not_computed_again(corpus: Path, tokenizer: Path, tmp_path: Path) -> None:
     rule = Duplicates("near", words=2, permutations=32)
     build([str(corpus)], tokenizer, tmp_path / "whole", HELD_OUT, duplicates=rule)
-    with stopped("make", 20, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+    with stopped("make", 10, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT, duplicates=rule)
     before = {path.name for path in folder_of(tmp_path / "out").rglob("*.keys")}
     with stopped("make_keys", 1000, KeyboardInterrupt(), duplicates) as made:
         build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT, duplicates=rule)
-    assert len(before) > 15 and not before & {f"{name}.keys" for name in made}
+    assert len(before) >= 10 and not before & {f"{name}.keys" for name in made}
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def test_what_a_kill_leaves_half_done_is_removed(corpus: Path, tokenizer: Path, whole: dict, tmp_path: Path) -> None:
     """A shard that was never recorded, pieces that a shard holds already, and files under temporary names, all of wrong content."""
     out = tmp_path / "out"
-    with stopped("make", 20, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+    with stopped("make", 10, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(corpus)], tokenizer, out, HELD_OUT)
     place = folder_of(out)
     wrong = [
@@ -226,12 +226,12 @@ def test_pieces_go_when_a_shard_holds_them(corpus: Path, tokenizer: Path, tmp_pa
 
     with mock.patch.object(unfinished.Unfinished, "add", add):
         build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT)
-    assert len(most) > 8 and max(most) <= 12
+    assert len(most) > 5 and max(most) <= 8
 
 
 def test_another_request_is_said_and_never_mixed_in(corpus: Path, tokenizer: Path, whole: dict, tmp_path: Path, capsys) -> None:
     out = tmp_path / "out"
-    with stopped("make", 20, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+    with stopped("make", 10, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(corpus)], tokenizer, out, 0.3)
     place = folder_of(out)
     capsys.readouterr()
@@ -240,7 +240,7 @@ def test_another_request_is_said_and_never_mixed_in(corpus: Path, tokenizer: Pat
     assert f"{place} is an unfinished build of another request" in said and "finished before" not in said
     assert contents(out) == whole and place.exists()
     # Its own progress.json in the folder of another request, as a copy of the folder would have it.
-    with stopped("make", 20, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+    with stopped("make", 10, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(corpus)], tokenizer, tmp_path / "second", HELD_OUT)
     (folder_of(tmp_path / "second") / unfinished.PROGRESS).write_bytes((place / unfinished.PROGRESS).read_bytes())
     with pytest.raises(UserError, match="progress.json: damaged .of another request.; delete"):
@@ -250,7 +250,7 @@ def test_another_request_is_said_and_never_mixed_in(corpus: Path, tokenizer: Pat
 def test_changed_text_is_another_request(corpus: Path, tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     text = tmp_path / "text.txt"
     text.write_bytes(corpus.read_bytes())
-    with stopped("make", 20, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+    with stopped("make", 10, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(text)], tokenizer, tmp_path / "out", HELD_OUT)
     text.write_bytes(corpus.read_bytes().replace(b"Ban", b"Bar", 1))
     capsys.readouterr()
@@ -262,7 +262,7 @@ def test_changed_text_is_another_request(corpus: Path, tokenizer: Path, tmp_path
 
 def test_pieces_of_other_rules_are_not_used(corpus: Path, tokenizer: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later jaxenc may make other pieces of the same request; it raises RULES then."""
-    with stopped("make", 20, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+    with stopped("make", 10, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT)
     monkeypatch.setattr(unfinished, "RULES", unfinished.RULES + 1)
     capsys.readouterr()
@@ -314,7 +314,7 @@ def test_a_shard_is_on_the_disk_before_it_is_recorded(corpus: Path, tokenizer: P
 
         with mock.patch.object(unfinished, "write_bytes", progress):
             build([str(corpus)], tokenizer, tmp_path / "out", HELD_OUT)
-    assert len(recorded) > 8 and max(recorded) > 30
+    assert len(recorded) > 5 and max(recorded) > 20
 
 
 @pytest.mark.slow
