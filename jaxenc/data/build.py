@@ -1,31 +1,31 @@
 """Text to a data folder: tokens in flat shards, documents and sentence boundaries kept, held-out documents apart."""
 
-import collections
 import contextlib
 import dataclasses
-import functools
-import hashlib
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 
 import numpy as np
 
-from jaxenc.data import characters, manifest, readers, tokenizers
+from jaxenc.data import beam, characters, groups, held_out, local, manifest, readers, report, tokenizers, unfinished
+from jaxenc.data.duplicates import Duplicates
+from jaxenc.data.facts import Facts
 from jaxenc.data.folders import is_data, must_be_named, must_be_new
-from jaxenc.data.manifest import SPLITS, File, Input, Manifest
-from jaxenc.data.readers import Counts, Document, Reading
-from jaxenc.data.shard_writer import Piece, ShardWriter
-from jaxenc.data.tokenizers import marks
-from jaxenc.data.tokenizers.marks import Marks
-from jaxenc.data.workers import pool
+from jaxenc.data.groups import Text
+from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Split
+from jaxenc.data.pieces import Work, path
+from jaxenc.data.readers import Counts, Document, Progress, Reading
+from jaxenc.data.shard_writer import Shards, write_shard
+from jaxenc.data.unfinished import Unfinished
+from jaxenc.data.workers import AHEAD, Here, pool
 from jaxenc.errors import UserError
-from jaxenc.files import made, sha256
+from jaxenc.files import sha256, user_errors
 
 GROUP_CHARACTERS = 1 << 19
-UNKNOWN_LIMIT = 0.05
-MARKS_SAMPLE = 1 << 14  # characters of each group in which marks are counted
+ALL_KEPT = Duplicates()
 
 
 def build(
@@ -35,19 +35,25 @@ def build(
     held_out: float = 0.01,
     workers: int = 1,
     reading: Reading = Reading(),
+    duplicates: Duplicates = ALL_KEPT,
+    beam_options: Sequence[str] | None = None,
 ) -> Manifest:
     """Tokenises `inputs` (see readers.inputs) into the folder `out` and returns its manifest.
 
     tokenizer: a folder that tokenizers.load opens; its files are copied. held_out: the share of documents, chosen by a hash of their
-    text, that form the split `held_out`. workers: processes that tokenise, with one thread each; the bytes written are the same for
-    any number, because the work is cut by the size of the text. Processes are spawned, but for a text of a single group: a script calls
-    this under its __main__ guard. reading: how inputs become documents.
+    text, that form the split `held_out`; in a small corpus more, see data/held_out.py. workers: processes that tokenise, with one thread
+    each. reading: how inputs become documents. duplicates: which of them are left out. beam_options: of an Apache Beam pipeline that
+    tokenises instead of the workers. The bytes written are the same for any number of workers and with Beam, because the work is cut by
+    the size of the text. Processes are spawned, but for a text of a single group: a script calls this under its __main__ guard.
 
-    The folder appears complete or not at all. One that holds the same request already is kept.
+    The folder appears complete or not at all. One that holds the same request already is kept. Until then what is finished is kept beside
+    it, and the same call goes on from there: see data/unfinished.py.
     Raises UserError for input that cannot be read, no text, no permission, a full disk, and an `out` that holds something else.
     """
     if not 0 <= held_out < 1:
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
+    if not inputs:
+        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
@@ -55,28 +61,26 @@ def build(
     if not holds_data:
         must_be_new(out, "--out")
     counts = Counts()
-    sources = readers.inputs(inputs, reading, counts)
-    request = Manifest(
-        manifest.VERSION,
-        tuple(Input(source.name, source.size, reading.identity(source.identity())) for source in sources),
-        held_out,
-        tool.vocabulary,
-        {},
-        "uint16" if tool.vocabulary.ids <= 1 << 16 else "uint32",
-        {},
-        {},
-    )
+    text = Text(readers.inputs(inputs, reading, counts), reading)
+    dtype = "uint16" if tool.vocabulary.ids <= 1 << 16 else "uint32"
+    found = tuple(Input(source.name, source.size, reading.identity(source.identity())) for source in text.sources)
+    asked = {"duplicates": duplicates.asked} if duplicates.asked else {}
+    request = Manifest(manifest.VERSION, found, held_out, tool.vocabulary, {}, dtype, {}, {}, asked)
     if holds_data:
         return _kept(out, request)
-    with made(out) as folder:
-        tool.save(folder / "tokenizer")
+    for other in unfinished.others(out.resolve(), request.request):
+        print(
+            f"data: {other} is an unfinished build of another request or jaxenc; it is left alone, delete it if it is not needed",
+            file=sys.stderr,
+        )
+    with user_errors(out, "free some space or choose another folder"), unfinished.opened(out, request.request) as folder:
+        if before := folder.count():
+            print(f"data: {before:,} group{'s were' if before > 1 else ' was'} finished before", file=sys.stderr)
+        tool.save(folder.new / "tokenizer")
         if (table := tool.characters()) is not None:
-            np.save(folder / characters.NAME, table)
-        found = readers.watched(sources, reading, counts, "data")
-        result = _fill(folder, request, counts, str(folder / "tokenizer"), workers, found)
-        manifest.write(result, folder)
-    if known := readers.advice(sources, counts):
-        print(f"data: warning: {known}", file=sys.stderr)
+            np.save(folder.new / characters.NAME, table)
+        result = _fill(folder, request, text, counts, duplicates, workers, beam_options)
+        manifest.write(result, folder.new)
     return result
 
 
@@ -85,119 +89,93 @@ def _kept(out: Path, request: Manifest) -> Manifest:
     if present.version != request.version:
         raise UserError(f"{out}: holds data of an older jaxenc, without the starts of words; choose another --out or delete it")
     if present.request != request.request:
-        raise UserError(f"{out}: holds data of other inputs, another tokenizer or another --held-out; choose another --out or delete it")
+        raise UserError(
+            f"{out}: holds data of other inputs, another tokenizer, another --held-out or another --drop-duplicates; "
+            "choose another --out or delete it"
+        )
     print(f"{out}: holds this data already; nothing to do", file=sys.stderr)
+    unfinished.remove(out, request.request)
     return present
 
 
-def _fill(folder: Path, request: Manifest, counts: Counts, tokenizer: str, workers: int, documents: Iterator[Document]) -> Manifest:
-    groups = _groups(documents)
-    first = list(itertools.islice(groups, 2))
-    rule = {"held_out": request.held_out, "dtype": request.dtype}
-    if len(first) < 2:
-        # A process takes longer to start than one group takes.
-        found = map(functools.partial(_tokenise, tool=tokenizers.load(tokenizer), **rule), first)
-    else:
-        found = _in_order(functools.partial(_in_worker, tokenizer=tokenizer, **rule), itertools.chain(first, groups), workers)
-    lost = Marks()
-    with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(contextlib.closing(ShardWriter(folder, split, request.dtype))) for split in SPLITS]
-        for pieces in found:
-            for writer, piece in zip(writers, pieces, strict=True):
-                writer.add(piece)
-                lost += piece.marks
-    splits = {split: writer.total for split, writer in zip(SPLITS, writers, strict=True)}
-    total, unknown = (sum(getattr(split, name) for split in splits.values()) for name in ("tokens", "unknown"))
-    if not total:
-        raise UserError(
-            f"{', '.join(item.name for item in request.inputs)}: no token came out of "
-            f"{sum(s.empty_documents for s in splits.values())} documents; check the text and the tokenizer"
+def _fill(
+    folder: Unfinished,
+    request: Manifest,
+    text: Text,
+    begun: Counts,
+    rule: Duplicates,
+    workers: int,
+    beam_options: Sequence[str] | None,
+) -> Manifest:
+    """Fills `folder.new` but for the manifest, which is returned. begun: what was counted when the sources of the text were found."""
+    passes: list[tuple[Counts, Progress]] = []
+
+    # What reads a file closes it, whether or not all of it is wanted.
+    with contextlib.ExitStack() as opened:
+
+        def read() -> Iterator[Document]:
+            passes.append((dataclasses.replace(begun), readers.progress_of(text.sources)))
+            return opened.enter_context(contextlib.closing(text.documents(*passes[-1])))
+
+        limit, documents = held_out.scanned(read, request.held_out)
+        counts, progress = passes[-1]
+        work = Work(str(folder.new / "tokenizer"), str(folder.pieces), limit, request.dtype)
+        if beam_options is None:
+            cut = groups.groups(readers.reported(documents, "data", progress), GROUP_CHARACTERS)
+            first = list(itertools.islice(cut, 2))
+            # A process takes longer to start than one group takes.
+            with pool(workers) if len(first) > 1 else Here() as processes:
+                found = local.run(itertools.chain(first, cut), folder, work, rule, processes, AHEAD * workers)
+                _write_shards(folder, found, request.dtype, processes)
+        else:
+            counts = begun + beam.run(text, folder, work, rule, GROUP_CHARACTERS, beam_options)
+            with Here() as processes:
+                _write_shards(folder, folder.all_found(), request.dtype, processes)
+    return _described(folder, request, text, counts)
+
+
+def _write_shards(folder: Unfinished, found: Iterable[tuple[str, dict[str, Facts]]], dtype: str, processes: Executor) -> None:
+    """Writes the shards of the groups `found`, (name, facts by split) in the order of the text, as soon as their pieces are there."""
+    shards = {split: Shards() for split in SPLITS}
+
+    def write(split: str, names: list[str]) -> None:
+        name = f"{split}-{len(folder.finished[split].shards):05d}"
+        paths = [path(folder.pieces, group, split) for group in names]
+        folder.add(split, processes.submit(write_shard, folder.new, name, dtype, paths).result(), names)
+
+    for name, facts in found:
+        for split, own in facts.items():
+            if names := shards[split].add(name, own.tokens):
+                write(split, names)
+    for split, rest in shards.items():
+        if names := rest.take():
+            write(split, names)
+
+
+def _described(folder: Unfinished, request: Manifest, text: Text, counts: Counts) -> Manifest:
+    """The manifest of a folder whose shards are written; also writes its report, and prints warnings. Raises UserError for no rows."""
+    facts = {split: sum((shard.facts for shard in finished.shards), Facts()) for split, finished in folder.finished.items()}
+    try:
+        report.check(facts, [item.name for item in request.inputs])
+    except UserError:
+        folder.clear()
+        raise
+    warnings = report.warnings(facts, request.tokenizer, request.held_out)
+    for line in [*warnings, *filter(None, [readers.advice(text.sources, counts)])]:
+        print(f"data: warning: {line}", file=sys.stderr)
+    splits = {
+        split: Split(
+            *(getattr(facts[split], field.name) for field in dataclasses.fields(Split)[:-1]),
+            tuple(shard.shard for shard in finished.shards if shard.shard.tokens),
         )
-    if unknown > UNKNOWN_LIMIT * total:
-        advice = "check that the tokenizer fits the text (lower case, accents, script)"
-        what = f"predicted as unknown; {advice} and has enough words" if request.tokenizer.words else f"[UNK]; {advice}"
-        print(f"data: warning: {unknown / total:.1%} of the tokens are {what}", file=sys.stderr)
-    if lost.many:
-        advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps marks"
-        print(f"data: warning: the tokenizer drops {lost.summary}: {advice}", file=sys.stderr)
-    files = {
-        path.relative_to(folder).as_posix(): File(path.stat().st_size, sha256(path)) for path in sorted(folder.rglob("*")) if path.is_file()
+        for split, finished in folder.finished.items()
     }
-    return dataclasses.replace(request, reader=dataclasses.asdict(counts), splits=splits, files=files)
-
-
-def _groups(found: Iterable[Document]) -> Iterator[list[tuple[str, ...]]]:
-    """Documents in lots of about GROUP_CHARACTERS: the unit of work, whatever the number of workers."""
-    group: list[tuple[str, ...]] = []
-    size = 0
-    for document in found:
-        group.append(document.lines)
-        size += sum(map(len, document.lines))
-        if size >= GROUP_CHARACTERS:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
-
-
-def _in_order(work, groups: Iterable[list], workers: int) -> Iterator[tuple[Piece, Piece]]:
-    """Results of `work` in the order of the groups; at most three groups a worker are under way, so memory stays flat."""
-    waiting: collections.deque = collections.deque()
-    with pool(workers) as processes:
-        for group in groups:
-            waiting.append(processes.submit(work, group))
-            if len(waiting) >= 3 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-@functools.cache
-def _opened(folder: str) -> tokenizers.Tokenizer:
-    return tokenizers.load(folder)
-
-
-def _in_worker(group: Sequence[tuple[str, ...]], tokenizer: str, held_out: float, dtype: str) -> tuple[Piece, Piece]:
-    """`_tokenise` with the tokenizer in a folder, which each worker process opens once."""
-    return _tokenise(group, _opened(tokenizer), held_out, dtype)
-
-
-def _tokenise(group: Sequence[tuple[str, ...]], tool: tokenizers.Tokenizer, held_out: float, dtype: str) -> tuple[Piece, Piece]:
-    """The pieces (train, held_out) of one group of documents."""
-    parts: tuple[list, list] = ([], [])
-    for lines in group:
-        parts[_is_held_out(lines, held_out)].append([s for line in lines for s in tool.sentences(line)])
-    train, held = (_piece(tool, part, dtype) for part in parts)
-    sample: list[str] = []
-    collections.deque(marks.sampled(itertools.chain.from_iterable(group), sample, MARKS_SAMPLE), maxlen=0)
-    return dataclasses.replace(train, marks=marks.count(sample, tool.written)), held
-
-
-def _is_held_out(lines: Sequence[str], share: float) -> bool:
-    """By a hash of the text: the same document falls on the same side in every corpus."""
-    digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") < share * 2**64
-
-
-def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str) -> Piece:
-    encoded = tool.encode_words([sentence for document in documents for sentence in document])
-    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
-    ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
-    kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
-    counts = np.diff(kept)
-    tokens, numbers = (
-        np.fromiter(itertools.chain.from_iterable(sentence[part] for sentence in encoded), kind, int(lengths.sum()))
-        for part, kind in ((0, dtype), (1, "uint32"))
+    files = {name: file for finished in folder.finished.values() for shard in finished.shards for name, file in shard.files.items()}
+    for one in folder.new.rglob("*"):
+        if one.is_file() and (name := one.relative_to(folder.new).as_posix()) not in files:
+            files[name] = File(one.stat().st_size, sha256(one))
+    result = dataclasses.replace(
+        request, reader=dataclasses.asdict(counts), splits=splits, files={name: files[name] for name in sorted(files)}
     )
-    words = np.ones(len(tokens), bool)
-    words[1:] = numbers[1:] != numbers[:-1]
-    words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
-    return Piece(
-        tokens,
-        words,
-        lengths[lengths > 0],
-        counts[counts > 0],
-        int(((tokens == tool.vocabulary.unk) | (tokens >= tool.vocabulary.size)).sum()),
-        int((lengths == 0).sum()),
-        int((counts == 0).sum()),
-    )
+    report.write_facts(folder.new, result, facts)
+    return result

@@ -65,7 +65,8 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """inputs, held_out, tokenizer: what was asked for. reader: what the readers changed. dtype: of the token files. files: by name."""
+    """inputs, held_out, tokenizer, asked: what was asked for; asked: by part, only what is not the default, such as how duplicates are
+    dropped. reader: what the readers changed. dtype: of the token files. files: by name."""
 
     version: int
     inputs: tuple[Input, ...]
@@ -75,6 +76,7 @@ class Manifest:
     dtype: str
     splits: Mapping[str, Split]
     files: Mapping[str, File]
+    asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def has_words(self) -> bool:
@@ -93,9 +95,11 @@ class Manifest:
 
     @property
     def request(self) -> str:
-        """Fingerprint of what was asked for: equal requests give equal data."""
+        """Fingerprint of what was asked for: equal requests give equal data. An empty `asked` adds nothing to it, so that older
+        folders keep theirs."""
         inputs = [[i.size, i.sha256] for i in self.inputs]
-        return fingerprint([self.version, inputs, self.held_out, self.tokenizer.fingerprint])
+        more = [dict(self.asked)] if self.asked else []
+        return fingerprint([self.version, inputs, self.held_out, self.tokenizer.fingerprint, *more])
 
     @property
     def fingerprint(self) -> str:
@@ -149,6 +153,7 @@ def _from_json(data: Mapping[str, Any]) -> Manifest:
         dtype=str(data["dtype"]),
         splits={name: split(name) for name in SPLITS},
         files={name: _typed(File, item) for name, item in data["files"].items()},
+        asked=dict(data.get("asked", {})),
     )
 
 

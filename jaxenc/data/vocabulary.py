@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
@@ -29,6 +31,10 @@ class Vocabulary:
     def frames(self) -> bool:
         """Whether there are ids for both ends of a row."""
         return self.cls >= 0 and self.sep >= 0
+
+    def is_unknown(self, tokens: np.ndarray) -> np.ndarray:
+        """Whether each of `tokens` (integers, any shape) is predicted as the unknown one: bool, of the same shape."""
+        return (tokens == self.unk) | (tokens >= self.size)
 
     @property
     def ids(self) -> int:

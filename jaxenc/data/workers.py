@@ -1,15 +1,20 @@
 """Worker processes that end with the command that started them, however it ends."""
 
+import collections
 import contextlib
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
 
 from jaxenc.errors import UserError
+
+T = TypeVar("T")
+AHEAD = 3  # calls under way for each worker
 
 
 @contextlib.contextmanager
@@ -22,6 +27,35 @@ def pool(count: int) -> Iterator[ProcessPoolExecutor]:
             raise UserError("a worker process died, most likely for want of memory; use fewer --workers") from error
         finally:
             workers.shutdown(cancel_futures=True)
+
+
+class Here(Executor):
+    """Runs calls at once in this process: where starting another one takes longer than the work."""
+
+    def submit(self, call: Callable, /, *args: Any, **kwargs: Any) -> Future:
+        """The finished call."""
+        future: Future = Future()
+        future.set_result(call(*args, **kwargs))
+        return future
+
+
+def in_order(calls: Iterable[tuple[T, Future]], ahead: int) -> Iterator[tuple[T, Any]]:
+    """(tag, result) of each (tag, call), in order. Draws calls as it goes: at most `ahead` are under way, so memory stays flat."""
+    waiting: collections.deque[tuple[T, Future]] = collections.deque()
+    for call in calls:
+        waiting.append(call)
+        if len(waiting) >= ahead:
+            tag, future = waiting.popleft()
+            yield tag, future.result()
+    for tag, future in waiting:
+        yield tag, future.result()
+
+
+def done(value: Any) -> Future:
+    """A call that has this result already."""
+    future: Future = Future()
+    future.set_result(value)
+    return future
 
 
 def _begin() -> None:

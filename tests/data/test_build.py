@@ -42,9 +42,9 @@ def test_every_document_is_kept_with_its_sentences(corpus, tokenizer, data):
 def test_the_same_bytes_for_any_number_of_workers(corpus, tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr(building, "GROUP_CHARACTERS", 3000)
     monkeypatch.setattr(shard_writer, "SHARD_TOKENS", 4000)
-    made = [build([str(corpus)], tokenizer, tmp_path / str(workers), 0.1, workers) for workers in (1, 2, 3)]
+    made = [build([str(corpus)], tokenizer, tmp_path / str(workers), 0.1, workers) for workers in (1, 2, 4)]
     assert len(made[0].splits["train"].shards) > 3
-    assert contents(tmp_path / "1") == contents(tmp_path / "2") == contents(tmp_path / "3")
+    assert contents(tmp_path / "1") == contents(tmp_path / "2") == contents(tmp_path / "4")
     assert len({m.fingerprint for m in made}) == 1
 
 
@@ -145,14 +145,18 @@ def test_a_build_that_fails_leaves_nothing(tokenizer, tmp_path, content, said):
     assert os.listdir(tmp_path) == [name]
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing(corpus, tokenizer, tmp_path, monkeypatch):
-    def full(self, piece):
+def test_a_full_disk_is_one_line_and_loses_nothing(corpus, tokenizer, tmp_path, monkeypatch, capsys):
+    def full(*given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shard_writer.ShardWriter, "add", full)
-    with pytest.raises(UserError, match="No space left on device; free some space"):
-        build([str(corpus)], tokenizer, tmp_path / "out")
-    assert os.listdir(tmp_path) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "write_shard", full)
+        with pytest.raises(UserError, match="No space left on device; free some space"):
+            build([str(corpus)], tokenizer, tmp_path / "out")
+    assert "1 group is finished and kept in" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    build([str(corpus)], tokenizer, tmp_path / "out")
+    assert "1 group was finished before" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_a_place_that_cannot_be_written_is_one_line(corpus, tokenizer, tmp_path):

@@ -80,6 +80,9 @@ class Counts:
     skipped_pages: int = 0
     undivided_files: int = 0
 
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
+
 
 def documents_of(text: str, where: str, counts: Counts) -> Iterable[Document]:
     r"""The document of one text, whose `\n` separate paragraphs; none where it is blank, several where it exceeds DOCUMENT_CHARACTERS.

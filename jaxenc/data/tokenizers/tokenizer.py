@@ -59,6 +59,10 @@ class Tokenizer:
         """
         return [(encoding.ids, encoding.word_ids) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
 
+    def encode_places(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """Corpus mode: of each text the ids, and of each id the first character of the text that it stands for and the end (exclusive)."""
+        return [(encoding.ids, encoding.offsets) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
+
     def sentences(self, line: str) -> list[str]:
         """Corpus mode: the sentences of one line of a text, none of them blank."""
         return [line] * bool(line.strip()) if self._by_line else sentences.split(line)

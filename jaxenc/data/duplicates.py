@@ -1,0 +1,148 @@
+"""Documents that are in the corpus already: the first of equal or nearly equal ones stays, whatever the number of workers.
+
+Keys of documents are computed by any process; an `Index` then looks at them in the order of the text. What it holds grows with the
+documents that stay: about 0.11 KB each for exact duplicates and about 5 KB each for near ones (measured, at the defaults).
+"""
+
+import dataclasses
+import hashlib
+import unicodedata
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxenc.config import at_least
+from jaxenc.data.groups import Group
+from jaxenc.errors import UserError
+from jaxenc.files import npz, written
+
+KINDS = ("", "exact", "near")
+SCHEME = "affine32"  # of datasketch: its default may change, and the documents that stay must not
+WEIGHTS = (0.1, 0.9)  # of candidates that are none and of missed ones, as datasketch balances them: every candidate is compared afterwards
+BLOCK = 2048  # runs of words that are hashed at once
+
+
+@dataclasses.dataclass(frozen=True)
+class Duplicates:
+    """Which documents count as duplicates.
+
+    kind: '' keeps all; exact: texts are equal in NFKC without regard to case and white space; near: their sets of runs of `words` words,
+    normalised alike, are so similar that the estimated Jaccard index is `similarity` or more.
+    permutations: hashes of a document that the estimate rests on; its standard error is at most 0.5 / sqrt(permutations).
+    Defaults: 5 words, 128 permutations and 0.8 (Lee et al. 2022, arXiv:2107.06499, uses 5-grams and an index of 0.8).
+    """
+
+    kind: str = ""
+    words: int = 5
+    permutations: int = 128
+    similarity: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UserError(f"--drop-duplicates {self.kind}: takes exact or near")
+        at_least(1, "duplicates", self, "words")
+        at_least(16, "duplicates", self, "permutations")
+        if not 0.1 <= self.similarity <= 1:
+            raise UserError(f"duplicates.similarity is {self.similarity}: it takes 0.1 to 1")
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What a request says of them: {} where all documents are kept."""
+        return {} if not self.kind else {"kind": "exact"} if self.kind == "exact" else dataclasses.asdict(self)
+
+
+def keys(group: Group, rule: Duplicates) -> np.ndarray:
+    """What tells the documents of a group apart: uint8 [documents, 16] for exact, uint32 [documents, permutations] for near.
+
+    Raises UserError where datasketch is needed and not installed.
+    """
+    texts = [_normalised(lines) for lines in group.documents]
+    if rule.kind == "exact":
+        digests = (hashlib.blake2b(" ".join(words).encode(), digest_size=16).digest() for words in texts)
+        return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16)
+    sketch = _sketch(rule)
+    return np.stack([_signature(words, rule, sketch) for words in texts])
+
+
+def _sketch(rule: Duplicates) -> Any:
+    """An empty MinHash; drawing its permutations takes longer than most documents."""
+    return _datasketch().MinHash(rule.permutations, hashfunc=_hash, scheme=SCHEME)
+
+
+def _normalised(lines: Sequence[str]) -> list[str]:
+    return unicodedata.normalize("NFKC", " ".join(lines)).casefold().split()
+
+
+def _signature(words: Sequence[str], rule: Duplicates, sketch: Any) -> np.ndarray:
+    """uint32 [permutations]: the smallest hash of the document's runs of words under each permutation. A shorter document is one run."""
+    count = max(len(words) - rule.words + 1, 1)
+    sketch.clear()
+    for start in range(0, count, BLOCK):
+        sketch.update_batch([" ".join(words[i : i + rule.words]).encode() for i in range(start, min(start + BLOCK, count))])
+    return sketch.hashvalues.astype(np.uint32)
+
+
+def _hash(run: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(run, digest_size=4).digest(), "little")
+
+
+def _datasketch() -> Any:
+    try:
+        import datasketch
+    except ImportError as error:
+        raise UserError('--drop-duplicates near: needs datasketch; install it with `pip install "jaxenc[data]"`') from error
+    return datasketch
+
+
+class Index:
+    """Owner of the keys of the documents that stay."""
+
+    def __init__(self, rule: Duplicates):
+        self._rule = rule
+        self._exact: set[bytes] = set()
+        self._signatures: list[np.ndarray] = []
+        self._near = _datasketch().MinHashLSH(rule.similarity, rule.permutations, WEIGHTS) if rule.kind == "near" else None
+        self._sketch = _sketch(rule) if rule.kind == "near" else None
+
+    def dropped(self, keys: np.ndarray) -> tuple[int, ...]:
+        """Numbers of the documents of the next group that are duplicates of one that stays. Groups come in the order of the text."""
+        found = self._is_near if self._near is not None else self._is_equal
+        return tuple(number for number, key in enumerate(keys) if found(key))
+
+    def _is_equal(self, key: np.ndarray) -> bool:
+        before = len(self._exact)
+        self._exact.add(key.tobytes())
+        return len(self._exact) == before
+
+    def _is_near(self, key: np.ndarray) -> bool:
+        self._sketch.hashvalues = key
+        if any((self._signatures[number] == key).mean() >= self._rule.similarity for number in self._near.query(self._sketch)):
+            return True
+        self._near.insert(len(self._signatures), self._sketch, check_duplication=False)
+        self._signatures.append(key)
+        return False
+
+
+def make_keys(folder: Path, group: Group, rule: Duplicates) -> np.ndarray:
+    """The keys of a group, also written to their file. A killed process leaves a whole file or none."""
+    found = keys(group, rule)
+    with written(path(folder, group.name), durable=False) as temporary, npz(temporary) as store:
+        store("keys", found)
+    return found
+
+
+def path(folder: Path, name: str) -> Path:
+    """Where the keys of the group `name` are."""
+    return folder / f"{name}.keys"
+
+
+def load_keys(folder: Path, name: str) -> np.ndarray | None:
+    """The keys that were written for the group `name`; None where there are none, or a power cut damaged them."""
+    try:
+        with open(path(folder, name), "rb") as raw, np.load(raw) as file:
+            return file["keys"]
+    except (FileNotFoundError, ValueError, EOFError, zipfile.BadZipFile):
+        return None

@@ -1,0 +1,66 @@
+"""Which documents are held out: those whose hash is below a limit. A document falls on the same side in every large corpus."""
+
+import hashlib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from jaxenc.data.readers import Document
+
+HASHES = 1 << 64
+LEAST = 20  # held-out documents of a small corpus, but never more than one in MOST
+MOST = 10
+SCANNED = 100_000  # documents that are read before the build to know whether a corpus is small
+REMEMBERED = 1 << 23  # characters of them that are kept in memory; a longer beginning is read twice
+
+
+def hash_of(text: bytes) -> int:
+    """The hash of a document, 0 to 2^64 - 1: BLAKE2b of 8 bytes, little-endian. text: its lines in UTF-8 with line feeds between."""
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def text_of(lines: Sequence[str]) -> bytes:
+    """A document as `hash_of` takes it."""
+    return "\n".join(lines).encode()
+
+
+def limit(share: float, hashes: Sequence[int]) -> int:
+    """Documents with a hash below this are held out: `share` of all hashes, or in a small corpus the LEAST smallest ones.
+
+    hashes: of all documents of the corpus, or of its beginning where that holds LEAST documents below `share` already; then `share` alone
+    decides. In a small corpus at most one document in MOST is added; equal documents stay together. A share of 0 holds nothing out.
+    """
+    plain = math.ceil(share * HASHES)
+    ranked = sorted(hashes)
+    wanted = min(LEAST, len(ranked) // MOST)
+    while 0 < wanted < len(ranked) and ranked[wanted - 1] == ranked[wanted]:
+        wanted -= 1
+    return max(plain, ranked[wanted - 1] + 1) if share and wanted else plain
+
+
+def scanned(read: Callable[[], Iterator[Document]], share: float) -> tuple[int, Iterator[Document]]:
+    """(`limit` of a corpus, its documents as `read` gives them). Reads ahead until LEAST documents are below the share, at most SCANNED.
+
+    read: starts reading from the first document. It is called twice where the beginning is longer than REMEMBERED.
+    """
+    found, plain = read(), math.ceil(share * HASHES)
+    if not share:
+        return plain, found
+    hashes: list[int] = []
+    kept: list[Document] = []
+    below = size = 0
+    for document in found:
+        if size <= REMEMBERED:
+            kept.append(document)
+        if document.lines:
+            text = text_of(document.lines)
+            size += len(text)
+            hashes.append(hash_of(text))
+            below += hashes[-1] < plain
+            if size > REMEMBERED:
+                kept.clear()
+        if below >= LEAST or len(hashes) >= SCANNED:
+            break
+    small = below < LEAST and len(hashes) < SCANNED
+    rest = itertools.chain(kept, found) if size <= REMEMBERED else read()
+    return limit(share, hashes) if small else plain, rest

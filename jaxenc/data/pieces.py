@@ -1,0 +1,179 @@
+"""Groups of documents to pieces: the tokens of each split. Pure, so any process may make any piece at any time; and their files."""
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import itertools
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.data import facts, held_out, tokenizers
+from jaxenc.data.facts import Facts
+from jaxenc.data.groups import Group
+from jaxenc.data.manifest import SPLITS
+from jaxenc.data.tokenizers import marks
+from jaxenc.errors import UserError
+from jaxenc.files import npz, written
+
+BATCH = 1 << 17  # characters of the sentences that are tokenised in one call
+SAMPLE = 1 << 14  # characters of each group in which marks and scripts are counted
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """What one group of documents gives to one split.
+
+    tokens: ids, flat, uint16 or uint32; words: bool, whether each is the first token of its word; sentences: tokens of each sentence, i64;
+    documents: sentences of each document, i64; facts: its numbers.
+    """
+
+    tokens: np.ndarray
+    words: np.ndarray
+    sentences: np.ndarray
+    documents: np.ndarray
+    facts: Facts
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What a process needs to make pieces. tokenizer, folder: of the tokenizer and of the pieces' files; limit: see `held_out.limit`;
+    dtype: of the tokens."""
+
+    tokenizer: str
+    folder: str
+    limit: int
+    dtype: str
+
+
+def make(work: Work, group: Group, dropped: Sequence[int] = ()) -> dict[str, Facts]:
+    """Writes the pieces of a group to the folder of `work`; returns their facts by split. A killed process leaves whole files or none.
+
+    dropped: numbers of the documents that are left out as duplicates.
+    """
+    pieces = of_group(group, _opened(work.tokenizer), work.limit, work.dtype, dropped)
+    for split, piece in pieces.items():
+        save(piece, path(work.folder, group.name, split))
+    return {split: piece.facts for split, piece in pieces.items()}
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(folder: str) -> tokenizers.Tokenizer:
+    return tokenizers.load(folder)
+
+
+def of_group(group: Group, tool: tokenizers.Tokenizer, limit: int, dtype: str, dropped: Sequence[int] = ()) -> dict[str, Piece]:
+    """The pieces {split: piece} of one group of documents. Arguments as in `Work` and `make`."""
+    parts: dict[str, list[tuple[str, ...]]] = {split: [] for split in SPLITS}
+    sizes = dict.fromkeys(SPLITS, 0)
+    left_out = set(dropped)
+    kept = [lines for number, lines in enumerate(group.documents) if number not in left_out]
+    for lines in kept:
+        text = held_out.text_of(lines)
+        split = SPLITS[held_out.hash_of(text) < limit]
+        parts[split].append(lines)
+        sizes[split] += len(text)
+    out = {split: _piece(tool, _sentences(tool, part), dtype, Facts(text_bytes=sizes[split])) for split, part in parts.items()}
+    sample: list[str] = []
+    collections.deque(marks.sampled(itertools.chain.from_iterable(kept), sample, SAMPLE), maxlen=0)
+    more = facts.scripts(sample, tool) + Facts(marks=marks.count(sample, tool.written), duplicates=len(left_out))
+    return out | {"train": dataclasses.replace(out["train"], facts=out["train"].facts + more)}
+
+
+def _sentences(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[sentence for line in lines for sentence in tool.sentences(line)] for lines in documents]
+
+
+def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str, known: Facts) -> Piece:
+    sentences = [sentence for document in documents for sentence in document]
+    encoded = [_encoded(tool, batch, dtype) for batch in _batches(sentences)] or [_encoded(tool, [], dtype)]
+    tokens, words, lengths = (np.concatenate(arrays) for arrays in zip(*encoded, strict=True))
+    ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
+    kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
+    counts = np.diff(kept)
+    empty = int((counts == 0).sum())
+    full, counts = lengths[lengths > 0], counts[counts > 0]
+    starts = np.concatenate([[0], np.cumsum(full)])[np.concatenate([[0], np.cumsum(counts)])]
+    own = Facts(
+        documents=len(counts),
+        sentences=len(full),
+        tokens=len(tokens),
+        unknown=int(tool.vocabulary.is_unknown(tokens).sum()),
+        single=int((counts == 1).sum()),
+        empty_sentences=int((lengths == 0).sum()),
+        empty_documents=empty,
+        document_lengths=facts.lengths(np.diff(starts)),
+        sentence_lengths=facts.lengths(full),
+    )
+    return Piece(tokens, words, full, counts, known + own)
+
+
+def _batches(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Runs of sentences of about BATCH characters: the library's results for a whole group of long documents would take a gigabyte."""
+    start = size = 0
+    for number, sentence in enumerate(sentences, 1):
+        size += len(sentence)
+        if size >= BATCH or number == len(sentences):
+            yield sentences[start:number]
+            start, size = number, 0
+
+
+def _encoded(tool: tokenizers.Tokenizer, sentences: Sequence[str], dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(ids, whether each starts a word, bool; tokens of each sentence, i64)."""
+    encoded = tool.encode_words(sentences)
+    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
+    tokens, numbers = (
+        np.fromiter(itertools.chain.from_iterable(sentence[part] for sentence in encoded), kind, int(lengths.sum()))
+        for part, kind in ((0, dtype), (1, "uint32"))
+    )
+    words = np.ones(len(tokens), bool)
+    words[1:] = numbers[1:] != numbers[:-1]
+    words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
+    return tokens, words, lengths
+
+
+def path(folder: str | Path, name: str, split: str) -> Path:
+    """Where the piece of the group `name` is."""
+    return Path(folder) / f"{name}.{split}.npz"
+
+
+def save(piece: Piece, path: Path) -> None:
+    """Writes the file of a piece. A killed process leaves a whole file or none; after a power cut its checksums say whether it is whole.
+    Raises OSError."""
+    with written(path, durable=False) as temporary, npz(temporary) as store:
+        store("tokens", piece.tokens)
+        store("words", np.packbits(piece.words))
+        store("sentences", piece.sentences.astype(np.uint32))
+        store("documents", piece.documents.astype(np.uint32))
+        store("facts", json.dumps(dataclasses.asdict(piece.facts)))
+
+
+def load(path: Path) -> Piece:
+    """The piece of a file. Raises UserError for a damaged one."""
+    with _reading(path) as file:
+        tokens, sentences, documents = (file[name] for name in ("tokens", "sentences", "documents"))
+        words = np.unpackbits(file["words"], count=len(tokens)).astype(bool)
+        return Piece(tokens, words, sentences.astype(np.int64), documents.astype(np.int64), _facts(file))
+
+
+def load_facts(path: Path) -> Facts:
+    """The facts of a file, without its tokens. Raises UserError as `load`."""
+    with _reading(path) as file:
+        return _facts(file)
+
+
+def _facts(file: np.lib.npyio.NpzFile) -> Facts:
+    return Facts.from_json(json.loads(str(file["facts"])))
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
+    try:
+        with open(path, "rb") as raw, np.load(raw) as file:
+            yield file
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path}: damaged ({error}); delete it and run the command again") from error

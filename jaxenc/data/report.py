@@ -1,0 +1,163 @@
+"""The report of a build: what is in a data folder, what was dropped and why, and rows as a model will see them."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxenc.data import manifest, tokenizers
+from jaxenc.data.facts import EDGES, Facts
+from jaxenc.data.manifest import Manifest
+from jaxenc.data.sources import DataConfig, open_source
+from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
+from jaxenc.data.vocabulary import Vocabulary
+from jaxenc.errors import UserError
+from jaxenc.files import read_json, user_errors, write_bytes, written
+
+FACTS, TEXT, PICTURE = "report.json", "report.md", "report.png"
+UNKNOWN_LIMIT = 0.05  # share of unknown tokens above which a build warns
+SINGLE_LIMIT = 0.9  # share of documents with one sentence above which a build warns
+SHOWN_ROWS, SHOWN_LENGTH = 10, 128
+DROPPED = {
+    "empty_sentences": "sentences without a token",
+    "empty_documents": "documents without a token",
+    "duplicates": "duplicate documents",
+}
+
+
+def check(facts: Mapping[str, Facts], inputs: Sequence[str]) -> None:
+    """Raises UserError where the split `train` has no rows, with the reason. facts: by split; inputs: their names."""
+    train, held_out = facts["train"], facts["held_out"]
+    if train.tokens:
+        return
+    names, total = ", ".join(inputs), train + held_out
+    if held_out.tokens:
+        raise UserError(f"{names}: every document is held out, {held_out.documents} in all, so there is none to train on; use --held-out 0")
+    if total.documents + total.empty_documents + total.duplicates == 0:
+        raise UserError(f"{names}: no document found; name files with at least one line of text")
+    raise UserError(f"{names}: no token came out of {total.empty_documents} documents; check the text and the tokenizer")
+
+
+def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -> list[str]:
+    """One line for each thing that most likely went wrong. share: of documents that were asked to be held out."""
+    total = facts["train"] + facts["held_out"]
+    out = []
+    if total.unknown > UNKNOWN_LIMIT * total.tokens:
+        out.append(f"{total.unknown / total.tokens:.1%} of the tokens are {_cause(total, vocabulary)}")
+    if total.marks.many:
+        advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps marks"
+        out.append(f"the tokenizer drops {total.marks.summary}: {advice}")
+    if vocabulary.frames and not vocabulary.words and total.documents > 1 and total.single > SINGLE_LIMIT * total.documents:
+        advice = "separate documents by blank lines and keep their sentences together; rows of other kinds do not need it"
+        what = f"{total.single:,} of {total.documents:,} documents have one sentence, and data.rows=pairs or swapped_pairs need several"
+        out.append(f"{what}: {advice}")
+    if share and not facts["held_out"].documents:
+        noun = f"the text is {total.documents:,} documents" if total.documents > 1 else "the whole text is one document"
+        advice = "a blank line ends a document; a run on this data is not evaluated"
+        out.append(f"nothing is held out, because {noun}: {advice}")
+    return out
+
+
+def _cause(total: Facts, vocabulary: Vocabulary) -> str:
+    """What the unknown tokens are and most likely come from, to go after `10% of the tokens are`."""
+    name = "predicted as unknown" if vocabulary.words else "[UNK]"
+    sampled = sum(total.sampled_unknown.values())
+    if total.long_words > sampled / 2:
+        what = f"most of them words of more than {LONGEST_WORD} characters, which this vocabulary does not split"
+        return f"{name}, {what}: use one made by `jaxenc tokenizer`, which splits them, or put blanks between words"
+    script = max(total.sampled_unknown, key=lambda name: total.sampled_unknown[name], default="")
+    where = f", most often in {script} ({_share(total, script):.0%} of its tokens)" if script not in ("", "Other") else ""
+    advice = "check that the tokenizer fits the text (lower case, accents, script)"
+    return f"{name}{where}; {advice}" + " and has enough words" * bool(vocabulary.words)
+
+
+def _share(total: Facts, script: str) -> float:
+    return total.sampled_unknown.get(script, 0) / total.sampled_tokens[script]
+
+
+def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts]) -> None:
+    """Writes the numbers of `report.json`: those of `facts` by split, bytes a token, and the share of unknown tokens by script."""
+    total = facts["train"] + facts["held_out"]
+    size = sum(result.files[name].size for split in result.splits.values() for shard in split.shards for name in result.sizes(shard))
+    data = {
+        "splits": {split: dataclasses.asdict(own) for split, own in facts.items()},
+        "bytes_a_token": size / total.tokens,
+        "text_bytes_a_token": total.text_bytes / total.tokens,
+        "unknown_by_script": {script: _share(total, script) for script in sorted(total.sampled_tokens)},
+        "reader": dict(result.reader),
+    }
+    write_bytes(folder / FACTS, (json.dumps(data, indent=1) + "\n").encode())
+
+
+def write(folder: Path) -> None:
+    """Adds ten sampled rows to a data folder's `report.json`, and writes `report.md` and a picture of its lengths.
+
+    They are no part of the data's fingerprint. Raises UserError for a folder without `report.json`, or that cannot be written to.
+    """
+    data = _read(folder) | {"rows": rows(folder)}
+    with user_errors(folder, "check that the folder can be written to"):
+        write_bytes(folder / FACTS, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+        with written(folder / PICTURE) as temporary:
+            _draw({split: Facts.from_json(own) for split, own in data["splits"].items()}, temporary)
+        write_bytes(folder / TEXT, _text(data, summary(folder)).encode())
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    return read_json(folder / FACTS, "this folder was made by an older jaxenc and has no report; build the data again for one")
+
+
+def rows(folder: Path) -> list[str]:
+    """Rows of `data.rows=text` at length 128, evenly spaced over an epoch: their pieces, separated by blanks, without padding."""
+    source = open_source(DataConfig(str(folder), SHOWN_LENGTH), "train", 0, True)
+    batch = source.rows(0, np.unique(np.linspace(0, len(source) - 1, SHOWN_ROWS).astype(np.int64)))
+    tool = tokenizers.load(folder / "tokenizer")
+    held = batch["segments"] > 0
+    return [" ".join(tool.token(index) for index in row[here].tolist()) for row, here in zip(batch["tokens"], held, strict=True)]
+
+
+def summary(folder: Path) -> list[str]:
+    """Lines that say what is in a data folder, beside the numbers of its manifest. Raises UserError as `write`."""
+    data, facts = _read(folder), manifest.read(folder)
+    total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
+    dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]
+    changed = [f"{name.replace('_', ' ')} {count:,}" for name, count in data["reader"].items() if count]
+    unknown = "predicted as unknown" if facts.tokenizer.words else "unknown"
+    shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)
+    by_script = [f"{script} {share:.2%}" for share, script in shares]
+    return [
+        f"{data['bytes_a_token']:.2f} bytes a token on disk, {data['text_bytes_a_token']:.2f} bytes of text a token",
+        f"dropped: {', '.join(dropped) or 'nothing'}",
+        *([f"changed while reading: {', '.join(changed)}"] if changed else []),
+        *([f"{unknown} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
+    ]
+
+
+def _text(data: Mapping[str, Any], summary: Sequence[str]) -> str:
+    out = ["# What is in this data folder", ""]
+    out += ["|  | documents | sentences | tokens | unknown |", "| --- | --- | --- | --- | --- |"]
+    for split, own in data["splits"].items():
+        share = own["unknown"] / max(own["tokens"], 1)
+        out.append(f"| {split} | {own['documents']:,} | {own['sentences']:,} | {own['tokens']:,} | {share:.2%} |")
+    out += ["", *(f"- {line}" for line in summary), "", f"![Lengths of documents and sentences, in tokens]({PICTURE})", ""]
+    out += [f"## Rows of `data.rows=text` at length {SHOWN_LENGTH}", "", *(f"    {row}" for row in data["rows"])]
+    return "\n".join(out) + "\n"
+
+
+def _draw(facts: Mapping[str, Facts], path: Path) -> None:
+    """A PNG with the lengths of documents and of sentences in tokens, both splits together."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    total = sum(facts.values(), Facts())
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axis, noun in zip(figure.subplots(1, 2), ("document", "sentence"), strict=True):
+        counts = getattr(total, f"{noun}_lengths")
+        # Bin i holds EDGES[i - 1] <= length < EDGES[i].
+        starts = np.concatenate([[1], EDGES])[: len(counts) + 1]
+        axis.stairs(counts, starts, fill=True)
+        axis.set(xscale="log", xlabel=f"tokens of a {noun}", ylabel=f"{noun}s", title=f"{sum(counts):,} {noun}s", ylim=(0, None))
+    figure.savefig(path, format="png", dpi=120)

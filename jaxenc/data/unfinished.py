@@ -1,0 +1,202 @@
+"""The folder of a build that is under way: what a killed build had finished is in it, and the same command goes on from there."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxenc.config import fingerprint
+from jaxenc.data import pieces
+from jaxenc.data.facts import Facts
+from jaxenc.data.manifest import SPLITS, File, Shard
+from jaxenc.data.shard_writer import Written
+from jaxenc.errors import UserError
+from jaxenc.files import flush, flush_all, held, read_json, write_bytes
+
+RULES = 1  # raise by one whenever the same request gives other pieces, so that no build goes on from pieces of an older jaxenc
+PROGRESS = "progress.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """Shards of one split that are written. groups: how many they hold; last: the name of the last one, '' for none."""
+
+    shards: tuple[Written, ...] = ()
+    groups: int = 0
+    last: str = ""
+
+
+class Unfinished:
+    """Owner of the folder of one build.
+
+    new: what becomes the data folder; pieces: files of finished groups that no shard holds yet, and what duplicates are found by. Only
+    shards that `progress.json` names are finished; it changes in one move, after their bytes are on the disk.
+    """
+
+    def __init__(self, place: Path, request: str):
+        self.place, self.new, self.pieces, self._request = place, place / "new", place / "pieces", request
+        self.finished: dict[str, Finished] = dict.fromkeys(SPLITS, Finished())
+        self._read()
+        self._tidy()
+
+    @property
+    def last(self) -> dict[str, str]:
+        """Of each split the last group that a shard holds."""
+        return {split: finished.last for split, finished in self.finished.items()}
+
+    def found(self, name: str) -> dict[str, Facts] | None:
+        """See the function `found`."""
+        return found(self.pieces, self.last, name)
+
+    def all_found(self) -> Iterator[tuple[str, dict[str, Facts]]]:
+        """(name, facts by split) of every finished group that some split's shards do not hold yet, in the order of the text."""
+        return ((name, found(self.pieces, self.last, name)) for name in self._names())
+
+    def count(self) -> int:
+        """How many groups are finished."""
+        last, groups = min((finished.last, finished.groups) for finished in self.finished.values())
+        return groups + sum(name > last for name in self._names())
+
+    def clear(self) -> None:
+        """Forgets everything, where it turns out that this request can never give a data folder."""
+        _clear(self.place)
+
+    def _names(self) -> list[str]:
+        """Groups of which pieces are here and none is missing, sorted."""
+        names = {path.name.partition(".")[0] for path in self.pieces.glob("*.npz")}
+        return sorted(name for name in names if all(map(Path.exists, _needed(self.pieces, self.last, name).values())))
+
+    def add(self, split: str, written: Written, names: list[str]) -> None:
+        """Records a shard of the groups `names`, whose files are written, and deletes their pieces."""
+        before = self.finished[split]
+        shards = (*before.shards, written) if written.shard.tokens or written.facts != Facts() else before.shards
+        self.finished[split] = Finished(shards, before.groups + len(names), names[-1])
+        flush(self.new)
+        splits = {name: dataclasses.asdict(finished) for name, finished in self.finished.items()}
+        write_bytes(self.place / PROGRESS, json.dumps({"request": self._request, "splits": splits}).encode())
+        self._delete_pieces(split, names)
+
+    def _delete_pieces(self, split: str, names: list[str]) -> None:
+        for name in names:
+            pieces.path(self.pieces, name, split).unlink(missing_ok=True)
+
+    def _read(self) -> None:
+        path = self.place / PROGRESS
+        if not self.new.exists():  # the data folder was complete, and then deleted
+            path.unlink(missing_ok=True)
+        if not path.exists():
+            return
+        advice = f"delete {self.place} and run the command again"
+        data = read_json(path, advice)
+        try:
+            if data["request"] != self._request:
+                raise ValueError("of another request")
+            self.finished = {split: _finished(data["splits"][split]) for split in SPLITS}
+            named = {name: file for one in self.finished.values() for shard in one.shards for name, file in shard.files.items()}
+            if wrong := [name for name, file in named.items() if (self.new / name).stat().st_size != file.size]:
+                raise ValueError(f"{wrong[0]} has another size")
+        except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+            raise UserError(f"{path}: damaged ({error}); {advice}") from error
+
+    def _tidy(self) -> None:
+        """Deletes what a killed process left: files half-written, shards that were never recorded, pieces that a shard holds already."""
+        self.pieces.mkdir(exist_ok=True)
+        self.new.mkdir(exist_ok=True)
+        named = {name for one in self.finished.values() for shard in one.shards for name in shard.files}
+        for path in self.new.iterdir():
+            if path.is_file() and path.name not in named:
+                path.unlink()
+        for path in [*self.pieces.glob(".*"), *self.place.glob(f".{PROGRESS}.*")]:
+            path.unlink(missing_ok=True)
+        for split, finished in self.finished.items():
+            for path in self.pieces.glob(f"*.{split}.npz"):
+                if path.name.partition(".")[0] <= finished.last:
+                    path.unlink()
+
+
+def _finished(data: Mapping[str, Any]) -> Finished:
+    shards = (
+        Written(Shard(**item["shard"]), {name: File(**file) for name, file in item["files"].items()}, Facts.from_json(item["facts"]))
+        for item in data["shards"]
+    )
+    return Finished(tuple(shards), int(data["groups"]), str(data["last"]))
+
+
+def found(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Facts] | None:
+    """What was finished of a group: the facts of those of its pieces in `folder` that no shard holds yet; None where a piece is missing or
+    damaged.
+
+    last: of each split the last group that a shard holds.
+    """
+    try:
+        return {split: pieces.load_facts(path) for split, path in _needed(folder, last, name).items()}
+    except (FileNotFoundError, UserError):
+        return None
+
+
+def _needed(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Path]:
+    """The pieces of a group that no shard holds yet."""
+    return {split: pieces.path(folder, name, split) for split in last if name > last[split]}
+
+
+def place_of(out: Path, request: str) -> Path:
+    """Where the build of a request into `out` keeps what is finished: beside `out`, so that one move ends it."""
+    return out.with_name(f"{_prefix(out)}{fingerprint([RULES, request])[:16]}")
+
+
+def others(out: Path, request: str) -> list[Path]:
+    """Folders of unfinished builds of other requests into `out`."""
+    found = out.parent.iterdir() if out.parent.is_dir() else ()
+    return sorted(path for path in found if path.name.startswith(_prefix(out)) and path != place_of(out, request))
+
+
+def _prefix(out: Path) -> str:
+    return f".{out.name}.unfinished-"
+
+
+@contextlib.contextmanager
+def opened(out: Path, request: str) -> Iterator[Unfinished]:
+    """The folder of a build, locked against a second builder. When the block succeeds, `new` is flushed to the disk and becomes `out`.
+
+    When it fails or is interrupted, what is finished is kept, and said; where nothing is, the folder is removed.
+    Raises UserError while another process builds the same.
+    """
+    out = out.resolve()
+    place = place_of(out, request)
+    with held(place, "wait for it, or choose another --out"):
+        build = Unfinished(place, request)
+        try:
+            yield build
+            flush_all(build.new)
+            os.replace(build.new, out)
+            flush(out.parent)
+        except BaseException:
+            if groups := build.count():
+                noun = "groups are" if groups > 1 else "group is"
+                print(f"data: {groups:,} {noun} finished and kept in {place}; the same command goes on from there", file=sys.stderr)
+            else:
+                _clear(place)
+            raise
+        _clear(place)
+
+
+def remove(out: Path, request: str) -> None:
+    """Removes what a build that was killed after its last step left."""
+    place = place_of(out.resolve(), request)
+    if place.exists():
+        with held(place, "wait for it, or choose another --out"):
+            _clear(place)
+
+
+def _clear(place: Path) -> None:
+    """Empties a folder; `held` then removes it."""
+    for path in place.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
