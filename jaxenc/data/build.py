@@ -179,21 +179,15 @@ def _is_held_out(lines: Sequence[str], share: float) -> bool:
 
 
 def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype: str) -> Piece:
-    encoded = tool.encode_words([sentence for document in documents for sentence in document])
-    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
+    encoded = tool.encode_flat([sentence for document in documents for sentence in document])
+    lengths = encoded.lengths
     ends = np.cumsum([len(document) for document in documents], dtype=np.int64)
     kept = np.concatenate([[0], np.cumsum(lengths > 0)])[np.concatenate([[0], ends])]
     counts = np.diff(kept)
-    tokens, numbers = (
-        np.fromiter(itertools.chain.from_iterable(sentence[part] for sentence in encoded), kind, int(lengths.sum()))
-        for part, kind in ((0, dtype), (1, "uint32"))
-    )
-    words = np.ones(len(tokens), bool)
-    words[1:] = numbers[1:] != numbers[:-1]
-    words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
+    tokens = encoded.tokens.astype(dtype)
     return Piece(
         tokens,
-        words,
+        encoded.words,
         lengths[lengths > 0],
         counts[counts > 0],
         int(((tokens == tool.vocabulary.unk) | (tokens >= tool.vocabulary.size)).sum()),

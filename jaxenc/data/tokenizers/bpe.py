@@ -17,7 +17,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import checks, normalization, templates
+from jaxenc.data.tokenizers import checks, normalization, separate, templates
 from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.checks import AGAIN
@@ -153,7 +153,9 @@ def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule:
         merging.NAME: merging.written(merges),
         SETTINGS: json.dumps(_config(added, rule), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(ids, merges, added, rule, more))
+    normalizer = rule.normalizer(clean=False)
+    by_itself = separate.by_edges(normalizer.normalize_str if normalizer else str)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(ids, merges, added, rule, more), separate=by_itself)
 
 
 def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule: Normalization, more: Sequence[str]) -> Tokenizer:

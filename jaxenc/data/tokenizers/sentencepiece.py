@@ -18,7 +18,7 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, spm_train
+from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, separate, spm_train
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece_rules import SentencePieceRules
@@ -187,7 +187,8 @@ def _build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRu
         NAME: written(facts, ids[framing.unk]),
         SETTINGS: json.dumps(_config(facts, rules, framing), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled)
+    by_itself = separate.by_clusters if facts.charsmap else separate.always
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled, separate=by_itself)
 
 
 def _library(rules: UnigramRules | SentencePieceRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:

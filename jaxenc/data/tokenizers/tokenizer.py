@@ -12,6 +12,8 @@ import numpy as np
 import tokenizers as library
 
 from jaxenc.data import characters, sentences
+from jaxenc.data.tokenizers import separate as separation
+from jaxenc.data.tokenizers.remembered import Encoded, Remembered
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
@@ -36,15 +38,18 @@ class Tokenizer:
         spelled: Callable[[str], str] = str,
         words: Sequence[str] = (),
         by_line: bool = False,
+        separate: separation.Rule = separation.never,
     ):
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
         extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
         spelled: how it writes a piece that a person names. words: of a kind whose words are read by their characters, all of them by id.
-        by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
+        by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends. separate: which words are read
+        by themselves, wherever they stand; see separate.py.
         """
         self._literal, self._framed, self._files, self._extend, self._spelled = literal, framed, dict(files), extend, spelled
         self._words, self._by_line = words, by_line
+        self._remembered = Remembered(self.encode_words, separation.never if separation.reaches_out(literal) else separate)
         self.vocabulary = vocabulary
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -58,6 +63,13 @@ class Tokenizer:
         gives no piece. It takes a tenth more time than `encode` (measured): the fast way of the library counts no words.
         """
         return [(encoding.ids, encoding.word_ids) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
+
+    def encode_flat(self, texts: Sequence[str]) -> Encoded:
+        """Corpus mode: what `encode_words` gives, in three flat arrays.
+
+        The fast way for a corpus: the ids of words seen before are remembered, in 60 MB at most (measured; see remembered.py).
+        """
+        return self._remembered.encode(texts)
 
     def sentences(self, line: str) -> list[str]:
         """Corpus mode: the sentences of one line of a text, none of them blank."""

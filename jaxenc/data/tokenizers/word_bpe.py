@@ -26,7 +26,7 @@ from tokenizers import Regex, decoders, models, processors
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import checks, templates, word_bpe_rules, word_bpe_train
+from jaxenc.data.tokenizers import checks, separate, templates, word_bpe_rules, word_bpe_train
 from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe import BYTES
@@ -165,7 +165,7 @@ def _build(facts: Facts) -> Tokenizer:
         merging.NAME: merging.written(facts.merges),
         SETTINGS: json.dumps(_config(facts), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, more), _spelled)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, more), _spelled, separate=separate.always)
 
 
 def _library(facts: Facts) -> library.Tokenizer:
