@@ -10,7 +10,7 @@ is letters, like all specials.
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,14 +187,28 @@ def _build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRu
         NAME: written(facts, ids[framing.unk]),
         SETTINGS: json.dumps(_config(facts, rules, framing), indent=2) + "\n",
     }
-    by_itself = separate.by_clusters if facts.charsmap else separate.always
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled, separate=by_itself)
+    looked_up = {"separate": separate.by_clusters if facts.charsmap else separate.always, "word": _word(literal)}
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled, **looked_up)
 
 
 def _library(rules: UnigramRules | SentencePieceRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
     out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
     out.normalizer, out.pre_tokenizer, out.decoder = rules.normalizer, _splitter(), decoders.Metaspace(MARK, "always")
     return out
+
+
+def _word(tool: library.Tokenizer) -> Callable[[str], Sequence[int] | None]:
+    """A function from a word, blanks around it left out, to its ids: those that `tool` gives, in half the time (measured), for it asks the
+    model alone. None for a word that the splitter would cut."""
+    normalize, tokenize = tool.normalizer.normalize_str, tool.model.tokenize
+
+    def ids(word: str) -> Sequence[int] | None:
+        held = normalize(word)
+        if not held or MARK in held or any(map(str.isspace, held)):
+            return None
+        return [piece.id for piece in tokenize(MARK + held)]
+
+    return ids
 
 
 def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Framing) -> dict[str, object]:

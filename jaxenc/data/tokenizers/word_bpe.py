@@ -152,7 +152,7 @@ def _build(facts: Facts) -> Tokenizer:
     literal.encode_special_tokens = True
     if facts.framed:
         framed.post_processor = processors.TemplateProcessing(SINGLE, PAIR, [(piece, ids[piece]) for piece in FRAME])
-    pieces = sorted(ids, key=ids.__getitem__)
+    pieces, model = sorted(ids, key=ids.__getitem__), facts.model
     mark = fingerprint(
         {"type": "word_bpe", "pieces": pieces, "merges": facts.merges, "added": facts.added, "framed": facts.framed, **facts.rules.facts}
     )
@@ -161,7 +161,7 @@ def _build(facts: Facts) -> Tokenizer:
     vocabulary = Vocabulary(len(ids), pad, ids[UNK], cls, sep, -1, reserved, mark)
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
-        "vocab.json": json.dumps({piece: ids[piece] for piece in pieces if piece in facts.model}, ensure_ascii=False) + "\n",
+        "vocab.json": json.dumps({piece: ids[piece] for piece in pieces if piece in model}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(facts.merges),
         SETTINGS: json.dumps(_config(facts), indent=2) + "\n",
     }
