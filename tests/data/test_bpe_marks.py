@@ -1,5 +1,6 @@
 """R02: byte-level BPE keeps the marks of a word with its letters in new vocabularies, and reads published ones as GPT-2 does."""
 
+import itertools
 import json
 import unicodedata
 from pathlib import Path
@@ -34,7 +35,7 @@ def tool():
 def test_r02_no_word_starts_with_a_mark_of_the_letter_before(tool, script: str) -> None:
     for line in SENTENCES[script]:
         words = pieces(tool, unicodedata.normalize("NFC", line))
-        for before, word in zip(words, words[1:], strict=False):
+        for before, word in itertools.pairwise(words):
             base = before.rstrip("".join(filter(continues, before)))[-1:]
             assert not (continues(word[0]) and base.isalpha()), (before, word)
 
@@ -74,7 +75,7 @@ def test_r02_folders_say_their_pattern(tool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("script", ["tibetan", "devanagari", "burmese"])
 def test_r02_no_more_tokens_a_byte_than_before(script: str, monkeypatch) -> None:
-    """On the sentences trained on, with a vocabulary of 1,000 pieces; the README's numbers come from here."""
+    """On the sentences trained on, with a vocabulary of 1,000 pieces: a third to three quarters fewer."""
     lines = SENTENCES[script] * 8
     after = bpe.train(lines, 1000)
     monkeypatch.setattr("jaxenc.data.tokenizers.bpe.MARKS", "gpt2")

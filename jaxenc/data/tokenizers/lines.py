@@ -1,6 +1,7 @@
 """Long texts, cut or thinned out for trainers whose time, memory or limits are those of long texts."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterable, Iterator
 
@@ -33,20 +34,19 @@ def thinned(texts: Iterable[str], counts: LongWords, most: int = MOST_LONG) -> I
     """`texts` with at most `most` characters of words longer than LONG_WORD, which bounds the memory of a training.
 
     The different words of a language are few, but a line without blanks is a new word every time. All are kept until half of `most` is
-    used, then every second one until half of the rest is used, then every fourth, and so on: the end of a corpus is heard too.
+    used. What is used of the rest grows with the logarithm of what was read, evenly over a corpus of any size, until `most` is used after
+    a thousand times as much.
     """
-    every, number = 1, 0
+    half = most / 2
 
     def kept(match: re.Match[str]) -> str:
-        nonlocal every, number
-        size, number = len(match.group()), number + 1
-        counts.long += size
-        while most - counts.used < most / (1 << every.bit_length()):
-            every *= 2
-        if number % every or counts.used + size > most:
+        counts.long += len(match.group())
+        allowed = min(most, half * (1 + math.log2(max(1, counts.long / half)) / 10))
+        part = match.group()[: int(allowed) - counts.used]
+        if len(part) <= LONG_WORD:  # wait until more is allowed
             return " "
-        counts.used += size
-        return match.group()
+        counts.used += len(part)
+        return part
 
     for text in texts:
         counts.all += len(text)
