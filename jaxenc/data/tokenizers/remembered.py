@@ -14,7 +14,7 @@ import numpy as np
 from jaxenc.data.tokenizers.word_table import WordTable
 
 BLANK = 0x20
-MOST_WORDS = 1 << 19  # remembered: about 50 bytes each
+MOST_WORDS = 1 << 20  # remembered: 60 to 100 bytes each
 MOST_BYTES = 1 << 25  # of their text
 WHOLE = 0  # the number of a word that is not read by itself
 
