@@ -37,10 +37,9 @@ def test_b13_case_that_does_not_fit_is_a_warning(text: str, tmp_path: Path, caps
     (tmp_path / "a.txt").write_text("\n\n".join([text] * 30), encoding="utf-8")
     for name, lowercase in (("wrong", False), ("right", True)):
         folder = tmp_path / name
-        wordpiece.from_vocab(tmp_path / "made" / "vocab.txt", PublishedRules(lowercase, lowercase)).save(folder)
-        assert load(folder).encode([text]) == wordpiece.from_vocab(folder / "vocab.txt", PublishedRules(lowercase, lowercase)).encode(
-            [text]
-        )
+        tool = wordpiece.from_vocab(tmp_path / "made" / "vocab.txt", PublishedRules(lowercase, lowercase))
+        tool.save(folder)
+        assert load(folder).encode([text]) == tool.encode([text])
         build([str(tmp_path / "a.txt")], folder, tmp_path / f"data-{name}")
         assert ("check that the tokenizer fits the text (lower case, accents, script)" in capsys.readouterr().err) == (not lowercase)
 

@@ -204,7 +204,7 @@ def _word(tool: library.Tokenizer) -> Callable[[str], Sequence[int] | None]:
 
     def ids(word: str) -> Sequence[int] | None:
         held = normalize(word)
-        if not held or MARK in held or any(map(str.isspace, held)):
+        if held.split() != [held] or MARK in held:
             return None
         return [piece.id for piece in tokenize(MARK + held)]
 
