@@ -1,5 +1,6 @@
 """Remembered words give the library's ids: `encode_flat` against `encode_words`, which knows nothing of them."""
 
+import itertools
 import random
 from collections.abc import Callable
 
@@ -113,12 +114,13 @@ def test_random_texts_with_odd_blanks(tool: Tokenizer, texts: list[str]) -> None
 def test_memory_is_bounded(monkeypatch) -> None:
     """It starts anew when it holds enough, and the ids stay those of the library."""
     tool = wordpiece.train(LINES, 2000)
-    monkeypatch.setattr(remembered, "MOST_WORDS", 50)
+    empty = tool._remembered.nbytes
+    monkeypatch.setattr(remembered, "MOST_BYTES", empty + 10_000)
     held = []
     for line in [*LINES, *mixed(300, 4)]:
         same(tool, [line])
-        held.append(len(tool._remembered._begins))
-    assert max(held) < 50 + 100 and min(held[20:]) < 50
+        held.append(tool._remembered.nbytes - empty)
+    assert 10_000 < max(held) < 20_000 and sum(after < before for before, after in itertools.pairwise(held)) > 3
 
 
 def test_words_that_are_remembered_are_not_encoded_again(monkeypatch) -> None:

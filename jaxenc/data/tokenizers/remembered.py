@@ -14,8 +14,7 @@ import numpy as np
 from jaxenc.data.tokenizers.word_table import WordTable
 
 BLANK = 0x20
-MOST_WORDS = 1 << 20  # remembered: 60 to 100 bytes each
-MOST_BYTES = 1 << 25  # of their text
+MOST_BYTES = 100 << 20  # of memory for what is remembered: about a million words of English
 WHOLE = 0  # the number of a word that is not read by itself
 
 Word = Callable[[str], Sequence[int] | None]
@@ -45,14 +44,19 @@ def flat(encoded: Words) -> Encoded:
 
 
 class Remembered:
-    """Owns the ids of words seen before: of at most MOST_WORDS words and MOST_BYTES of their text, and of those that one more call brings;
-    then it starts anew. The tokenizer must not change meanwhile."""
+    """Owns the ids of words seen before, in MOST_BYTES and what one more call brings; then it starts anew. The tokenizer must not change
+    meanwhile."""
 
     def __init__(self, encode: Callable[[Sequence[str]], Words], separate: Callable[[str], bool], word: Word):
         """encode: of texts, as `Tokenizer.encode_words`. separate: whether a word, the blanks before it included, is read by itself. word:
         the ids of one without these blanks, where there is a faster way to them than `encode`; else None."""
         self._encode, self._separate, self._word, self._lock = encode, separate, word, threading.Lock()
         self._forget()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        return self._table.nbytes + self._begins.nbytes + self._ids.nbytes
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         """`flat` of what the library gives for `texts`. It may be called from several threads."""
@@ -68,13 +72,13 @@ class Remembered:
         return _merged(known, flat(self._encode([text for text, one in zip(texts, whole, strict=True) if one])), whole)
 
     def _forget(self) -> None:
-        self._table, self._bytes = WordTable(), 0
+        self._table = WordTable()
         self._begins = np.zeros(2, np.int32)  # by number: where the ids of a word begin; the next word's begin where they end
         self._ids = np.zeros(0, np.uint32)  # twice the id, and one more for the first of a word of the vocabulary's word splitter
 
     def _numbers(self, buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """int32 [words]: the number of each word; new words get one."""
-        if len(self._begins) > MOST_WORDS or self._bytes > MOST_BYTES:
+        if self.nbytes > MOST_BYTES:
             self._forget()
         found = self._table.find(buffer, starts, lengths)
         new = np.flatnonzero(found < 0)
@@ -93,7 +97,6 @@ class Remembered:
         self._table.add(words, numbers)
         self._begins = np.concatenate([self._begins, self._begins[-1] + np.cumsum(encoded.lengths, dtype=np.int32)])
         self._ids = np.concatenate([self._ids, 2 * encoded.tokens + encoded.words])
-        self._bytes += sum(map(len, words))
 
     def _of_words(self, texts: Sequence[str]) -> Words:
         quick = [self._word(text.strip(" ")) for text in texts]

@@ -69,7 +69,7 @@ class Tokenizer:
     def encode_flat(self, texts: Sequence[str]) -> Encoded:
         """Corpus mode: what `encode_words` gives, in three flat arrays.
 
-        The fast way for a corpus: the ids of words seen before are remembered, in about 100 MB at most (see remembered.py).
+        The fast way for a corpus: the ids of words seen before are remembered, in about 100 MB of memory at most (remembered.py).
         """
         return self._remembered.encode(texts)
 

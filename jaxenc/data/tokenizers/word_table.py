@@ -2,6 +2,7 @@
 
 import numpy as np
 
+LONG_ENTRY = 180  # bytes of memory that a word in the dict takes beside its text: two objects and their place (sys.getsizeof)
 SHORT = 15  # bytes of a word that is a key of the table by itself, with its length in the sixteenth; longer ones are in a dict
 MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd multipliers (Fibonacci hashing, Knuth 6.4; xxHash)
 
@@ -15,6 +16,12 @@ class WordTable:
         self._keys = np.zeros((1 << bits, 2), np.uint64)  # a free slot has the length 0, which no word has
         self._numbers = np.zeros(1 << bits, np.int32)
         self._long: dict[bytes, int] = {}
+        self._long_bytes = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        return self._keys.nbytes + self._numbers.nbytes + self._long_bytes
 
     def find(self, buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """int32 [words]: the number of each word, -1 for one that is not held.
@@ -40,6 +47,7 @@ class WordTable:
         self._held += len(keys)
         for place in np.flatnonzero(~short).tolist():
             self._long[words[place]] = int(numbers[place])
+            self._long_bytes += LONG_ENTRY + len(words[place])
 
     def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
         out, waiting, slots = np.full(len(keys), -1, np.int32), np.arange(len(keys)), self._slots(keys)
