@@ -147,3 +147,14 @@ def test_the_table_of_words() -> None:
 def test_a_folder_that_is_loaded_remembers_too(tmp_path) -> None:
     bpe.train(LINES, 600).save(tmp_path)
     same(load(tmp_path), LINES)
+
+
+def test_a_table_of_characters_that_reads_across_a_blank(tmp_path) -> None:
+    """A model whose own table makes x of a blank with an acute after it: such a word is not read by itself."""
+    (tmp_path / "rule.tsv").write_text("20 301\t78\n41\t61\n")
+    model_of(tmp_path, **XLNET, texts=LINES, vocab_size=1500, normalization_rule_tsv=str(tmp_path / "rule.tsv"))
+    (tmp_path / "tokenizer_config.json").write_text('{"keep_accents": true}')
+    tool = load(tmp_path)
+    assert tool.encode(["a \u0301b"]) != [[*tool.encode(["a"])[0], *tool.encode(["\u0301b"])[0]]]
+    same(tool, ["a", "\u0301b", "b"])
+    same(tool, ["a \u0301b", "A \u0301b b", "\u0301b a"])
