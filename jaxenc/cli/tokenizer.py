@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,8 @@ from types import ModuleType
 from jaxenc.cli import inputs
 from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
-from jaxenc.data.tokenizers import Tokenizer, bpe, marks, sentencepiece, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import bpe, load, marks, sentencepiece, training, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers.lines import LONG_WORD, LongWords, thinned
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
 from jaxenc.errors import UserError
 from jaxenc.files import made
@@ -23,6 +25,8 @@ TYPES: Mapping[str, ModuleType] = {
     "unigram": sentencepiece,
     "characters": word_list,
 }
+CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONG_WORD characters
+FEW = 0.01  # of a text in such words, of which nothing is said
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     accents = "remove accents, and with them vowels and tones of many scripts (default: off)"
     parser.add_argument("--strip-accents", action=switch, default=rule.strip_accents, help=accents)
     parser.add_argument("--pretokenized", action="store_true", help="characters: words stand between blanks and a line is a sentence")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="threads that count words; the result is the same (default: 1)")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write")
 
 
@@ -45,11 +50,12 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--type {args.type}: cuts words itself; --pretokenized goes with --type characters")
     out = Path(args.out)
     must_be_new(out, "--out")
-    rule, sample = Normalization(args.normalize, args.lowercase, args.strip_accents), []
-    counts = readers.Counts()
-    tool = _trained(args, marks.sampled(_lines(args, counts), sample), rule)
+    long_words, counts, sample = LongWords(), readers.Counts(), []
+    lines = _lines(args, counts) if args.type == "characters" else thinned(_lines(args, counts), long_words)
     with made(out) as folder:
-        tool.save(folder)
+        training.saved(_train(args), marks.sampled(lines, sample), folder, args.workers)
+    tool = load(out)
+    _report(args.type, long_words)
     size, words_read = tool.vocabulary.size, tool.vocabulary.words
     print(f"{out}: {size:,} words to predict, {words_read:,} to read" if words_read else f"{out}: {size:,} pieces")
     if size < args.vocab_size:
@@ -63,9 +69,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _trained(args: argparse.Namespace, texts: Iterator[str], rule: Normalization) -> Tokenizer:
-    own = (args.pretokenized,) if args.type == "characters" else ()
-    return TYPES[args.type].train(texts, args.vocab_size, rule, *own)
+def _train(args: argparse.Namespace) -> training.Train:
+    own = {"pretokenized": args.pretokenized} if args.type == "characters" else {}
+    rule = Normalization(args.normalize, args.lowercase, args.strip_accents)
+    return functools.partial(TYPES[args.type].train, vocab_size=args.vocab_size, rule=rule, **own)
+
+
+def _report(kind: str, counts: LongWords) -> None:
+    long = f"words of more than {LONG_WORD} characters"
+    if kind in CUT and counts.share > FEW:
+        way = f"which --type {kind} cuts into parts of at most {LONG_WORD}; --type unigram and bpe find pieces anywhere in them"
+        print(f"tokenizer: {counts.share:.1%} of the text is in {long}, {way}", file=sys.stderr)
+    if counts.left_out:
+        kept = f"of {counts.long:,} characters in {long}, {counts.used:,} are trained on"
+        print(f"tokenizer: {counts.left_out:.1%} of the text was left out: {kept}", file=sys.stderr)
 
 
 def _lines(args: argparse.Namespace, counts: readers.Counts) -> Iterator[str]:

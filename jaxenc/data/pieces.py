@@ -7,7 +7,7 @@ import functools
 import itertools
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,8 @@ from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
 BATCH = 1 << 17  # characters of the sentences that are tokenised in one call
-SAMPLE = 1 << 14  # characters of each group in which marks and scripts are counted
+SAMPLE = 1 << 14  # characters of each group in which marks are counted
+FEW = 1 << 12  # characters of them in which scripts are counted, which takes longer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,10 +79,16 @@ def of_group(group: Group, tool: tokenizers.Tokenizer, limit: int, dtype: str, d
         parts[split].append(lines)
         sizes[split] += len(text)
     out = {split: _piece(tool, _sentences(tool, part), dtype, Facts(text_bytes=sizes[split])) for split, part in parts.items()}
-    sample: list[str] = []
-    collections.deque(marks.sampled(itertools.chain.from_iterable(kept), sample, SAMPLE), maxlen=0)
-    more = facts.scripts(sample, tool) + Facts(marks=marks.count(sample, tool.written), duplicates=len(left_out))
+    sample = _sample(itertools.chain.from_iterable(kept), SAMPLE)
+    more = facts.scripts(_sample(sample, FEW), tool) + Facts(marks=marks.count(sample, tool.written), duplicates=len(left_out))
     return out | {"train": dataclasses.replace(out["train"], facts=out["train"].facts + more)}
+
+
+def _sample(lines: Iterable[str], most: int) -> list[str]:
+    """See `marks.sampled`."""
+    sample: list[str] = []
+    collections.deque(marks.sampled(lines, sample, most), maxlen=0)
+    return sample
 
 
 def _sentences(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -124,16 +131,8 @@ def _batches(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _encoded(tool: tokenizers.Tokenizer, sentences: Sequence[str], dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(ids, whether each starts a word, bool; tokens of each sentence, i64)."""
-    encoded = tool.encode_words(sentences)
-    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
-    tokens, numbers = (
-        np.fromiter(itertools.chain.from_iterable(sentence[part] for sentence in encoded), kind, int(lengths.sum()))
-        for part, kind in ((0, dtype), (1, "uint32"))
-    )
-    words = np.ones(len(tokens), bool)
-    words[1:] = numbers[1:] != numbers[:-1]
-    words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
-    return tokens, words, lengths
+    encoded = tool.encode_flat(sentences)
+    return encoded.tokens.astype(dtype), encoded.words, encoded.lengths
 
 
 def path(folder: str | Path, name: str, split: str) -> Path:

@@ -1,9 +1,11 @@
 import argparse
+import functools
 
 import pytest
 
 from jaxenc.cli import tokenizer
 from jaxenc.data.tokenizers import load
+from jaxenc.data.tokenizers.lines import thinned
 from jaxenc.errors import UserError
 
 
@@ -81,3 +83,36 @@ def test_words_to_predict_and_to_read(text, tmp_path, capsys):
     assert 2 not in load(tmp_path / "blanks").encode(["A\u030angström here."])[0] and load(tmp_path / "tok").encode(["ångström"]) == [[2]]
     with pytest.raises(UserError, match="--type bpe: cuts words itself"):
         run("--input", text, "--type", "bpe", "--pretokenized", "--out", tmp_path / "other")
+
+
+def test_b24_a_line_of_a_megabyte_is_trained_on_and_what_is_left_out_is_said(text, tmp_path, capsys, monkeypatch):
+    """Beside short lines. Nothing is left out of it; above the bound the share is said, and both kinds of lines are still heard."""
+    (tmp_path / "long.txt").write_text("acgt" * 250_000)
+    arguments = ["--input", text, tmp_path / "long.txt", "--type", "bpe", "--vocab-size", 300]
+    run(*arguments, "--out", tmp_path / "all")
+    assert "left out" not in capsys.readouterr().err
+    monkeypatch.setattr(tokenizer, "thinned", functools.partial(thinned, most=20_000))
+    run(*arguments, "--out", tmp_path / "some")
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
+    start = "tokenizer: 98.1% of the text was left out: of 1,000,000 characters in words of more than 100 characters, 16,"
+    assert said.startswith(start) and said.endswith(" are trained on")
+    for name in ("all", "some"):
+        tool = load(tmp_path / name)
+        assert len(tool.encode(["acgtacgt" * 8])[0]) < 16 and len(tool.encode(["number"])[0]) < 6
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "word_bpe"])
+def test_r05_words_that_are_cut_are_said_and_the_advice_works(kind, tmp_path, capsys):
+    """DNA and Thai without blanks: no vocabulary gives unknown pieces, and those that are named find pieces across the cuts."""
+    dna = ["".join("acgt"[(n * n + 3 * n * line) % 7 % 4] for n in range(400)) for line in range(20)]
+    (tmp_path / "a.txt").write_text("\n".join([*dna, "ที่นี่มีน้ำใสมาก" * 30]), encoding="utf-8")
+    run("--input", tmp_path / "a.txt", "--type", kind, "--vocab-size", 200, "--out", tmp_path / "cut")
+    said = capsys.readouterr().err
+    assert f"100.0% of the text is in words of more than 100 characters, which --type {kind} cuts into parts of at most 100" in said
+    assert "--type unigram and bpe find pieces anywhere in them" in said
+    for other in ("unigram", "bpe"):
+        run("--input", tmp_path / "a.txt", "--type", other, "--vocab-size", 300, "--out", tmp_path / other)
+        assert "words of more than" not in capsys.readouterr().err
+        tool = load(tmp_path / other)
+        ((ids, numbers),) = tool.encode_words(dna[:1])
+        assert tool.vocabulary.unk not in ids and set(numbers) == {0}

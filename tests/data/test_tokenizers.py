@@ -80,7 +80,7 @@ def test_settings_and_order_change_the_fingerprint(tmp_path):
     assert len(prints) == 8
 
 
-def test_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():
+def test_b19_special_pieces_are_text_in_a_corpus_and_special_in_a_prompt():
     tool = published(TEXT, 90)
     text = "i go to [MASK] today [SEP] x [CLS] [PAD]"
     assert not set(tool.encode([text])[0]) & set(range(5))
@@ -97,7 +97,7 @@ def test_unused_slots_are_reserved(tmp_path):
 
 
 @pytest.mark.parametrize("missing", SPECIALS)
-def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):
+def test_b10_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):
     path = vocab(tmp_path, ["a"], [piece for piece in SPECIALS if piece != missing])
     with pytest.raises(UserError, match=f"lacks \\{missing[:-1]}"):
         wordpiece.from_vocab(path, PublishedRules(True, True))
@@ -112,7 +112,7 @@ def test_a_vocabulary_without_a_special_is_refused_by_name(tmp_path, missing):
         (["a", "  "], ":7: blank line"),
     ],
 )
-def test_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):
+def test_b10_an_unsound_vocabulary_is_refused_with_its_line(tmp_path, pieces, said):
     with pytest.raises(UserError) as caught:
         wordpiece.from_vocab(vocab(tmp_path, pieces), PublishedRules(True, True))
     assert said in str(caught.value) and "\n" not in str(caught.value)
@@ -158,7 +158,7 @@ def test_chinese_characters_may_stay_together(tmp_path):
     assert together.vocabulary.fingerprint != apart.vocabulary.fingerprint
 
 
-def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
+def test_b10_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
     path = vocab(tmp_path, ["a"])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     assert wordpiece.from_vocab(path, PublishedRules(True, True)).token(5) == "a"
@@ -180,12 +180,12 @@ def test_byte_order_mark_line_ends_and_encoding_of_a_vocabulary(tmp_path):
         ("ﬁn", True, True, "ﬁn"),
     ],
 )
-def test_the_published_rule_loses_no_letter_of_latin_and_japanese(text, lower, strip, pieces):
+def test_b16_b21_b23_the_published_rule_loses_no_letter_of_latin_and_japanese(text, lower, strip, pieces):
     tool = published([pieces] * 3, 80, lower, strip)
     assert tool.decode(tool.encode([text])[0]).replace(" ", "") == pieces.replace(" ", "")
 
 
-def test_emoji_and_texts_without_tokens_encode():
+def test_b17_b20_emoji_and_texts_without_tokens_encode():
     tool = published(["a 🥱 🦾 👍🏽 b 👨‍👩‍👧 🇮🇸"] * 3, 60)
     ids = tool.encode(["🥱 👍🏽 👨‍👩‍👧 🇮🇸", "📷", "", "   ", "\0", "\u200d"])
     assert ids[0] and 1 not in ids[0] and ids[1:] == [[1], [], [], [], []]

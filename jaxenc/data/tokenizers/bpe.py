@@ -17,13 +17,14 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import checks, normalization, templates
+from jaxenc.data.tokenizers import bpe_rules, checks, separate, templates
 from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
+from jaxenc.data.tokenizers.bpe_rules import MARKS, PUBLISHED, BytesRules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.lines import cut
 from jaxenc.data.tokenizers.merges import Merges
-from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
+from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
@@ -41,10 +42,10 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 
     texts: read once and not kept; memory is that of the different words. A text longer than LONGEST characters is cut before a blank,
     which changes no word, or inside a word that is longer itself. A pair of pieces that is seen once is not merged. rule: how texts are
-    written before they are cut into words.
+    written before they are cut into words, by a pattern that keeps marks with their letters; published vocabularies have GPT-2's own.
     Raises UserError when no text holds a visible character, and for a vocab_size that is too small or too large.
     """
-    smallest = len(SPECIALS) + len(BYTES)
+    rules, smallest = BytesRules(rule, MARKS), len(SPECIALS) + len(BYTES)
     checks.size(vocab_size, smallest, "the specials and bytes")
     parts = (part for text in texts for part in cut(text, LONGEST))
     first = next(parts, None)
@@ -57,11 +58,11 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
         initial_alphabet=sorted(BYTES),
         show_progress=False,
     )
-    trained = _library({}, [], rule)
+    trained = _library({}, [], rules)
     trained.train_from_iterator(itertools.chain([first], parts), trainer)
     model = json.loads(trained.to_str())["model"]
     ids = model["vocab"] | {SPECIALS[-1]: len(model["vocab"])}
-    return _build(ids, [tuple(merge) for merge in model["merges"]], [_special(piece, ids) for piece in SPECIALS], rule)
+    return _build(ids, [tuple(merge) for merge in model["merges"]], [_special(piece, ids) for piece in SPECIALS], rules)
 
 
 def _special(piece: str, ids: Mapping[str, int]) -> Entry:
@@ -83,8 +84,7 @@ def from_files(folder: str | Path) -> Tokenizer:
     pairs = merging.read(merges)
     with checks.damaged(settings):
         added = adding.of_settings(config)
-    rule = normalization.of_settings(settings, config) or UNCHANGED
-    return _checked(vocab, read_json(vocab, AGAIN), pairs, added, rule)
+    return _checked(vocab, read_json(vocab, AGAIN), pairs, added, bpe_rules.of_settings(settings, config))
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
@@ -94,11 +94,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
     """
     with checks.damaged(path):
         model, splitter, framing = (data.get(part) or {} for part in ("model", "pre_tokenizer", "post_processor"))
-        rule = normalization.of_section(data.get("normalizer"), clean=False)
-        if splitter.get("type") != "ByteLevel" or rule is None:
-            raise Unsupported(f"{path}: holds a BPE that is not byte-level; only RoBERTa's can be opened, other kinds come later")
-        if splitter.get("add_prefix_space") or not splitter.get("use_regex", True):
-            raise Unsupported(f"{path}: add_prefix_space must be off and use_regex on; other settings come later")
+        rules = bpe_rules.of_json(path, data.get("normalizer"), splitter)
         settings = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
         if given := [name for name in settings if model.get(name)]:
             raise Unsupported(f"{path}: {', '.join(given)} must be off; other settings come later")
@@ -108,10 +104,10 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
             )
         pairs = [merging.pair(merge) for merge in model["merges"]]
         vocab, added = model["vocab"], adding.of_list(data.get("added_tokens") or [])
-    return _checked(path, vocab, pairs, added, rule)
+    return _checked(path, vocab, pairs, added, rules)
 
 
-def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule: Normalization) -> Tokenizer:
+def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules: BytesRules) -> Tokenizer:
     """`_build` of what was read from `path`; specials that `added` does not name are added. Raises UserError."""
     with checks.damaged(path):
         ids = dict(vocab) | {entry["content"]: entry["id"] for entry in added}
@@ -122,21 +118,21 @@ def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: 
             raise UserError(f"{path}: lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one; {AGAIN}")
         merging.check(merges, ids, path)
         named = {entry["content"] for entry in added}
-        return _build(ids, merges, [*added, *(_special(piece, ids) for piece in SPECIALS if piece not in named)], rule)
+        return _build(ids, merges, [*added, *(_special(piece, ids) for piece in SPECIALS if piece not in named)], rules)
 
 
-def _library(ids: Mapping[str, int], merges: Merges, rule: Normalization) -> library.Tokenizer:
+def _library(ids: Mapping[str, int], merges: Merges, rules: BytesRules) -> library.Tokenizer:
     out = library.Tokenizer(models.BPE(dict(ids), list(merges)))
-    if (written := rule.normalizer(clean=False)) is not None:
+    if (written := rules.normalizer) is not None:
         out.normalizer = written
-    out.pre_tokenizer, out.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    out.pre_tokenizer, out.decoder = rules.splitter, decoders.ByteLevel()
     return out
 
 
-def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule: Normalization) -> Tokenizer:
+def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules: BytesRules) -> Tokenizer:
     """ids: of every piece. added: those that are found whole in a text before it is cut into words; special ones in prompts only."""
     added = adding.by_id(added)
-    literal, framed = _library(ids, merges, rule), _library(ids, merges, rule)
+    literal, framed = _library(ids, merges, rules), _library(ids, merges, rules)
     for tool in (literal, framed):
         adding.register(tool, added)
     literal.encode_special_tokens = True
@@ -145,18 +141,19 @@ def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule:
     pieces = sorted(ids, key=ids.__getitem__)
     special = {entry["content"] for entry in added if entry["special"]}
     reserved = tuple(index for index, piece in enumerate(pieces) if piece in special or MADE_UP.fullmatch(piece))
-    facts = {"type": "bpe", "pieces": pieces, "merges": merges, "added": added} | ({} if rule == UNCHANGED else rule.facts)
+    facts = {"type": "bpe", "pieces": pieces, "merges": merges, "added": added, **rules.facts}
     vocabulary = Vocabulary(len(ids), pad, unk, cls, sep, mask, reserved, fingerprint(facts))
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
         "vocab.json": json.dumps({piece: ids[piece] for piece in pieces}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(merges),
-        SETTINGS: json.dumps(_config(added, rule), indent=2) + "\n",
+        SETTINGS: json.dumps(_config(added, rules), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(ids, merges, added, rule, more))
+    by_itself = separate.by_edges(rules.normalizer.normalize_str if rules.normalizer else str)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(ids, merges, added, rules, more), separate=by_itself)
 
 
-def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rule: Normalization, more: Sequence[str]) -> Tokenizer:
+def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules: BytesRules, more: Sequence[str]) -> Tokenizer:
     """The vocabulary with `more` after it, as the add_tokens of transformers does it.
 
     A new piece is found wherever it stands, inside a word too, and before the rest is cut into words and merged. The blank before it
@@ -164,7 +161,7 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], ru
     Raises UserError for a piece as the files write it, with their letter for the blank, for one that they hold so already, and for one
     that the rule would change: vocab.json and tokenizer.json would then disagree about it.
     """
-    normalizer = rule.normalizer(clean=False)
+    normalizer = rules.normalizer
     for piece in more:
         if normalizer is not None and (read := normalizer.normalize_str(piece)) != piece:
             raise UserError(f"{piece!r} is read as {read!r} in a text: write it as it is read")
@@ -174,13 +171,13 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], ru
         if written in ids:
             raise UserError(f"{piece!r} is in the vocabulary already, as {written!r}: leave it out")
     entries = [adding.entry(piece, len(ids) + n, "normalized") for n, piece in enumerate(more)]
-    return _build({**ids, **{entry["content"]: entry["id"] for entry in entries}}, merges, [*added, *entries], rule)
+    return _build({**ids, **{entry["content"]: entry["id"] for entry in entries}}, merges, [*added, *entries], rules)
 
 
-def _config(added: Sequence[Entry], rule: Normalization) -> dict[str, Any]:
-    """What transformers reads in tokenizer_config.json. RobertaTokenizer would skip a normalization, so it is named only without one."""
+def _config(added: Sequence[Entry], rules: BytesRules) -> dict[str, Any]:
+    """What transformers reads in tokenizer_config.json. RobertaTokenizer has rules of its own, so it is named only where they hold."""
     names = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
-    own = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", "attention_mask"], **rule.settings}
-    settings = {"tokenizer_class": "RobertaTokenizer"} if rule == UNCHANGED else own
+    own = {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", "attention_mask"], **rules.settings}
+    settings = {"tokenizer_class": "RobertaTokenizer"} if rules == PUBLISHED else own
     settings |= {"add_prefix_space": False, "clean_up_tokenization_spaces": False, "added_tokens_decoder": adding.settings(added)}
     return settings | dict(zip(names, SPECIALS, strict=True)) | {"bos_token": "<s>", "eos_token": "</s>"}

@@ -1,6 +1,56 @@
-"""Long texts cut for trainers whose time or limits are those of one text."""
+"""Long texts, cut or thinned out for trainers whose time, memory or limits are those of long texts."""
 
-from collections.abc import Iterator
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+LONG_WORD = 100  # characters: the longest word that WordPiece takes; see wordpiece_rules.py
+MOST_LONG = 1 << 22  # characters of longer words that are trained on: each takes up to 60 bytes of memory (measured)
+_LONG = re.compile(rf"(?<!\S)\S{{{LONG_WORD + 1},}}")
+
+
+@dataclasses.dataclass
+class LongWords:
+    """Counts characters while `thinned` runs. all: of the texts; long: of words of more than LONG_WORD characters; used: of these, those
+    that were not left out."""
+
+    all: int = 0
+    long: int = 0
+    used: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the text that is in long words."""
+        return self.long / max(self.all, 1)
+
+    @property
+    def left_out(self) -> float:
+        """The share of the text that was not trained on."""
+        return (self.long - self.used) / max(self.all, 1)
+
+
+def thinned(texts: Iterable[str], counts: LongWords, most: int = MOST_LONG) -> Iterator[str]:
+    """`texts` with at most `most` characters of words longer than LONG_WORD, which bounds the memory of a training.
+
+    The different words of a language are few, but a line without blanks is a new word every time. All are kept until half of `most` is
+    used. What is used of the rest grows with the logarithm of what was read, evenly over a corpus of any size, until `most` is used after
+    a thousand times as much.
+    """
+    half = most / 2
+
+    def kept(match: re.Match[str]) -> str:
+        counts.long += len(match.group())
+        allowed = min(most, half * (1 + math.log2(max(1, counts.long / half)) / 10))
+        part = match.group()[: int(allowed) - counts.used]
+        if len(part) <= LONG_WORD:  # wait until more is allowed
+            return " "
+        counts.used += len(part)
+        return part
+
+    for text in texts:
+        counts.all += len(text)
+        yield _LONG.sub(kept, text) if len(text) > LONG_WORD else text
 
 
 def cut(text: str, longest: int) -> Iterator[str]:

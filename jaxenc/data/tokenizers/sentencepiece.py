@@ -10,7 +10,7 @@ is letters, like all specials.
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, spm_train
+from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, separate, spm_train
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece_rules import SentencePieceRules
@@ -187,13 +187,28 @@ def _build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRu
         NAME: written(facts, ids[framing.unk]),
         SETTINGS: json.dumps(_config(facts, rules, framing), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled)
+    looked_up = {"separate": separate.by_clusters if facts.charsmap else separate.always, "word": _word(literal)}
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled, **looked_up)
 
 
 def _library(rules: UnigramRules | SentencePieceRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
     out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
     out.normalizer, out.pre_tokenizer, out.decoder = rules.normalizer, _splitter(), decoders.Metaspace(MARK, "always")
     return out
+
+
+def _word(tool: library.Tokenizer) -> Callable[[str], Sequence[int] | None]:
+    """A function from a word, blanks around it left out, to its ids: those that `tool` gives, in half the time (measured), for it asks the
+    model alone. None for a word that the splitter would cut."""
+    normalize, tokenize = tool.normalizer.normalize_str, tool.model.tokenize
+
+    def ids(word: str) -> Sequence[int] | None:
+        held = normalize(word)
+        if held.split() != [held] or MARK in held:
+            return None
+        return [piece.id for piece in tokenize(MARK + held)]
+
+    return ids
 
 
 def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Framing) -> dict[str, object]:

@@ -26,7 +26,7 @@ from tokenizers import Regex, decoders, models, processors
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import checks, templates, word_bpe_rules, word_bpe_train
+from jaxenc.data.tokenizers import checks, separate, templates, word_bpe_rules, word_bpe_train
 from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe import BYTES
@@ -152,7 +152,7 @@ def _build(facts: Facts) -> Tokenizer:
     literal.encode_special_tokens = True
     if facts.framed:
         framed.post_processor = processors.TemplateProcessing(SINGLE, PAIR, [(piece, ids[piece]) for piece in FRAME])
-    pieces = sorted(ids, key=ids.__getitem__)
+    pieces, model = sorted(ids, key=ids.__getitem__), facts.model
     mark = fingerprint(
         {"type": "word_bpe", "pieces": pieces, "merges": facts.merges, "added": facts.added, "framed": facts.framed, **facts.rules.facts}
     )
@@ -161,11 +161,11 @@ def _build(facts: Facts) -> Tokenizer:
     vocabulary = Vocabulary(len(ids), pad, ids[UNK], cls, sep, -1, reserved, mark)
     files = {
         "tokenizer.json": framed.to_str(pretty=True),
-        "vocab.json": json.dumps({piece: ids[piece] for piece in pieces if piece in facts.model}, ensure_ascii=False) + "\n",
+        "vocab.json": json.dumps({piece: ids[piece] for piece in pieces if piece in model}, ensure_ascii=False) + "\n",
         merging.NAME: merging.written(facts.merges),
         SETTINGS: json.dumps(_config(facts), indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, more), _spelled)
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, more), _spelled, separate=separate.always)
 
 
 def _library(facts: Facts) -> library.Tokenizer:

@@ -10,7 +10,7 @@ import tokenizers as library
 from tokenizers import models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, normalization
+from jaxenc.data.tokenizers import checks, normalization, separate
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import UNCHANGED, Normalization
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
@@ -134,7 +134,7 @@ def _build(words: Sequence[str], size: int, reading: Reading) -> Tokenizer:
     config |= reading.normalization.settings if reading.recorded else {}
     config |= {f"{name}_token": word for name, word in names.items()}
     files = {"tokenizer.json": framed.to_str(pretty=True), SETTINGS: json.dumps(config, indent=2) + "\n"}
-    return Tokenizer(literal, framed, vocabulary, files, _extended, words=words, by_line=reading.pretokenized)
+    return Tokenizer(literal, framed, vocabulary, files, _extended, words=words, by_line=reading.pretokenized, separate=separate.always)
 
 
 def _library(words: Sequence[str], reading: Reading) -> library.Tokenizer:

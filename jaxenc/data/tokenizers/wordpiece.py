@@ -12,7 +12,7 @@ import tokenizers as library
 from tokenizers import decoders, models, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, wordpiece_rules, wordpiece_train
+from jaxenc.data.tokenizers import checks, separate, wordpiece_rules, wordpiece_train
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, WordPieceRules
@@ -101,7 +101,7 @@ def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tok
         "vocab.txt": "".join(piece + "\n" for piece in pieces),
         "tokenizer_config.json": json.dumps(config, indent=2) + "\n",
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(pieces, rules, more))
+    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(pieces, rules, more), separate=separate.always)
 
 
 def _extended(pieces: Sequence[str], rules: PublishedRules | WordPieceRules, more: Sequence[str]) -> Tokenizer:

@@ -1,0 +1,137 @@
+"""Corpus mode at speed: the ids of a word are remembered, so that a text is looked up instead of cut into pieces again.
+
+A word here is what stands from the first blank (U+0020) of a run of blanks, or from the start of the text, to the next such blank. Where
+every word of a text is read by itself (separate.py says when), its ids are those of its words, one after the other. A text that holds
+another word is encoded whole.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from jaxenc.data.tokenizers.word_table import WordTable
+
+BLANK = 0x20
+MOST_BYTES = 100 << 20  # of memory for what is remembered: about a million words of English
+WHOLE = 0  # the number of a word that is not read by itself
+
+Word = Callable[[str], Sequence[int] | None]
+Words = Sequence[tuple[Sequence[int], Sequence[int]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """The ids of texts, one text after the other. tokens: u32 [n]; lengths: i64 [texts], the ids of each text; words: bool [n], whether
+    an id is the first of its word."""
+
+    tokens: np.ndarray
+    lengths: np.ndarray
+    words: np.ndarray
+
+
+def flat(encoded: Words) -> Encoded:
+    """Texts as `Tokenizer.encode_words` gives them: of each its ids, and of each id the number of its word."""
+    lengths = np.array([len(ids) for ids, _ in encoded], np.int64)
+    size = int(lengths.sum())
+    tokens = np.fromiter((index for ids, _ in encoded for index in ids), np.uint32, size)
+    numbers = np.fromiter((number for _, numbers in encoded for number in numbers), np.int64, size)
+    words = np.ones(size, bool)
+    words[1:] = numbers[1:] != numbers[:-1]
+    words[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
+    return Encoded(tokens, lengths, words)
+
+
+class Remembered:
+    """Owns the ids of words seen before, in MOST_BYTES and what one more call brings; then it starts anew. The tokenizer must not change
+    meanwhile."""
+
+    def __init__(self, encode: Callable[[Sequence[str]], Words], separate: Callable[[str], bool], word: Word):
+        """encode: of texts, as `Tokenizer.encode_words`. separate: whether a word, the blanks before it included, is read by itself. word:
+        the ids of one without these blanks, where there is a faster way to them than `encode`; else None."""
+        self._encode, self._separate, self._word, self._lock = encode, separate, word, threading.Lock()
+        self._forget()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        return self._table.nbytes + self._begins.nbytes + self._ids.nbytes
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        """`flat` of what the library gives for `texts`. It may be called from several threads."""
+        raw = [text.encode() for text in texts]
+        buffer = b"".join(raw)
+        starts, firsts = _words(buffer, np.array([len(one) for one in raw], np.int64))
+        with self._lock:
+            numbers = self._numbers(buffer, starts, np.diff(starts, append=len(buffer)))
+            known = self._known(numbers, firsts)
+        whole = np.diff(_sums(numbers == WHOLE)[firsts]) > 0
+        if not whole.any():
+            return known
+        return _merged(known, flat(self._encode([text for text, one in zip(texts, whole, strict=True) if one])), whole)
+
+    def _forget(self) -> None:
+        self._table = WordTable()
+        self._begins = np.zeros(2, np.int32)  # by number: where the ids of a word begin; the next word's begin where they end
+        self._ids = np.zeros(0, np.uint32)  # twice the id, and one more for the first of a word of the vocabulary's word splitter
+
+    def _numbers(self, buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """int32 [words]: the number of each word; new words get one."""
+        if self.nbytes > MOST_BYTES:
+            self._forget()
+        found = self._table.find(buffer, starts, lengths)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            places = zip(starts[new].tolist(), (starts + lengths)[new].tolist(), strict=True)
+            self._add(list(dict.fromkeys(buffer[start:end] for start, end in places)))
+            found[new] = self._table.find(buffer, starts[new], lengths[new])
+        return found
+
+    def _add(self, words: list[bytes]) -> None:
+        texts = [word.decode() for word in words]
+        separate = np.array([self._separate(text) for text in texts], bool)
+        encoded = flat(self._of_words([text for text, one in zip(texts, separate, strict=True) if one]))
+        numbers = np.full(len(words), WHOLE, np.int32)
+        numbers[separate] = np.arange(len(encoded.lengths)) + len(self._begins) - 1
+        self._table.add(words, numbers)
+        self._begins = np.concatenate([self._begins, self._begins[-1] + np.cumsum(encoded.lengths, dtype=np.int32)])
+        self._ids = np.concatenate([self._ids, 2 * encoded.tokens + encoded.words])
+
+    def _of_words(self, texts: Sequence[str]) -> Words:
+        quick = [self._word(text.strip(" ")) for text in texts]
+        slow = iter(self._encode([text for text, ids in zip(texts, quick, strict=True) if ids is None]))
+        return [next(slow) if ids is None else (ids, [0] * len(ids)) for ids in quick]
+
+    def _known(self, numbers: np.ndarray, firsts: np.ndarray) -> Encoded:
+        """The ids of the words with these numbers. firsts: i64 [texts + 1], the place of each text's first word."""
+        begins = self._begins[numbers]
+        ends = _sums(self._begins[numbers + 1] - begins)
+        ids = self._ids[np.repeat(begins - ends[:-1], np.diff(ends)) + np.arange(ends[-1])]
+        return Encoded(ids >> np.uint32(1), np.diff(ends[firsts]), (ids & np.uint32(1)).astype(bool))
+
+
+def _words(buffer: bytes, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(where words start, the number of each text's first word and of the one after the last) of texts of `sizes` bytes in `buffer`."""
+    blank, ends = np.frombuffer(buffer, np.uint8) == BLANK, _sums(sizes)
+    starts = blank.copy()
+    starts[1:] &= ~blank[:-1]
+    starts[ends[:-1][sizes > 0]] = True
+    places = np.flatnonzero(starts)
+    return places, np.searchsorted(places, ends)
+
+
+def _sums(counts: np.ndarray) -> np.ndarray:
+    """i64 [n + 1]: 0 and the running sums of `counts`."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _merged(known: Encoded, other: Encoded, whole: np.ndarray) -> Encoded:
+    """`known`, with the texts of `other` in the place of those in `whole` (bool [texts])."""
+    lengths = known.lengths.copy()
+    lengths[whole] = other.lengths
+    there, kept = np.repeat(whole, lengths), ~np.repeat(whole, known.lengths)
+    tokens, words = np.empty(len(there), np.uint32), np.empty(len(there), bool)
+    for out, mine, theirs in ((tokens, known.tokens, other.tokens), (words, known.words, other.words)):
+        out[there], out[~there] = theirs, mine[kept]
+    return Encoded(tokens, lengths, words)

@@ -1,0 +1,80 @@
+"""Which words of a text are read by themselves, so that their ids can be remembered (remembered.py).
+
+A word stands between blanks (U+0020) and includes those before it. What may look across a blank, step by step:
+
+- Unicode normalization never does: the blank is a starter that composes with nothing, so marks after it keep their order among themselves
+  and stay there (Unicode standard annex 15, sections 9 and 10). Case, accents and replaced characters are rules for each character alone:
+  the library lower-cases a sigma without a look at its neighbours.
+- A model's table of characters (`Precompiled`) reads grapheme clusters, and a blank is in one with a mark after it or with a sign such as
+  U+0600 before it: `by_clusters`.
+- Splitters of words at white space, at punctuation, at Chinese characters and after many letters see a blank as the end of a word.
+- Byte-level BPE writes the blank into the word after it, and treats the last white space before a word in another way than the rest:
+  `by_edges`.
+- An added piece with white space in it, or that takes the blanks around it, reaches into other words: `reaches_out`.
+- The models themselves, of every kind, get one word at a time.
+"""
+
+import unicodedata
+from collections.abc import Callable
+
+import tokenizers as library
+
+Rule = Callable[[str], bool]
+# Letters that the property Grapheme_Cluster_Break joins to the character before them (SARA AM) or after them (Malayalam dot reph)
+JOINED = frozenset("\u0e33\u0eb3\u0d4e")
+
+
+def never(word: str) -> bool:
+    """Of vocabularies of which nothing is known: no word, so that every text is encoded whole."""
+    return False
+
+
+def always(word: str) -> bool:
+    """Of vocabularies whose words end at white space and whose normalizer reads single characters: every word."""
+    return True
+
+
+def by_clusters(word: str) -> bool:
+    """Of models with a table of characters: a word that no grapheme cluster joins to the blanks around it.
+
+    It is ASCII, or its ends are letters, numbers, punctuation or symbols of the basic plane that join nothing. Marks at its end are passed
+    over, since the normalizer may drop them.
+    """
+    bare = word.strip(" ")
+    if bare.isascii():
+        return True
+    first, last = bare[0], next((character for character in reversed(bare) if unicodedata.category(character)[0] != "M"), bare[0])
+    kinds = [unicodedata.category(character) for character in (first, last)]
+    plain = all(kind[0] in "LNPS" and kind not in ("Lm", "Sk") for kind in kinds)
+    return plain and max(first, last) < "\U00010000" and not {first, last} & JOINED
+
+
+def by_edges(written: Callable[[str], str]) -> Rule:
+    """The rule of byte-level BPE, whose normalizer is `written`: a word that begins and ends, once normalized, with no white space.
+
+    A pattern that finds words from left to right then finds one that starts at the blank, whatever stands before: all of its parts but
+    white space itself hold a blank only as their first character, and a run of white space is not cut by what is two characters on. So
+    the blanks at the end of a text are read by themselves too.
+    """
+
+    def separate(word: str) -> bool:
+        bare = word.strip(" ")
+        if not bare:
+            return True
+        held = written(bare)
+        return bool(held) and not held[0].isspace() and not held[-1].isspace()
+
+    return separate
+
+
+def reaches_out(tool: library.Tokenizer) -> bool:
+    """Whether `tool` finds an added piece whole that may reach into another word."""
+
+    def found(piece: library.AddedToken) -> bool:
+        return not (piece.special and tool.encode_special_tokens)
+
+    def wide(piece: library.AddedToken) -> bool:
+        read = tool.normalizer.normalize_str(piece.content) if tool.normalizer else piece.content
+        return piece.lstrip or piece.rstrip or any(character.isspace() for character in piece.content + read)
+
+    return any(found(piece) and wide(piece) for piece in tool.get_added_tokens_decoder().values())

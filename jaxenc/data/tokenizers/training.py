@@ -1,0 +1,115 @@
+"""Training in a process of its own, which ends at once when it is asked to: the libraries' trainers do not answer signals."""
+
+import ctypes
+import itertools
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.errors import UserError
+
+Train = Callable[[Iterable[str]], Tokenizer]
+
+SMALL = 1 << 19  # characters that are trained on without a process of their own: it takes longer to start
+BATCH = 1 << 16  # characters sent at once
+EVERY = 10.0  # seconds between two lines of progress
+END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2): the signal to get when the parent dies
+
+
+def saved(train: Train, texts: Iterable[str], folder: Path, workers: int = 1) -> None:
+    """Saves what `train` makes of `texts` into `folder`; the same for any number of workers.
+
+    train: a picklable function, such as a `functools.partial`. texts: read once. workers: threads that count words. More than SMALL
+    characters are trained on in a spawned process: a script calls this under its __main__ guard. Ctrl-C, SIGTERM (as `jaxenc` takes it)
+    and the death of this process end that one at once.
+
+    Raises UserError for fewer than one worker and when the process dies, and what `texts` and `train` raise.
+    """
+    if workers < 1:
+        raise UserError(f"--workers {workers}: takes 1 or more")
+    texts, first, size = iter(texts), [], 0
+    for text in texts:
+        first.append(text)
+        size += len(text)
+        if size > SMALL:
+            break
+    else:
+        return train(first).save(folder)
+    _in_process(train, itertools.chain(first, texts), folder, workers)
+
+
+def _in_process(train: Train, texts: Iterator[str], folder: Path, workers: int) -> None:
+    context = multiprocessing.get_context("spawn")
+    (source, sink), (answers, reply) = context.Pipe(duplex=False), context.Pipe(duplex=False)
+    process = context.Process(target=_train, args=(train, source, reply, folder, workers, os.getpid()), daemon=True)
+    process.start()
+    source.close(), reply.close()
+    try:
+        try:
+            for batch in _batches(texts):
+                sink.send(batch)
+            sink.send([])
+        except BrokenPipeError:
+            pass  # it failed before the last text, and its answer says why
+        error = _answer(answers)
+    except EOFError:
+        process.join()
+        raise UserError(
+            f"tokenizer: the process that trains died (exit code {process.exitcode}), most likely for want of memory; train on less text"
+        ) from None
+    finally:
+        process.kill()
+        process.join()
+    if error is not None:
+        raise error
+
+
+def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
+    batch, size = [], 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size > BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _answer(answers: Connection) -> Exception | None:
+    """What the process ends with. Raises EOFError when it dies without an answer."""
+    started = time.monotonic()
+    while not answers.poll(EVERY):
+        print(f"tokenizer: all is read; choosing pieces for {time.monotonic() - started:,.0f} s", file=sys.stderr)
+    return answers.recv()
+
+
+def _train(train: Train, source: Connection, reply: Connection, folder: Path, workers: int, parent: int) -> None:
+    """In the process. Its threads are those of the tokenizers library, which reads the two variables when it first needs them."""
+    os.environ.update(TOKENIZERS_PARALLELISM=str(workers > 1).lower(), RAYON_NUM_THREADS=str(workers))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _end_with_parent(parent)
+    try:
+        train(text for batch in iter(source.recv, []) for text in batch).save(folder)
+    except Exception as error:
+        reply.send(error)
+    else:
+        reply.send(None)
+
+
+def _end_with_parent(parent: int) -> None:
+    """The kernel kills this process with its parent, even in native code that holds Python's lock.
+
+    Elsewhere than on Linux a parent that is killed by SIGKILL leaves it to finish its work.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
