@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxenc.data import characters, manifest, tokenizers
 from jaxenc.data.manifest import Manifest
+from jaxenc.data.ranges import ranges
 from jaxenc.errors import UserError
 from jaxenc.files import mapped, sha256, user_errors
 
@@ -36,6 +37,18 @@ class Concatenation:
         for p in np.unique(owner):
             here = owner == p
             out[here] = self.parts[p][index[here] - self.starts[p]].astype(np.int64) + self.bases[p]
+        return out
+
+    def runs(self, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """The items of runs that each lie within one part, one run after another, int64. starts, sizes: int64 [n]."""
+        if len(self.parts) == 1:
+            return self.take(ranges(starts, sizes))
+        owner = np.searchsorted(self.starts, starts, "right") - 1
+        index = ranges(starts - self.starts[owner], sizes)
+        owners, out = np.repeat(owner, sizes), np.empty(len(index), np.int64)
+        for p in np.unique(owner):
+            here = owners == p
+            out[here] = self.parts[p][index[here]].astype(np.int64) + self.bases[p]
         return out
 
     def search(self, values: np.ndarray, side: str) -> np.ndarray:

@@ -9,21 +9,25 @@ from jaxenc.data.sources.sentences import check_sentences, open_sentences
 from jaxenc.data.sources.source import SHAPED_BY, DataConfig, Source
 from jaxenc.data.sources.streams import Streams, StreamsPass
 from jaxenc.data.sources.text import Text
+from jaxenc.data.sources.whole_sentences import WholeSentences
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
 
-__all__ = ["SHAPED_BY", "STREAMS", "DataConfig", "Opener", "Source", "Streams", "check", "open_source", "open_streams"]
+__all__ = ["PACKED", "SHAPED_BY", "STREAMS", "DataConfig", "Opener", "Source", "Streams", "check", "open_source", "open_streams"]
 
 Opener = Callable[[str, str], Shards]
 
 # data.rows -> (smallest data.length, the source of (shards, config, seed, evaluation))
 KINDS = {
     "text": (3, lambda shards, config, *_: Text(shards, config.length)),
-    "full_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=True)),
-    "doc_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=False)),
+    "full_sentences": (3, lambda shards, config, *_: WholeSentences(shards, config.length, crosses=True)),
+    "doc_sentences": (3, lambda shards, config, *_: WholeSentences(shards, config.length, crosses=False)),
+    "packed": (3, lambda shards, config, *_: Packed(shards, config.length)),
     "pairs": (5, lambda shards, config, *choices: Pairs(shards, config.length, config.short_probability, *choices)),
     "swapped_pairs": (5, lambda shards, config, *choices: SwappedPairs(shards, config.length, config.short_probability, *choices)),
 }
+
+PACKED = ("packed",)  # data.rows whose rows hold several texts that do not see each other
 
 UNFRAMED = ("text",)  # data.rows that need no ids for the ends of a row
 

@@ -20,11 +20,12 @@ class DataConfig:
 
     path: a folder made by `jaxenc data`.
     length: tokens in a row, specials included; `phases` may have their own.
-    rows: how text becomes rows: `text`, `full_sentences`, `doc_sentences`, `pairs`, `swapped_pairs`, `streams` or `sentences`. `text`: the
-        documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one document. `pairs`:
+    rows: how text becomes rows: `text`, `full_sentences`, `doc_sentences`, `packed`, `pairs`, `swapped_pairs`, `streams` or `sentences`.
+        `text`: the documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one
+        document. `packed`: several documents, or parts of long ones, each between its own specials, that do not see each other. `pairs`:
         two segments for next-sentence prediction; `swapped_pairs`: two that follow each other, half of them swapped. `streams`: rows that
-        follow each other in the text, slot by slot, with two segments after a part that the next row goes on from. `sentences`: rows that
-        follow each other too, of sentences that are read from both ends, each between its markers.
+        follow each other in the text, slot by slot, with two segments after a part that the next row goes on from. `sentences`: rows
+        that follow each other too, of sentences that are read from both ends, each between its markers.
     short_probability: of both kinds of pairs, the share with a shorter target (0.1 in google-research/bert:create_pretraining_data.py).
     reuse: of streams, the tokens of a row that the next row finds in its memory (256 of 512 in XLNet's README.md).
     """
