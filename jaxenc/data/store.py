@@ -2,14 +2,14 @@
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from jaxenc.data import characters, manifest, tokenizers
 from jaxenc.data.manifest import Manifest
-from jaxenc.data.ranges import ranges
 from jaxenc.errors import UserError
 from jaxenc.files import mapped, sha256, user_errors
 
@@ -21,7 +21,8 @@ class Concatenation:
     """
 
     def __init__(self, parts: Sequence[np.ndarray], bases: Sequence[int]):
-        self.parts = list(parts)
+        # Plain views of the mapped files: an np.memmap costs microseconds at every index.
+        self.parts = [np.asarray(part) for part in parts]
         self.starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
         self.bases = np.array(bases, np.int64)
 
@@ -34,21 +35,24 @@ class Concatenation:
             return self.parts[0][index].astype(np.int64) + self.bases[0]
         owner = np.searchsorted(self.starts, index, "right") - 1
         out = np.empty(np.shape(index), np.int64)
-        for p in np.unique(owner):
-            here = owner == p
+        for p, here in _groups(owner):
             out[here] = self.parts[p][index[here] - self.starts[p]].astype(np.int64) + self.bases[p]
         return out
 
-    def runs(self, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """The items of runs that each lie within one part, one run after another, int64. starts, sizes: int64 [n]."""
-        if len(self.parts) == 1:
-            return self.take(ranges(starts, sizes))
-        owner = np.searchsorted(self.starts, starts, "right") - 1
-        index = ranges(starts - self.starts[owner], sizes)
-        owners, out = np.repeat(owner, sizes), np.empty(len(index), np.int64)
-        for p in np.unique(owner):
-            here = owners == p
-            out[here] = self.parts[p][index[here]].astype(np.int64) + self.bases[p]
+    def window(self, starts: np.ndarray, length: int) -> np.ndarray:
+        """Runs [n, length] of a concatenation whose bases are 0, in the dtype of its parts: the items from starts[i] on (int64 [n], any).
+        What lies before the first item or after the last one is unspecified."""
+        owner = np.clip(np.searchsorted(self.starts, starts, "right") - 1, 0, len(self.parts) - 1)
+        inside = (starts >= 0) & (starts + length <= self.starts[owner + 1])
+        out = np.empty((len(starts), length), self.parts[0].dtype)
+        for p, here in _groups(np.where(inside, owner, -1)):
+            if p >= 0:
+                part = self.parts[p]
+                runs = np.ndarray((len(part) - length + 1, length), part.dtype, part, strides=2 * part.strides)
+                out[here] = runs[starts[here] - self.starts[p]]
+        if not inside.all():
+            index = starts[~inside, None] + np.arange(length)
+            out[~inside] = self.take(np.clip(index, 0, len(self) - 1))
         return out
 
     def search(self, values: np.ndarray, side: str) -> np.ndarray:
@@ -58,11 +62,19 @@ class Concatenation:
         """
         owner = np.maximum(np.searchsorted(self.bases, values, "right") - 1, 0)
         out = np.empty(np.shape(values), np.int64)
-        for p in np.unique(owner):
-            here = owner == p
+        for p, here in _groups(owner):
             local = np.clip(values[here] - self.bases[p], 0, np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
             out[here] = self.starts[p] + np.searchsorted(self.parts[p], local, side)
         return np.where(values < 0, 0, out)
+
+
+def _groups(owner: np.ndarray) -> Iterator[tuple[int, Any]]:
+    """(number, the index of its places) of each number in `owner` (int64, any shape): mostly one, which has them all."""
+    if owner.size and (owner == owner.flat[0]).all():
+        yield int(owner.flat[0]), ...
+    else:
+        for number in np.unique(owner).tolist():
+            yield number, owner == number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,16 +91,17 @@ class Bits:
         return (self.bytes.take(self.bytes.starts[part] + (local >> 3)) >> (local & 7) & 1).astype(np.int32)
 
     def window(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Flags [n, length] int32 of the runs that begin at `starts` (int64 [n]); beyond the end the last flag is repeated."""
-        out = np.empty((len(starts), length), np.int32)
-        part = np.searchsorted(self.starts, starts, "right") - 1
-        inside = starts + length <= self.starts[part + 1]
-        first = (starts - self.starts[part])[inside]
-        held = (self.bytes.starts[part[inside]] + (first >> 3))[:, None] + np.arange(length // 8 + 2)
-        flags = np.unpackbits(self.bytes.take(np.minimum(held, len(self.bytes) - 1)).astype(np.uint8), axis=1, bitorder="little")
-        out[inside] = np.lib.stride_tricks.sliding_window_view(flags, length, axis=1)[np.arange(len(first)), first & 7]
-        if not inside.all():
-            out[~inside] = self.take(np.minimum(starts[~inside, None] + np.arange(length), self.starts[-1] - 1))
+        """Runs [n, length] as uint8, as of `Concatenation.window`."""
+        part = np.clip(np.searchsorted(self.starts, starts, "right") - 1, 0, len(self.starts) - 2)
+        first = starts - self.starts[part]
+        held = self.bytes.window(self.bytes.starts[part] + (first >> 3), length // 8 + 2)
+        flags = np.unpackbits(held, axis=1, bitorder="little")
+        runs = np.ndarray((len(first), flags.shape[1] - length + 1, length), np.uint8, flags, strides=(flags.shape[1], 1, 1))
+        out = runs[np.arange(len(first)), first & 7]
+        outside = (starts < 0) | (starts + length > self.starts[part + 1])
+        if outside.any():
+            index = starts[outside, None] + np.arange(length)
+            out[outside] = self.take(np.clip(index, 0, self.starts[-1] - 1))
         return out
 
 
@@ -110,20 +123,6 @@ class Shards:
     sentences: Concatenation
     documents: Concatenation
     characters: np.ndarray | None = None
-
-    def window(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Tokens [n, length] int32 of the runs that begin at `starts` (int64 [n]); beyond the end the last token is repeated."""
-        out = np.empty((len(starts), length), np.int32)
-        owner = np.searchsorted(self.tokens.starts, starts, "right") - 1
-        inside = starts + length <= self.tokens.starts[owner + 1]
-        for p in np.unique(owner[inside]):
-            here = inside & (owner == p)
-            runs = np.lib.stride_tricks.sliding_window_view(self.tokens.parts[p], length)
-            out[here] = runs[starts[here] - self.tokens.starts[p]]
-        if not inside.all():
-            index = starts[~inside, None] + np.arange(length)
-            out[~inside] = self.tokens.take(np.minimum(index, len(self.tokens) - 1))
-        return out
 
 
 def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:

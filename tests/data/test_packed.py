@@ -107,11 +107,11 @@ def test_grids_are_kept_beside_the_shards_and_made_again_when_damaged(tmp_path):
     expected = slow_rows(documents_of(parts), 12, 1000)
     check(Packed(store(parts, tmp_path), 12), expected)
     kept = sorted(tmp_path.iterdir())
-    assert len(kept) == 2 and isinstance(Packed(store(parts, tmp_path), 12)._texts, np.memmap)
+    assert len(kept) == 3 and isinstance(Packed(store(parts, tmp_path), 12)._texts, np.memmap)
     for path in kept:
         path.write_bytes(path.read_bytes()[:100])
         check(Packed(store(parts, tmp_path), 12), expected)
-    assert len(os.listdir(tmp_path)) == 2
+    assert len(os.listdir(tmp_path)) == 3
 
 
 def test_a_row_does_not_depend_on_its_company(tmp_path):

@@ -9,8 +9,8 @@ from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
 from jaxenc.data.ranges import ranges
 from jaxenc.data.sources import grid
-from jaxenc.data.sources.source import fields
-from jaxenc.data.store import Shards
+from jaxenc.data.sources.source import fields, laid
+from jaxenc.data.store import Bits, Concatenation, Shards
 
 # Documents that are packed together: enough that the rows of a window are full, few enough that memory stays that of the result.
 WINDOW = 1 << 16
@@ -64,36 +64,35 @@ class Packed:
         # Places are those of the flat batch: `begins` and `ends` of the CLS and the SEP of each text.
         before = np.cumsum(sizes + 2) - (sizes + 2)
         begins = before - before[number == 0][row] + row * self.length
-        ends, texts, inner = begins + sizes + 1, ranges(begins, sizes + 2), ranges(begins + 1, sizes)
+        ends, texts = begins + sizes + 1, ranges(begins, sizes + 2)
 
-        def laid(pad: int, places: np.ndarray, values: np.ndarray) -> np.ndarray:
-            out = np.full(shape, pad, np.int32)
-            out.reshape(-1)[places] = values
+        def lay(table: Concatenation | Bits, pad: int, begin: int, end: int) -> np.ndarray:
+            out = laid(table, shape, pad, begins + 1, starts, sizes)
+            out.reshape(-1)[begins], out.reshape(-1)[ends] = begin, end
             return out
 
-        tokens = laid(vocabulary.pad, inner, self.shards.tokens.runs(starts, sizes))
-        tokens.reshape(-1)[begins], tokens.reshape(-1)[ends] = vocabulary.cls, vocabulary.sep
+        segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        segments.reshape(-1)[texts] = np.repeat(number + 1, sizes + 2)
+        positions.reshape(-1)[texts] = ranges(np.zeros_like(sizes), sizes + 2)
         out = {
-            "tokens": tokens,
+            "tokens": lay(self.shards.tokens, vocabulary.pad, vocabulary.cls, vocabulary.sep),
             "types": np.zeros(shape, np.int32),
-            "segments": laid(0, texts, np.repeat(number + 1, sizes + 2)),
-            "positions": laid(0, texts, ranges(np.zeros_like(sizes), sizes + 2)),
+            "segments": segments,
+            "positions": positions,
             "index": np.asarray(indices, np.uint32),
             "epoch": np.full(len(indices), epoch, np.uint32),
         }
         if self.shards.manifest.has_words:
-            out["word_starts"] = laid(0, inner, self.shards.words.take(ranges(starts, sizes)))
-            for places in (begins, begins + 1, ends):
-                out["word_starts"].reshape(-1)[places] = 1
+            out["word_starts"] = lay(self.shards.words, 0, 1, 1)
+            out["word_starts"].reshape(-1)[begins + 1] = 1
         return out
 
     def _pack(self) -> np.ndarray:
         """`_texts`, a window of documents at a time, so that memory is that of a window and of the result."""
         shards, packed = self.shards, []
-        for first in range(0, len(shards.documents) - 1, WINDOW):
-            documents = np.arange(first, min(first + WINDOW, len(shards.documents) - 1) + 1)
-            bounds = shards.sentences.take(shards.documents.take(documents))
-            starts, sizes = _pieces(bounds, self.length - 2)
+        documents = grid.document_starts(shards)
+        for first in range(0, len(documents) - 1, WINDOW):
+            starts, sizes = _pieces(documents[first : first + WINDOW + 1], self.length - 2)
             row = _best_fit(sizes + 2, self.length)
             # Rows in the order of their first texts: of equal rows `argsort` keeps the order of the texts.
             _, opens = np.unique(row, return_index=True)

@@ -7,7 +7,8 @@ import numpy as np
 
 from jaxenc.config import at_least
 from jaxenc.data.batch import Batch
-from jaxenc.data.store import Shards
+from jaxenc.data.ranges import ranges
+from jaxenc.data.store import Bits, Concatenation, Shards
 from jaxenc.errors import UserError
 
 # data.rows -> the fields of DataConfig, other than path and length, that its rows depend on; no other kind of row reads them.
@@ -70,13 +71,45 @@ def fields(shards: Shards, *own: str) -> tuple[str, ...]:
     return ("tokens", "types", "segments", "positions", "index", "epoch", *["word_starts"] * shards.manifest.has_words, *own)
 
 
+def laid(
+    table: Concatenation | Bits, shape: tuple[int, int], pad: int, at: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    """i32 of `shape`, `pad` but for runs of `table`: the sizes[i] items from starts[i] on, at the place at[i] of the flat array and after
+    it; int64 [runs], at in rising order.
+
+    The first two runs of a row are read as windows as long as the row, one copy each, which is ten times faster than an index a place.
+    """
+    out, (rows, length) = np.full(shape, pad, np.int32), shape
+    row, column = np.divmod(at, length)
+    number = np.arange(len(row)) - np.searchsorted(row, row)
+    for nth in (0, 1):
+        runs = np.flatnonzero(number == nth)
+        if not len(runs):
+            return out
+        begin, size = column[runs], sizes[runs]
+        if len(runs) == rows and (begin == begin[0]).all() and (size == size[0]).all():
+            out[:, begin[0] : begin[0] + size[0]] = table.window(starts[runs], int(size[0]))
+            continue
+        places = np.arange(length, dtype=np.int32)
+        first, last = (at.astype(np.int32)[:, None] for at in (begin, begin + size))
+        inside = (places >= first) & (places < last)
+        window = table.window(starts[runs] - begin, length)
+        if len(runs) == rows:
+            np.copyto(out, window, where=inside)
+        else:
+            out[row[runs]] = np.where(inside, window, out[row[runs]])
+    more = number > 1
+    out.reshape(-1)[ranges(at[more], sizes[more])] = table.take(ranges(starts[more], sizes[more]))
+    return out
+
+
 def framed(length: int, epoch: int, indices: np.ndarray, used: np.ndarray) -> Batch:
     """The fields that follow from the number of places `used` (int64 [n]) at the front of each row: segments, positions, index, epoch."""
     places = np.arange(length, dtype=np.int32)
-    real = places < used[:, None]
+    segments = (places < used[:, None].astype(np.int32)).astype(np.int32)
     return {
-        "segments": real.astype(np.int32),
-        "positions": np.where(real, places, np.int32(0)),
+        "segments": segments,
+        "positions": segments * places,
         "index": np.asarray(indices, np.uint32),
         "epoch": np.full(len(indices), epoch, np.uint32),
     }

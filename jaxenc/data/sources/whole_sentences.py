@@ -7,9 +7,10 @@ import numpy as np
 
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
+from jaxenc.data.ranges import ranges
 from jaxenc.data.sources import grid
-from jaxenc.data.sources.source import fields, framed
-from jaxenc.data.store import Shards
+from jaxenc.data.sources.source import fields, framed, laid
+from jaxenc.data.store import Bits, Concatenation, Shards
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,33 +51,36 @@ class WholeSentences:
         name = f"{self._kind}-{self.shards.split}-{self.length - 2}"
         return grid.kept(self.shards, name, len(self.shards.tokens), self._grid)
 
+    @functools.cached_property
+    def _documents(self) -> np.ndarray:
+        return grid.document_starts(self.shards)
+
     def __len__(self) -> int:
         return len(self._starts) - 1
 
     def rows(self, epoch: int, indices: np.ndarray) -> Batch:
         """tokens [n, length] and the other fields; see Source."""
-        vocabulary, width = self.shards.manifest.tokenizer, self.length - 2
-        indices = np.asarray(indices, np.int64)
-        starts, ends = self._starts[indices], self._starts[indices + 1]
-        separators = self._separators(starts, ends) if self.crosses else np.zeros((len(starts), self.length), bool)
-        used = ends - starts + separators.sum(1)
-        tokens = _laid(self.shards.window(starts, width), separators, used, vocabulary.cls, vocabulary.sep, vocabulary.pad)
-        out = {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, used + 2)}
-        if self.shards.manifest.has_words:
-            out["word_starts"] = _laid(self.shards.words.window(starts, width), separators, used, 1, 1, 0)
-            out["word_starts"][:, 1] = 1
-        return out
+        vocabulary, shape = self.shards.manifest.tokenizer, (len(indices), self.length)
+        starts, ends = self._starts[indices], self._starts[np.asarray(indices) + 1]
+        # A run is the text of one document in one row; behind each is a separator.
+        first, last = (np.searchsorted(self._documents, at, "right") for at in (starts, ends - 1))
+        counts = last - first + 1
+        row, number = np.repeat(np.arange(len(counts)), counts), ranges(np.zeros_like(counts), counts)
+        border = lambda document: self._documents[np.minimum(document, len(self._documents) - 1)]
+        begins = np.where(number == 0, starts[row], border(first[row] + number - 1))
+        sizes = np.where(number == counts[row] - 1, ends[row], border(first[row] + number)) - begins
+        at = row * self.length + 1 + begins - starts[row] + number
 
-    def _separators(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Which places of each row hold a separator between documents, bool [n, length]."""
-        sentences, documents = self.shards.sentences, self.shards.documents
-        first, last = (documents.search(sentences.search(at, "right") - 1, "right") for at in (starts, ends - 1))
-        counts = last - first
-        rows = np.repeat(np.arange(len(counts)), counts)
-        nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        places = sentences.take(documents.take(first[rows] + nth)) - starts[rows] + 1 + nth
-        out = np.zeros((len(counts), self.length), bool)
-        out[rows, places] = True
+        def lay(table: Concatenation | Bits, pad: int, begin: int, end: int) -> np.ndarray:
+            out = laid(table, shape, pad, at, begins, sizes)
+            out[:, 0], out.reshape(-1)[at + sizes] = begin, end
+            return out
+
+        tokens = lay(self.shards.tokens, vocabulary.pad, vocabulary.cls, vocabulary.sep)
+        out = {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, ends - starts + counts + 1)}
+        if self.shards.manifest.has_words:
+            out["word_starts"] = lay(self.shards.words, 0, 1, 1)
+            out["word_starts"][:, 1] = 1
         return out
 
     def _grid(self) -> np.ndarray:
@@ -108,15 +112,3 @@ class WholeSentences:
         offsets = np.repeat(starts, count) + nth * width
         document = np.searchsorted(self.shards.documents.parts[p], np.arange(len(starts), dtype=np.uint32), "right") - 1
         return offsets, np.minimum(width, np.repeat(starts + sizes, count) - offsets), np.repeat(document, count)
-
-
-def _laid(body: np.ndarray, separators: np.ndarray, used: np.ndarray, cls: int, sep: int, pad: int) -> np.ndarray:
-    """i32 [n, length]: cls, the values of `body` [n, length - 2] with sep between them at `separators`, sep behind `used`, padding."""
-    out = np.empty(separators.shape, np.int32)
-    out[:, 0], out[:, 1:-1] = cls, body
-    some = np.flatnonzero(separators.any(1))
-    moved = np.take_along_axis(out[some], np.arange(out.shape[1]) - np.cumsum(separators[some], 1), 1)
-    out[some] = np.where(separators[some], sep, moved)
-    out[np.arange(out.shape[1]) > used[:, None] + 1] = pad
-    out[np.arange(len(out)), used + 1] = sep
-    return out
