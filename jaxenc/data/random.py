@@ -50,8 +50,10 @@ def below(words: np.ndarray, bound: np.ndarray | int) -> np.ndarray:
     return ((high * bound + (low * bound >> _HALF)) >> _HALF).astype(np.int64)
 
 
-def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]:
-    """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch). n >= 1.
+def feistel(n: int, seed: int, epoch: int, part: int = 0) -> Callable[[np.ndarray], np.ndarray]:
+    """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch, part). n >= 1.
+
+    part: 0 for the order of a run, p + 1 for the rows of part p of a mixture.
 
     A Feistel network of eight rounds on the smallest number of bits that holds n, walked along its cycle until the value is below n:
     for n > 32 fewer than two evaluations on average. At least six bits, for on three eight rounds are visibly not uniform. An odd
@@ -62,7 +64,7 @@ def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]
     bits = max((n - 1).bit_length(), 6)
     widths = tuple(np.uint64(width) for width in (bits - bits // 2, bits // 2))
     masks = tuple((np.uint64(1) << width) - np.uint64(1) for width in widths)
-    keys = draws(seed, epoch, np.arange(8), 1, "order")[:, 0]
+    keys = draws(seed, epoch, np.arange(8) + 8 * part, 1, "order")[:, 0]
 
     def encrypt(x: np.ndarray) -> np.ndarray:
         left, right = x >> widths[1], x & masks[1]
@@ -82,8 +84,8 @@ def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]
     return permute
 
 
-def permuted(n: int, seed: int, epoch: int, places: np.ndarray) -> np.ndarray:
-    """`feistel(n, seed, epoch)(places)`, for int64 places of which neighbours are asked for together and one batch after another.
+def permuted(n: int, seed: int, epoch: int, places: np.ndarray, part: int = 0) -> np.ndarray:
+    """`feistel(n, seed, epoch, part)(places)`, for int64 places of which neighbours are asked for together and one batch after another.
 
     Whole blocks of BLOCK places are permuted and the last few of them kept: NumPy's overhead a call is that of a thousand values.
     """
@@ -91,13 +93,13 @@ def permuted(n: int, seed: int, epoch: int, places: np.ndarray) -> np.ndarray:
     out = np.empty(len(places), np.int64)
     for number in np.unique(block):
         here = block == number
-        out[here] = _block(n, seed, epoch, int(number))[offset[here]]
+        out[here] = _block(n, seed, epoch, part, int(number))[offset[here]]
     return out
 
 
-@functools.lru_cache(maxsize=8)
-def _block(n: int, seed: int, epoch: int, number: int) -> np.ndarray:
-    return feistel(n, seed, epoch)(np.arange(number * BLOCK, min((number + 1) * BLOCK, n)))
+@functools.lru_cache(maxsize=128)  # 64 KiB each, so at most 8 MiB: two blocks of up to 64 parts
+def _block(n: int, seed: int, epoch: int, part: int, number: int) -> np.ndarray:
+    return feistel(n, seed, epoch, part)(np.arange(number * BLOCK, min((number + 1) * BLOCK, n)))
 
 
 def _mix(x: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ class DataConfig:
 
     path: a folder made by `jaxenc data`.
     length: tokens in a row, specials included; `phases` may have their own.
-    rows: how text becomes rows: `text`, `full_sentences`, `doc_sentences`, `packed`, `pairs`, `swapped_pairs`, `streams` or `sentences`.
+    rows: how text becomes rows, such as `text`, `packed`, `pairs` or `streams`.
         `text`: the documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one
         document. `packed`: several documents, or parts of long ones, each between its own specials, that do not see each other. `pairs`:
         two segments for next-sentence prediction; `swapped_pairs`: two that follow each other, half of them swapped. `streams`: rows that
@@ -29,6 +29,12 @@ class DataConfig:
         that follow each other too, of sentences that are read from both ends, each between its markers.
     short_probability: of both kinds of pairs, the share with a shorter target (0.1 in google-research/bert:create_pretraining_data.py).
     reuse: of streams, the tokens of a row that the next row finds in its memory (256 of 512 in XLNet's README.md).
+    mixture: folders made by `jaxenc data` with one tokenizer, whose rows are mixed; `path` is then not set. An epoch has as many rows as
+        all of them, those of each folder in its share.
+    weights: shares of the folders of `mixture` in the rows, in its order, in any unit; () = by their size.
+    exponent: a folder's share is proportional to its number of tokens raised to this: 1 = by size, 0 = equal shares.
+        With 0.7 small languages are read more often than by size, as in mBERT (google-research/bert:multilingual.md) and XLM
+        (facebookresearch/XLM, lg_sampling_factor).
     """
 
     path: str = ""
@@ -36,17 +42,43 @@ class DataConfig:
     rows: str = "text"
     short_probability: float = 0.1
     reuse: int = 0
+    mixture: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+    exponent: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.short_probability <= 1:
             raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
-        at_least(0, "data", self, "reuse")
+        at_least(0, "data", self, "reuse", "exponent", "weights")
+        if self.path and self.mixture:
+            raise UserError("data.path and data.mixture are both set: name one folder with data.path, or several with data.mixture")
+        if doubled := [folder for i, folder in enumerate(self.mixture) if folder in self.mixture[:i]]:
+            raise UserError(f"data.mixture names {doubled[0]} twice: name it once, and set data.weights")
+        if self.weights and len(self.weights) != len(self.mixture):
+            raise UserError(
+                f"data.weights has {len(self.weights)} numbers and data.mixture {len(self.mixture)} folders: give each its weight"
+            )
+        if self.weights and not sum(self.weights) > 0:
+            raise UserError(f"data.weights is {self.weights}: it takes positive numbers")
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that it names: those of the mixture or the one of `path`; () where none is set."""
+        return self.mixture or (self.path,) * bool(self.path)
+
+    @property
+    def named(self) -> str:
+        """The folders in a message."""
+        return " + ".join(self.folders)
 
     @property
     def unused(self) -> dict[str, str]:
         """See `Run.unused`."""
         others = {name for names in SHAPED_BY.values() for name in names} - set(SHAPED_BY.get(self.rows, ()))
-        return dict.fromkeys([f"data.{name}" for name in sorted(others)], f"data.rows={self.rows} does not read it")
+        out = dict.fromkeys([f"data.{name}" for name in sorted(others)], f"data.rows={self.rows} does not read it")
+        if not self.mixture:
+            out |= dict.fromkeys(("data.weights", "data.exponent"), "data.mixture is not set")
+        return out | ({"data.exponent": "data.weights gives the shares"} if self.weights else {})
 
 
 class Source(Protocol):
