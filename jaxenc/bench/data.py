@@ -38,12 +38,14 @@ WAIT = 0.001  # seconds from which on a batch counts as waited for
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """rows, length, batch: what was made. tokens_per_second: places of a batch, padding too, by CPU seconds of one thread. waited: share of
-    the batches that a loop consuming CONSUMED tokens a second waited for, once the first was there; loop_tokens_per_second: what it got."""
+    """rows, length, batch: what was made. padding: share of the places of these batches. tokens_per_second: places of a batch, padding too,
+    by CPU seconds of one thread. waited: share of the batches that a loop consuming CONSUMED tokens a second waited for, once the first was
+    there; loop_tokens_per_second: what it got."""
 
     rows: str
     length: int
     batch: int
+    padding: float
     tokens_per_second: float
     waited: float
     loop_tokens_per_second: float
@@ -61,8 +63,9 @@ def time_rows(folder: str, config: DataConfig, batch: int, steps: int) -> Timing
             made(step)
         seconds.append((time.process_time() - began) / each)
     size = batch * config.length
+    padding = statistics.mean(float((made(step)["segments"] == 0).mean()) for step in range(GROUPS * each))
     waited, reached = consume(made, max(steps, 2), size, CONSUMED)
-    return Timing(config.rows, config.length, batch, size / statistics.median(seconds), waited, reached)
+    return Timing(config.rows, config.length, batch, padding, size / statistics.median(seconds), waited, reached)
 
 
 def consume(function: Callable[[int], object], steps: int, size: int, rate: float) -> tuple[float, float]:
