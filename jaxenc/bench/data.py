@@ -31,7 +31,7 @@ KINDS = (
     (DataConfig(rows="sentences", length=20), 256),
 )
 GROUPS = 5
-# Tokens a second of the training loop whose waits are measured: six times a BERT-base step on an H200.
+# Tokens a second of the training loop whose waits are measured: more than a small model trains on one GPU of today.
 CONSUMED = 3_000_000
 WAIT = 0.001  # seconds from which on a batch counts as waited for
 
