@@ -34,9 +34,13 @@ class Concatenation:
         if len(self.parts) == 1:
             return self.parts[0][index].astype(np.int64) + self.bases[0]
         owner = np.searchsorted(self.starts, index, "right") - 1
+        local = index - self.starts[owner]
+        if _scattered(owner):
+            items = (self.parts[p][i] for p, i in zip(owner.flat, local.flat, strict=True))
+            return np.fromiter(items, np.int64, owner.size).reshape(owner.shape) + self.bases[owner]
         out = np.empty(np.shape(index), np.int64)
         for p, here in _groups(owner):
-            out[here] = self.parts[p][index[here] - self.starts[p]].astype(np.int64) + self.bases[p]
+            out[here] = self.parts[p][local[here]].astype(np.int64) + self.bases[p]
         return out
 
     def window(self, starts: np.ndarray, length: int) -> np.ndarray:
@@ -45,11 +49,17 @@ class Concatenation:
         owner = np.clip(np.searchsorted(self.starts, starts, "right") - 1, 0, len(self.parts) - 1)
         inside = (starts >= 0) & (starts + length <= self.starts[owner + 1])
         out = np.empty((len(starts), length), self.parts[0].dtype)
-        for p, here in _groups(np.where(inside, owner, -1)):
-            if p >= 0:
-                part = self.parts[p]
-                runs = np.ndarray((len(part) - length + 1, length), part.dtype, part, strides=2 * part.strides)
-                out[here] = runs[starts[here] - self.starts[p]]
+        owner, local = np.where(inside, owner, -1), starts - self.starts[owner]
+        if _scattered(owner):
+            for row, p, first, last in zip(out, owner.tolist(), local.tolist(), (local + length).tolist(), strict=True):
+                if p >= 0:
+                    row[:] = self.parts[p][first:last]
+        else:
+            for p, here in _groups(owner):
+                if p >= 0:
+                    part = self.parts[p]
+                    runs = np.ndarray((len(part) - length + 1, length), part.dtype, part, strides=2 * part.strides)
+                    out[here] = runs[local[here]]
         if not inside.all():
             index = starts[~inside, None] + np.arange(length)
             out[~inside] = self.take(np.clip(index, 0, len(self) - 1))
@@ -60,12 +70,20 @@ class Concatenation:
 
         Each part is searched in its own dtype: another one would make NumPy convert the whole memory-mapped array.
         """
-        owner = np.maximum(np.searchsorted(self.bases, values, "right") - 1, 0)
+        owner, dtype = np.maximum(np.searchsorted(self.bases, values, "right") - 1, 0), self.parts[0].dtype
+        local = np.clip(values - self.bases[owner], 0, np.iinfo(dtype).max).astype(dtype)
+        if _scattered(owner):
+            found = (self.parts[p].searchsorted(value, side) for p, value in zip(owner, local, strict=True))
+            return np.where(values < 0, 0, np.fromiter(found, np.int64, len(owner)) + self.starts[owner])
         out = np.empty(np.shape(values), np.int64)
         for p, here in _groups(owner):
-            local = np.clip(values[here] - self.bases[p], 0, np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
-            out[here] = self.starts[p] + np.searchsorted(self.parts[p], local, side)
+            out[here] = self.starts[p] + np.searchsorted(self.parts[p], local[here], side)
         return np.where(values < 0, 0, out)
+
+
+def _scattered(owner: np.ndarray) -> bool:
+    """Whether the numbers in `owner` (int64, any shape) differ so much that one at a time is faster than a group at a time."""
+    return bool(owner.size) and 4 * len(np.unique(owner)) > min(owner.size, 4096)
 
 
 def _groups(owner: np.ndarray) -> Iterator[tuple[int, Any]]:
