@@ -21,7 +21,7 @@ class Packed:
     """A row is several texts, each CLS, tokens, SEP, then padding; `segments` counts the texts from 1 and `positions` start again at 0.
 
     A document longer than length - 2 tokens is cut into texts of that many tokens and one of the rest; any other is one text. Texts are
-    packed best-fit decreasing (as in Ding et al. 2024, "Fewer Truncations Improve Language Modeling", section 3): from the longest to the
+    packed best-fit decreasing (as in Ding et al. 2024, "Fewer Truncations Improve Language Modeling"): from the longest to the
     shortest, each goes into the row with the least room that still holds it. WINDOW documents in order are packed at a time, so which texts
     share a row depends on the data and the length alone and is the same in every epoch. Within a window rows are in the order of their
     first texts, and the texts of a row in the order of the data. An epoch shows every token exactly once.
