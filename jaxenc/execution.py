@@ -1,4 +1,4 @@
-"""How a model is computed, as opposed to what it computes: nothing here changes a parameter."""
+"""How a model is computed in a run: nothing here changes a parameter."""
 
 import dataclasses
 
@@ -12,9 +12,11 @@ class Execution:
     attention: `xla`, `cudnn` or `pallas`, the backend that `layers/attend.py` calls.
     remat: `none`, `block` or `attention`, what the backward pass computes again instead of keeping.
     scan: one compiled block for all layers (short compile) instead of unrolled layers (faster on a GPU, measured).
+    packed: whether a row holds several texts, which do not attend to each other; the batch's `segments` say which token is of which text.
     """
 
     policy: Policy
     attention: str
     remat: str
     scan: bool
+    packed: bool = False

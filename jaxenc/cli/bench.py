@@ -1,12 +1,15 @@
-"""`jaxenc bench step` and `jaxenc bench attention`: how fast a recipe, or attention alone, is on this machine."""
+"""`jaxenc bench step`, `attention` and `data`: how fast a recipe, attention alone or the making of rows is on this machine."""
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
 import sys
 
 from jaxenc.bench.attention import AttentionTiming, Work, time_attention, time_product
+from jaxenc.bench.data import KINDS, made_up, time_rows
+from jaxenc.bench.data import Timing as RowTiming
 from jaxenc.bench.peer import PEERS, PeerTiming, time_peer
 from jaxenc.bench.step import Timing, time_step
 from jaxenc.cli import recipe as cli_config
@@ -16,11 +19,15 @@ from jaxenc.processes import cluster
 
 SHAPE = {"rows": "rows of a batch", "length": "tokens of a row", "heads": "attention heads", "head_size": "width of a head"}
 
+# What is timed -> the options that it needs, and those that it may have.
+NEEDS = {"step": ("config",), "attention": tuple(SHAPE), "data": ()}
+TAKES = {"step": ("peer",), "attention": ("dropout", "precision"), "data": ("data",)}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = "step: the training step on random rows; attention: one layer's attention, each backend that runs here"
-    parser.add_argument("what", choices=("step", "attention"), help=what)
-    parser.add_argument("--steps", type=int, default=20, help="steps, or calls of attention, that are timed")
+    what = "step: the training step on random rows; attention: one layer's attention, each backend that runs here; data: each kind of row"
+    parser.add_argument("what", choices=tuple(NEEDS), help=what)
+    parser.add_argument("--steps", type=int, default=20, help="steps, calls of attention or batches that are timed")
     step = parser.add_argument_group("step")
     step.add_argument("--config", help=cli_config.HELP)
     peers = "also time the same architecture in transformers: its own loss (hf), or logits of the predicted tokens only (hf-gathered)"
@@ -30,22 +37,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         attention.add_argument(_option(name), type=int, help=meaning)
     attention.add_argument("--dropout", type=float, help="of the attention weights (default 0)")
     attention.add_argument("--precision", choices=("bfloat16", "float32"), help="of inputs and products (default bfloat16)")
+    parser.add_argument_group("data").add_argument("--data", metavar="DIR", help="folder of `jaxenc data` (default: made-up text)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints JSON lines. step: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory; and
-    with --peer another line before it, of transformers. attention: a line for each backend; on stderr, why a backend is left out."""
+    with --peer another line before it, of transformers. attention: a line for each backend; data: one for each kind of row. On stderr, why
+    one is left out."""
     cluster.must_be_alone(os.environ, "jaxenc bench")
     if args.steps < 1:
         raise UserError(f"--steps is {args.steps}: it takes 1 or more")
-    needed, other = (("config",), (*SHAPE, "dropout", "precision")) if args.what == "step" else (SHAPE, ("config", "peer"))
-    given = [_option(name) for name in other if getattr(args, name) is not None]
-    given += args.overrides if args.what == "attention" else []
+    needed = NEEDS[args.what]
+    every = {name for names in (*NEEDS.values(), *TAKES.values()) for name in names}
+    given = [_option(name) for name in sorted(every - {*needed, *TAKES[args.what]}) if getattr(args, name) is not None]
+    given += args.overrides if args.what != "step" else []
     if given:
         raise UserError(f"{given[0]}: `jaxenc bench {args.what}` does not take it: leave it out")
     if missing := [_option(name) for name in needed if getattr(args, name) is None]:
         raise UserError(f"{missing[0]} is missing: `jaxenc bench {args.what}` needs {' '.join(map(_option, needed))}")
-    return _step(args) if args.what == "step" else _attention(args)
+    return {"step": _step, "attention": _attention, "data": _data}[args.what](args)
 
 
 def _option(name: str) -> str:
@@ -74,6 +84,18 @@ def _attention(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(given: dict[str, object], timing: Timing | PeerTiming | AttentionTiming) -> None:
+def _data(args: argparse.Namespace) -> int:
+    with contextlib.nullcontext(args.data) if args.data is not None else made_up() as folder:
+        for config, batch in KINDS:
+            try:
+                timing = time_rows(folder, config, batch, args.steps)
+            except UserError as error:
+                print(f"left out: {error}", file=sys.stderr)
+            else:
+                _print({}, timing)
+    return 0
+
+
+def _print(given: dict[str, object], timing: Timing | PeerTiming | AttentionTiming | RowTiming) -> None:
     numbers = {name: round(value, 4) if isinstance(value, float) else value for name, value in dataclasses.asdict(timing).items()}
     print(json.dumps({**given, **numbers}), flush=True)

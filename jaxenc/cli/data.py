@@ -5,11 +5,13 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from jaxenc.cli import inputs
 from jaxenc.data import report
 from jaxenc.data.build import build
 from jaxenc.data.duplicates import Duplicates
+from jaxenc.data.inspect import describe
 from jaxenc.errors import UserError
 
 DUPLICATES = {field.name: field.default for field in dataclasses.fields(Duplicates)}
@@ -27,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="share of documents kept apart; in a small corpus 20, or one in ten (default: 0.01)",
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
+    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help="only print what a data folder holds: facts, sizes and some rows")
     parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the work is done (default: local)")
     parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="of --runner beam, in quotes: '--runner FlinkRunner ...'")
     parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help="leave out documents that came before")
@@ -42,6 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--duplicate-similarity", type=float, default=DUPLICATES["similarity"], metavar="SHARE",
         help=f"of near duplicates: share of equal runs (Jaccard index) from which on one is left out (default: {DUPLICATES['similarity']})",
     )  # fmt: skip
+
+
+class _Inspect(argparse.Action):
+    """Prints what a data folder holds and ends the command, as --help does: the arguments of a build are then not needed."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: object, folder: str, option: str | None = None) -> NoReturn:
+        for line in describe(folder):
+            print(line)
+        parser.exit()
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxenc.config import differences, to_dict
-from jaxenc.data import manifest as manifests
+from jaxenc.data import mixture
 from jaxenc.errors import UserError
 from jaxenc.training.run import Run
 
@@ -24,20 +24,20 @@ def check(recipe: Run, run: Run, overrides: Sequence[str]) -> None:
 
 
 def check_data(run: Run, overrides: Sequence[str]) -> None:
-    """As `check`, for fields that depend on the run's data; reads its manifest. Does nothing without data or without overrides.
+    """As `check`, for fields that depend on the run's data; reads its manifests. Does nothing without data or without overrides.
 
     Raises UserError, naming each field, where `overrides` sets a field of the model that the data's tokenizer sets to another value.
     """
-    if not (run.data.path and overrides):
+    if not (run.data.folders and overrides):
         return
-    given, manifest = _names(overrides), manifests.read(run.data.path)
-    changed = differences(to_dict(run), to_dict(run.with_vocabulary(manifest.tokenizer)))
+    given, manifests = _names(overrides), mixture.manifests(run.data)
+    changed = differences(to_dict(run), to_dict(run.with_vocabulary(manifests[0].tokenizer)))
     parts = [
         f"--config.{path} is {ours} and the tokenizer of the data makes it {theirs}" for path, ours, theirs in changed if path in given
     ]
     if parts:
-        raise UserError(f"data {run.data.path}: {'; '.join(parts)}: leave it out, or build the data with another tokenizer")
-    if not manifest.splits["held_out"].tokens:
+        raise UserError(f"data {run.data.named}: {'; '.join(parts)}: leave it out, or build the data with another tokenizer")
+    if not any(manifest.splits["held_out"].tokens for manifest in manifests):
         _warn(dict.fromkeys(("eval.every", "eval.batch", "eval.rows"), "the data holds no held-out documents"), given)
 
 

@@ -19,7 +19,7 @@ import jaxenc.configs
 from jaxenc import config
 from jaxenc.checkpoint.restore import of_others
 from jaxenc.cli import effect
-from jaxenc.data import manifest as manifests
+from jaxenc.data import mixture
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
@@ -47,7 +47,7 @@ def with_vocabulary(run: Run, overrides: Sequence[str]) -> tuple[Run, Vocabulary
     """(`run` with the numbers of its vocabulary; that vocabulary): of the tokenizer of its data, or the one that its model stands for where
     it names no data. Raises UserError for a folder without data, and as `effect.check_data`."""
     effect.check_data(run, overrides)
-    vocabulary = manifests.read(run.data.path).tokenizer if run.data.path else run.model.published_vocabulary
+    vocabulary = mixture.manifests(run.data)[0].tokenizer if run.data.folders else run.model.published_vocabulary
     return run.with_vocabulary(vocabulary), vocabulary
 
 

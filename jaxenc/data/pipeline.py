@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jaxenc.data.batch import Batch, pad_rows
-from jaxenc.data.random import feistel
+from jaxenc.data.random import permuted
 from jaxenc.data.sources import STREAMS, DataConfig, Opener, Source, open_source, open_streams
 from jaxenc.data.store import open_split
 
@@ -59,7 +59,7 @@ class Order:
         return parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _indices(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        return feistel(len(self.source), self.seed, epoch)(places)
+        return permuted(len(self.source), self.seed, epoch, places)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,7 @@ Nothing here has a state. Philox is the counter-based generator of Salmon et al.
 (SC 2011), also behind numpy.random.Philox, in its variant of four 32-bit words, which NumPy's 64-bit arithmetic can evaluate.
 """
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,7 @@ _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
+BLOCK = 1 << 13  # places that `permuted` permutes at a time
 STREAMS = {"order": 1, "pairs": 2, "trim": 3, "streams": 4}  # the last counter word; a number is never used again
 
 
@@ -48,8 +50,10 @@ def below(words: np.ndarray, bound: np.ndarray | int) -> np.ndarray:
     return ((high * bound + (low * bound >> _HALF)) >> _HALF).astype(np.int64)
 
 
-def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]:
-    """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch). n >= 1.
+def feistel(n: int, seed: int, epoch: int, part: int = 0) -> Callable[[np.ndarray], np.ndarray]:
+    """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch, part). n >= 1.
+
+    part: 0 for the order of a run, p + 1 for the rows of part p of a mixture.
 
     A Feistel network of eight rounds on the smallest number of bits that holds n, walked along its cycle until the value is below n:
     for n > 32 fewer than two evaluations on average. At least six bits, for on three eight rounds are visibly not uniform. An odd
@@ -60,7 +64,7 @@ def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]
     bits = max((n - 1).bit_length(), 6)
     widths = tuple(np.uint64(width) for width in (bits - bits // 2, bits // 2))
     masks = tuple((np.uint64(1) << width) - np.uint64(1) for width in widths)
-    keys = draws(seed, epoch, np.arange(8), 1, "order")[:, 0]
+    keys = draws(seed, epoch, np.arange(8) + 8 * part, 1, "order")[:, 0]
 
     def encrypt(x: np.ndarray) -> np.ndarray:
         left, right = x >> widths[1], x & masks[1]
@@ -78,6 +82,24 @@ def feistel(n: int, seed: int, epoch: int) -> Callable[[np.ndarray], np.ndarray]
         return out.astype(np.int64)
 
     return permute
+
+
+def permuted(n: int, seed: int, epoch: int, places: np.ndarray, part: int = 0) -> np.ndarray:
+    """`feistel(n, seed, epoch, part)(places)`, for int64 places of which neighbours are asked for together and one batch after another.
+
+    Whole blocks of BLOCK places are permuted and the last few of them kept: NumPy's overhead a call is that of a thousand values.
+    """
+    block, offset = np.divmod(places, BLOCK)
+    out = np.empty(len(places), np.int64)
+    for number in np.unique(block):
+        here = block == number
+        out[here] = _block(n, seed, epoch, part, int(number))[offset[here]]
+    return out
+
+
+@functools.lru_cache(maxsize=128)  # 64 KiB each, so at most 8 MiB: two blocks of up to 64 parts
+def _block(n: int, seed: int, epoch: int, part: int, number: int) -> np.ndarray:
+    return feistel(n, seed, epoch, part)(np.arange(number * BLOCK, min((number + 1) * BLOCK, n)))
 
 
 def _mix(x: np.ndarray) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,8 @@ class Concatenation:
     """
 
     def __init__(self, parts: Sequence[np.ndarray], bases: Sequence[int]):
-        self.parts = list(parts)
+        # Plain views of the mapped files: an np.memmap costs microseconds at every index.
+        self.parts = [np.asarray(part) for part in parts]
         self.starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
         self.bases = np.array(bases, np.int64)
 
@@ -32,10 +34,35 @@ class Concatenation:
         if len(self.parts) == 1:
             return self.parts[0][index].astype(np.int64) + self.bases[0]
         owner = np.searchsorted(self.starts, index, "right") - 1
+        local = index - self.starts[owner]
+        if _scattered(owner):
+            items = (self.parts[p][i] for p, i in zip(owner.flat, local.flat, strict=True))
+            return np.fromiter(items, np.int64, owner.size).reshape(owner.shape) + self.bases[owner]
         out = np.empty(np.shape(index), np.int64)
-        for p in np.unique(owner):
-            here = owner == p
-            out[here] = self.parts[p][index[here] - self.starts[p]].astype(np.int64) + self.bases[p]
+        for p, here in _groups(owner):
+            out[here] = self.parts[p][local[here]].astype(np.int64) + self.bases[p]
+        return out
+
+    def window(self, starts: np.ndarray, length: int) -> np.ndarray:
+        """Runs [n, length] of a concatenation whose bases are 0, in the dtype of its parts: the items from starts[i] on (int64 [n], any).
+        What lies before the first item or after the last one is unspecified."""
+        owner = np.clip(np.searchsorted(self.starts, starts, "right") - 1, 0, len(self.parts) - 1)
+        inside = (starts >= 0) & (starts + length <= self.starts[owner + 1])
+        out = np.empty((len(starts), length), self.parts[0].dtype)
+        owner, local = np.where(inside, owner, -1), starts - self.starts[owner]
+        if _scattered(owner):
+            for row, p, first, last in zip(out, owner.tolist(), local.tolist(), (local + length).tolist(), strict=True):
+                if p >= 0:
+                    row[:] = self.parts[p][first:last]
+        else:
+            for p, here in _groups(owner):
+                if p >= 0:
+                    part = self.parts[p]
+                    runs = np.ndarray((len(part) - length + 1, length), part.dtype, part, strides=2 * part.strides)
+                    out[here] = runs[local[here]]
+        if not inside.all():
+            index = starts[~inside, None] + np.arange(length)
+            out[~inside] = self.take(np.clip(index, 0, len(self) - 1))
         return out
 
     def search(self, values: np.ndarray, side: str) -> np.ndarray:
@@ -43,13 +70,29 @@ class Concatenation:
 
         Each part is searched in its own dtype: another one would make NumPy convert the whole memory-mapped array.
         """
-        owner = np.maximum(np.searchsorted(self.bases, values, "right") - 1, 0)
+        owner, dtype = np.maximum(np.searchsorted(self.bases, values, "right") - 1, 0), self.parts[0].dtype
+        local = np.clip(values - self.bases[owner], 0, np.iinfo(dtype).max).astype(dtype)
+        if _scattered(owner):
+            found = (self.parts[p].searchsorted(value, side) for p, value in zip(owner, local, strict=True))
+            return np.where(values < 0, 0, np.fromiter(found, np.int64, len(owner)) + self.starts[owner])
         out = np.empty(np.shape(values), np.int64)
-        for p in np.unique(owner):
-            here = owner == p
-            local = np.clip(values[here] - self.bases[p], 0, np.iinfo(self.parts[p].dtype).max).astype(self.parts[p].dtype)
-            out[here] = self.starts[p] + np.searchsorted(self.parts[p], local, side)
+        for p, here in _groups(owner):
+            out[here] = self.starts[p] + np.searchsorted(self.parts[p], local[here], side)
         return np.where(values < 0, 0, out)
+
+
+def _scattered(owner: np.ndarray) -> bool:
+    """Whether the numbers in `owner` (int64, any shape) differ so much that one at a time is faster than a group at a time."""
+    return bool(owner.size) and 4 * len(np.unique(owner)) > min(owner.size, 4096)
+
+
+def _groups(owner: np.ndarray) -> Iterator[tuple[int, Any]]:
+    """(number, the index of its places) of each number in `owner` (int64, any shape): mostly one, which has them all."""
+    if owner.size and (owner == owner.flat[0]).all():
+        yield int(owner.flat[0]), ...
+    else:
+        for number in np.unique(owner).tolist():
+            yield number, owner == number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,16 +109,17 @@ class Bits:
         return (self.bytes.take(self.bytes.starts[part] + (local >> 3)) >> (local & 7) & 1).astype(np.int32)
 
     def window(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Flags [n, length] int32 of the runs that begin at `starts` (int64 [n]); beyond the end the last flag is repeated."""
-        out = np.empty((len(starts), length), np.int32)
-        part = np.searchsorted(self.starts, starts, "right") - 1
-        inside = starts + length <= self.starts[part + 1]
-        first = (starts - self.starts[part])[inside]
-        held = (self.bytes.starts[part[inside]] + (first >> 3))[:, None] + np.arange(length // 8 + 2)
-        flags = np.unpackbits(self.bytes.take(np.minimum(held, len(self.bytes) - 1)).astype(np.uint8), axis=1, bitorder="little")
-        out[inside] = np.lib.stride_tricks.sliding_window_view(flags, length, axis=1)[np.arange(len(first)), first & 7]
-        if not inside.all():
-            out[~inside] = self.take(np.minimum(starts[~inside, None] + np.arange(length), self.starts[-1] - 1))
+        """Runs [n, length] as uint8, as of `Concatenation.window`."""
+        part = np.clip(np.searchsorted(self.starts, starts, "right") - 1, 0, len(self.starts) - 2)
+        first = starts - self.starts[part]
+        held = self.bytes.window(self.bytes.starts[part] + (first >> 3), length // 8 + 2)
+        flags = np.unpackbits(held, axis=1, bitorder="little")
+        runs = np.ndarray((len(first), flags.shape[1] - length + 1, length), np.uint8, flags, strides=(flags.shape[1], 1, 1))
+        out = runs[np.arange(len(first)), first & 7]
+        outside = (starts < 0) | (starts + length > self.starts[part + 1])
+        if outside.any():
+            index = starts[outside, None] + np.arange(length)
+            out[outside] = self.take(np.clip(index, 0, self.starts[-1] - 1))
         return out
 
 
@@ -97,20 +141,6 @@ class Shards:
     sentences: Concatenation
     documents: Concatenation
     characters: np.ndarray | None = None
-
-    def window(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Tokens [n, length] int32 of the runs that begin at `starts` (int64 [n]); beyond the end the last token is repeated."""
-        out = np.empty((len(starts), length), np.int32)
-        owner = np.searchsorted(self.tokens.starts, starts, "right") - 1
-        inside = starts + length <= self.tokens.starts[owner + 1]
-        for p in np.unique(owner[inside]):
-            here = inside & (owner == p)
-            runs = np.lib.stride_tricks.sliding_window_view(self.tokens.parts[p], length)
-            out[here] = runs[starts[here] - self.tokens.starts[p]]
-        if not inside.all():
-            index = starts[~inside, None] + np.arange(length)
-            out[~inside] = self.tokens.take(np.minimum(index, len(self.tokens) - 1))
-        return out
 
 
 def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:

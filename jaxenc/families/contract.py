@@ -141,7 +141,7 @@ class EncoderConfig(ModelConfig):
 
     def visible(self, segments: Array) -> Visible:
         """The attention mask of training rows with one text each; segments: i32 [batch, length], 0 = padding. It masks by length, so
-        padding is at the end of a row; a family may override it."""
+        padding is at the end of a row; a family may override it. Packed rows are masked by their segments (`objectives.encoder.read`)."""
         return self.attended(Visible.by_lengths(jnp.sum(segments > 0, axis=1)))
 
     def attended(self, padding: Visible) -> Visible:

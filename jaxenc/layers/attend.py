@@ -135,9 +135,12 @@ FASTEST = (
 FASTEST_RELATIVE: tuple[Choice, ...] = ()
 
 
-def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float, length: int, relative: bool = False) -> str:
+def resolve(
+    backend: str, platform: str, compute: jnp.dtype, dropout_rate: float, length: int, relative: bool = False, packed: bool = False
+) -> str:
     """The backend to use, one of BACKENDS, for the setting `auto` or one of them, on a platform (the answer of `sharding.mesh.platform`)
-    and for rows of `length` tokens. relative: by relative position, which cudnn does not have.
+    and for rows of `length` tokens. relative: by relative position, which cudnn does not have. packed: rows of several texts, whose mask
+    cudnn does not have.
 
     `auto` is the fastest that can run: by FASTEST or FASTEST_RELATIVE on a GPU, xla elsewhere. It is resolved before the step is compiled,
     where a backend that cannot run would fail late. Raises UserError for pallas and cudnn where they cannot run: both need a GPU; cudnn
@@ -148,6 +151,8 @@ def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float
     gpu, compute = platform in ("gpu", "cuda"), jnp.dtype(compute).name
     if backend == "cudnn" and relative:
         raise UserError("attention is 'cudnn', which has no relative positions: use 'auto' or 'xla', or 'pallas' on a gpu")
+    if backend == "cudnn" and packed:
+        raise UserError("attention is 'cudnn', which has no mask for packed rows: use 'auto' or 'xla', or 'pallas' on a gpu")
     if backend == "cudnn" and not (gpu and compute == "bfloat16" and dropout_rate == 0):
         raise UserError(
             f"attention is 'cudnn' on {platform} with {compute} and attention_dropout {dropout_rate}: it runs on a gpu with "
@@ -159,7 +164,8 @@ def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float
         return backend
     table = FASTEST_RELATIVE if relative else FASTEST
     fits = (line.backend for line in table if (line.compute, line.dropout) == (compute, dropout_rate > 0) and length <= line.longest)
-    return next(fits, "xla") if gpu else "xla"
+    fastest = next(fits, "xla") if gpu else "xla"
+    return "pallas" if packed and fastest == "cudnn" else fastest
 
 
 def attend(

@@ -74,8 +74,10 @@ def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
 
 def read(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Keys | None) -> States:
     """The states of training rows under the model's own mask (`EncoderConfig.visible`), which for most models expects padding at the end
-    of a row. noise: the keys of dropout, None for evaluation."""
-    visible = encoder.config.visible(example["segments"])
+    of a row; in packed rows (`Execution.packed`) a token sees the tokens of its own text only. noise: the keys of dropout, None for
+    evaluation."""
+    config, segments = encoder.config, example["segments"]
+    visible = config.attended(Visible.by_segments(segments)) if encoder.execution.packed else config.visible(segments)
     return encoder.apply({"params": params}, example["tokens"], example["types"], example["positions"], visible, noise)
 
 

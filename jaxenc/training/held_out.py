@@ -107,6 +107,6 @@ def _asked(run: Run, data: str, batch: int, mesh: str) -> Run:
     return dataclasses.replace(
         run,
         mesh=MeshConfig(mesh or run.mesh.preset, tensor=tensor),
-        data=dataclasses.replace(run.data, path=data or run.data.path),
+        data=dataclasses.replace(run.data, path=data, mixture=(), weights=()) if data else run.data,
         eval=dataclasses.replace(run.eval, batch=batch or run.eval.batch),
     )

@@ -132,8 +132,8 @@ def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints
     """Writes the log rows of a step, then its checkpoint. Raises as `train`."""
     log.flush()
     watch.at(f"checkpoint {step:,}")
-    if not os.path.exists(job.run.data.path):
-        log.say(f"warning: {job.run.data.path}: the data folder is gone: this run continues with its open files; a restart needs it back")
+    if gone := [folder for folder in job.run.data.folders if not os.path.exists(folder)]:
+        log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")
     checkpoints.save(step, state.without(job.objective(job.run.plan[0]).frozen), job.files)

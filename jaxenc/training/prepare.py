@@ -11,12 +11,11 @@ from jax.sharding import Mesh
 
 from jaxenc import tree
 from jaxenc.checkpoint.restore import Start
-from jaxenc.data import manifest as manifests
-from jaxenc.data import pipeline
+from jaxenc.data import mixture, pipeline
 from jaxenc.data.batch import FIELDS, empty
 from jaxenc.data.manifest import SPLITS
 from jaxenc.data.pipeline import Batches
-from jaxenc.data.store import checkpoint_files, open_split
+from jaxenc.data.store import open_split
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
@@ -41,11 +40,11 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     the kinds of model that this run, its teacher and the run it starts from may have. workdir: its directory, or one of its checkpoints.
     Raises UserError where data, run and devices do not fit together."""
     check_run(run, models)
-    if not run.data.path:
+    if not run.data.folders:
         raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
-    path = pathlib.Path(run.data.path)
-    manifest = manifests.read(path)
-    run = run.with_vocabulary(manifest.tokenizer)
+    manifests = mixture.manifests(run.data)
+    vocabulary = manifests[0].tokenizer
+    run = run.with_vocabulary(vocabulary)
     # Open once: memory-mapped files stay readable when the folder is renamed or deleted during the run.
     opener = functools.cache(open_split)
 
@@ -56,10 +55,10 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     mesh = meshes.make(run.mesh)
     chosen = attention.choose(run, meshes.platform(mesh.devices.flat[0]), workdir)
     teacher = teachers.of_run(run, workdir, models)
-    files = {CONFIG: to_json(run), attention.RECORD: chosen.to_json(), **checkpoint_files(path)}
+    files = {CONFIG: to_json(run), attention.RECORD: chosen.to_json(), **mixture.checkpoint_files(run.data)}
     files |= {teachers.RECORD: teacher.to_json()} if teacher else {}
-    evaluates = manifest.splits["held_out"].tokens > 0
-    return Job(run, manifest.tokenizer, mesh, batches, evaluates, workdir, files, heads, models, chosen, teacher)
+    evaluates = any(manifest.splits["held_out"].tokens > 0 for manifest in manifests)
+    return Job(run, vocabulary, mesh, batches, evaluates, workdir, files, heads, models, chosen, teacher)
 
 
 def check(job: Job) -> None:
@@ -81,10 +80,10 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
     missing = sorted(reads - fields)
     if missing == ["word_starts"]:
-        raise UserError(f"data {job.run.data.path}: made before word_starts, which the objective reads: build the data again")
+        raise UserError(f"data {job.run.data.named}: made before word_starts, which the objective reads: build the data again")
     if missing and all(name.endswith("characters") for name in missing):
         advice = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
-        raise UserError(f"data {job.run.data.path}: its tokenizer has no characters of words, which the model reads: {advice}")
+        raise UserError(f"data {job.run.data.named}: its tokenizer has no characters of words, which the model reads: {advice}")
     labels = sorted(set(missing) - FIELDS.keys())
     if labels:
         held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
@@ -126,9 +125,10 @@ def _room(mesh: Mesh) -> float:
 
 
 def check_data(job: Job) -> None:
-    """Compares every byte of the data with the manifest's checksums; called once, when a run starts. Raises UserError for a changed
+    """Compares every byte of the data with the manifests' checksums; called once, when a run starts. Raises UserError for a changed
     file."""
-    open_split(job.run.data.path, SPLITS[0], verify=True)
+    for folder in job.run.data.folders:
+        open_split(folder, SPLITS[0], verify=True)
 
 
 def warnings(job: Job) -> list[str]:

@@ -29,7 +29,8 @@ def reader(job: Job, split: str, phase: Phase, rows: int, objective: Objective) 
         try:
             check_ranges(batch, objective.reads, objective.fields)
         except UserError:
-            open_split(job.run.data.path, split, verify=True)
+            for folder in job.run.data.folders:
+                open_split(folder, split, verify=True)
             raise
         return batch
 

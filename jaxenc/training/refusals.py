@@ -58,10 +58,11 @@ def _shown(value: Any) -> str:
 
 def refuse_other_process(job: Job) -> None:
     """Raises UserError, which names each field, where this process was started with another config or other data than process 0: with
-    another seed, for example, its parameters would differ, and no later check would notice. `data.path` and `objective.teacher` may differ
-    as long as the data and the teacher are the same."""
+    another seed, for example, its parameters would differ, and no later check would notice. `data.path`, `data.mixture` and
+    `objective.teacher` may differ as long as the data and the teacher are the same."""
     facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
-    facts["config"]["data"].pop("path")
+    for name in ("path", "mixture"):
+        facts["config"]["data"].pop(name)
     facts["config"]["objective"].pop("teacher", None)
     facts["teacher"] = job.teacher.fingerprint if job.teacher else ""
     first = barriers.from_primary("facts", lambda: facts)
@@ -140,7 +141,7 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
         size = _saved(step_dir, job).model.vocab_size
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         advice = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
-        raise UserError(f"data {job.run.data.path}: it was made with {other}: {advice}")
+        raise UserError(f"data {job.run.data.named}: it was made with {other}: {advice}")
 
 
 def refuse_other_carry(job: Job, start: Start) -> None:
@@ -190,6 +191,6 @@ def _refuse(saved: Run, saved_manifest: dict | None, job: Job) -> None:
 
     if saved_manifest is not None:
         refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
-    free = (*MAY_CHANGE, "data.path", "objective.teacher", *(["train.steps"] if not job.run.uses_steps else []))
+    free = (*MAY_CHANGE, "data.path", "data.mixture", "objective.teacher", *(["train.steps"] if not job.run.uses_steps else []))
     # Of the parsed Run, so that a field which did not exist when the checkpoint was written has its default.
     refuse(config.to_dict(saved), config.to_dict(job.run), free)

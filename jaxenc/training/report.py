@@ -36,6 +36,8 @@ def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
     data, evaluates = _settings(workdir / prepare.CONFIG)
     try:
         counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
+        if data.mixture and with_baselines:
+            raise UserError(f"they are of one data folder, and data.mixture names {len(data.mixture)}")
         counts = counted(data.path) if with_baselines else {}
     except UserError as error:
         notes.append(f"no count baselines: {error}")

@@ -87,9 +87,10 @@ class Run:
 
     def execution(self, platform: str, length: int) -> Execution:
         """How the models of this run are computed on `platform` (the answer of `sharding.mesh.platform`) for rows of `length` tokens."""
-        policy, model = precision.policy(self.train.precision), self.model
-        backend = attend.resolve(self.train.attention, platform, policy.compute, model.attention_dropout, length, model.relative)
-        return Execution(policy, backend, self.train.remat, self.train.scan)
+        policy, model, packed = precision.policy(self.train.precision), self.model, self.data.rows in sources.PACKED
+        rows = (model.attention_dropout, length, model.relative, packed)
+        backend = attend.resolve(self.train.attention, platform, policy.compute, *rows)
+        return Execution(policy, backend, self.train.remat, self.train.scan, packed)
 
     def build(
         self,

@@ -9,6 +9,7 @@ import pytest
 from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.config import flatten, to_dict
+from jaxenc.data import manifest
 from jaxenc.families import MODELS
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.rtd import RtdConfig
@@ -74,7 +75,7 @@ def test_r39_a_size_that_the_tokenizer_overrules_is_refused(name: str, data: Pat
     """The named case: nothing is trained; the same number, and none, are taken."""
     given = command(data, tmp_path / "run", "--config.model.vocab_size=500")
     given = given if name == "pretrain" else [name, *(item for item in given[1:] if item not in ("--workdir", str(tmp_path / "run")))]
-    size = effect.manifests.read(data).tokenizer.size
+    size = manifest.read(data).tokenizer.size
     said = fails(*given)
     assert f"--config.model.vocab_size is 500 and the tokenizer of the data makes it {size}: leave it out" in said
     assert not (tmp_path / "run").exists()
@@ -92,7 +93,7 @@ def test_r39_a_number_of_words_that_the_tokenizer_overrules_is_refused(tmp_path:
     data = make_data(tmp_path / "made", 1, "characters")
     given = (f"--config.data.path={data}", "--config.model.input=tokens", "--config.model.words=5000", "--config.model.vocab_size=4000")
     said = fails("inspect", "--config", "elmo/tiny", *given)
-    tokenizer = effect.manifests.read(data).tokenizer
+    tokenizer = manifest.read(data).tokenizer
     assert f"--config.model.words is 5000 and the tokenizer of the data makes it {tokenizer.words}" in said
     assert f"--config.model.vocab_size is 4000 and the tokenizer of the data makes it {tokenizer.size}" in said
 

@@ -80,7 +80,7 @@ def test_several_shards_read_as_one(corpus, tokenizer, tmp_path, monkeypatch):
     starts = np.arange(0, len(one.tokens), 17)
     flat = one.tokens.take(np.arange(len(one.tokens)))
     expected = flat[np.minimum(starts[:, None] + np.arange(50), len(flat) - 1)]
-    assert np.array_equal(one.window(starts, 50), expected) and np.array_equal(many.window(starts, 50), expected)
+    assert np.array_equal(one.tokens.window(starts, 50), expected) and np.array_equal(many.tokens.window(starts, 50), expected)
 
 
 def test_held_out_documents_do_not_depend_on_the_company(corpus, tokenizer, data, tmp_path):

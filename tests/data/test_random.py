@@ -4,7 +4,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxenc.data.random import below, draws, feistel, philox, unit
+from jaxenc.data.random import below, draws, feistel, permuted, philox, unit
 
 ONES = (1 << 32) - 1
 
@@ -86,3 +86,12 @@ def test_feistel_leaves_no_trace_of_the_order():
     assert abs(np.corrcoef(np.arange(n), out)[0, 1]) < 4 / np.sqrt(n)
     assert (np.diff(out) == 1).sum() < 10
     assert (out == feistel(n, 1, 1)(np.arange(n))).sum() < 10
+
+
+def test_a_permutation_in_blocks_is_that_of_each_place():
+    """Over three blocks, in any order, and for each part of a mixture another one."""
+    n, places = 20_000, np.random.default_rng(0).integers(0, 20_000, 5000)
+    for part in (0, 1, 2):
+        assert np.array_equal(permuted(n, 3, 4, places, part), feistel(n, 3, 4, part)(places))
+    orders = {tuple(permuted(n, seed, epoch, np.arange(9), part)) for seed in (0, 1) for epoch in (0, 1) for part in (0, 1)}
+    assert len(orders) == 8

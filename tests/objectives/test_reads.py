@@ -78,7 +78,7 @@ def reading(objective: Objective, monkeypatch: pytest.MonkeyPatch, field: str, v
     """The batch that training reads where one value of a field is `value`. A value out of range has the data's files compared."""
     rows = empty(objective.reads, 2, 4, objective.fields)
     rows[field].flat[-1] = value
-    job = SimpleNamespace(batches=lambda *_: Held(rows), run=SimpleNamespace(data=SimpleNamespace(path="data")))
+    job = SimpleNamespace(batches=lambda *_: Held(rows), run=SimpleNamespace(data=SimpleNamespace(folders=("data",))))
     verified = []
     monkeypatch.setattr(read, "open_split", lambda path, split, verify: verified.append((path, split, verify)))
     try:

@@ -47,8 +47,8 @@ def opened(data: Path, facts: bytes) -> None:
         for split in manifest.SPLITS:
             shards = store.open_split(data / "store", split)
             assert shards.characters.shape[0] == shards.manifest.tokenizer.ids
-            assert all(path.is_relative_to(data / "store") for path in map(Path, (part.filename for part in shards.tokens.parts)))
-            shards.window(np.zeros(1, np.int64), 4)
+            assert all(path.is_relative_to(data / "store") for path in map(Path, (part.base.filename for part in shards.tokens.parts)))
+            shards.tokens.window(np.zeros(1, np.int64), 4)
             shards.sentences.take(np.arange(len(shards.sentences)))
 
 

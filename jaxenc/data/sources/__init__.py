@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from jaxenc.data.sources import mixture
 from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs, SwappedPairs
 from jaxenc.data.sources.segments import check_segments, open_segments
@@ -9,21 +10,25 @@ from jaxenc.data.sources.sentences import check_sentences, open_sentences
 from jaxenc.data.sources.source import SHAPED_BY, DataConfig, Source
 from jaxenc.data.sources.streams import Streams, StreamsPass
 from jaxenc.data.sources.text import Text
+from jaxenc.data.sources.whole_sentences import WholeSentences
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
 
-__all__ = ["SHAPED_BY", "STREAMS", "DataConfig", "Opener", "Source", "Streams", "check", "open_source", "open_streams"]
+__all__ = ["PACKED", "SHAPED_BY", "STREAMS", "DataConfig", "Opener", "Source", "Streams", "check", "open_source", "open_streams"]
 
 Opener = Callable[[str, str], Shards]
 
 # data.rows -> (smallest data.length, the source of (shards, config, seed, evaluation))
 KINDS = {
     "text": (3, lambda shards, config, *_: Text(shards, config.length)),
-    "full_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=True)),
-    "doc_sentences": (3, lambda shards, config, *_: Packed(shards, config.length, crosses=False)),
+    "full_sentences": (3, lambda shards, config, *_: WholeSentences(shards, config.length, crosses=True)),
+    "doc_sentences": (3, lambda shards, config, *_: WholeSentences(shards, config.length, crosses=False)),
+    "packed": (3, lambda shards, config, *_: Packed(shards, config.length)),
     "pairs": (5, lambda shards, config, *choices: Pairs(shards, config.length, config.short_probability, *choices)),
     "swapped_pairs": (5, lambda shards, config, *choices: SwappedPairs(shards, config.length, config.short_probability, *choices)),
 }
+
+PACKED = ("packed",)  # data.rows whose rows hold several texts that do not see each other
 
 UNFRAMED = ("text",)  # data.rows that need no ids for the ends of a row
 
@@ -34,6 +39,8 @@ STREAMS = {"streams": (check_segments, open_segments), "sentences": (check_sente
 
 def check(config: DataConfig, batch: int) -> None:
     """Raises UserError for rows, a length or a training batch that are not possible, whatever the text: no data is opened."""
+    if config.rows in STREAMS and config.mixture:
+        raise UserError(f"data.rows={config.rows} follows one text, and data.mixture names several: set data.path to one folder")
     if config.rows in STREAMS:
         STREAMS[config.rows][0](config, batch)
     elif config.rows not in KINDS:
@@ -51,8 +58,23 @@ def open_source(config: DataConfig, split: str, seed: int, evaluation: bool, ope
     the tokenizer lacks.
     """
     check(config, 0)
+    if not config.mixture:
+        return _rows(config, config.path, split, seed, evaluation, opener)
+    # A part without held-out documents has no part in an evaluation.
+    facts = [opener(name, split).manifest for name in config.mixture]
+    mixture.check_tokenizers(config.mixture, facts)
+    names = [name for name, one in zip(config.mixture, facts, strict=True) if one.splits[split].tokens or not evaluation]
+    parts = [_rows(config, name, split, seed, evaluation, opener) for name in names or config.mixture[:1]]
+    if evaluation:
+        return mixture.once(parts)
+    tokens = [one.splits[split].tokens for one in facts]
+    return mixture.mixed(parts, names, mixture.shares(tokens, config.weights, config.exponent), seed)
+
+
+def _rows(config: DataConfig, folder: str, split: str, seed: int, evaluation: bool, opener: Opener) -> Source:
+    """The rows of one folder, as `open_source`."""
     _, source = KINDS[config.rows]
-    return source(_opened(config, split, opener), config, seed, evaluation)
+    return source(_opened(config, folder, split, opener), config, seed, evaluation)
 
 
 def open_streams(
@@ -62,16 +84,16 @@ def open_streams(
 
     Raises UserError as `open_source` does, and for a batch that the text has not enough streams for.
     """
-    return STREAMS[config.rows][1](_opened(config, split, opener), config, batch, seed, evaluation, limit)
+    return STREAMS[config.rows][1](_opened(config, config.path, split, opener), config, batch, seed, evaluation, limit)
 
 
-def _opened(config: DataConfig, split: str, opener: Opener) -> Shards:
-    if not config.path:
+def _opened(config: DataConfig, folder: str, split: str, opener: Opener) -> Shards:
+    if not folder:
         raise UserError("data.path is not set: name a folder made by `jaxenc data`")
-    shards = opener(config.path, split)
+    shards = opener(folder, split)
     if not len(shards.tokens):
-        raise UserError(f"{config.path}: the split {split} has no documents, so no rows; add text or raise --held-out")
+        raise UserError(f"{folder}: the split {split} has no documents, so no rows; add text or raise --held-out")
     if config.rows not in UNFRAMED and not shards.manifest.tokenizer.frames:
-        what = f"data.rows={config.rows} puts special pieces around texts, which the tokenizer of {config.path} does not have"
+        what = f"data.rows={config.rows} puts special pieces around texts, which the tokenizer of {folder} does not have"
         raise UserError(f"{what}: use data.rows={' or '.join(UNFRAMED)}, or build the data with a tokenizer that has them")
     return shards

@@ -35,6 +35,12 @@ def kept(shards: Shards, name: str, last: int, make: Callable[[], np.ndarray]) -
     return grid
 
 
+def document_starts(shards: Shards) -> np.ndarray:
+    """The offset of the first token of each document, int64 [documents + 1]; the last item is the number of tokens. Kept by `kept`."""
+    make = lambda: shards.sentences.take(shards.documents.take(np.arange(len(shards.documents))))
+    return kept(shards, f"documents-{shards.split}", len(shards.tokens), make)
+
+
 def _sum(grid: np.ndarray) -> np.ndarray:
     """int64 [SUM]: the sha256 of a grid."""
     return np.frombuffer(hashlib.sha256(np.ascontiguousarray(grid)).digest(), np.int64)

@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 
+from jaxenc.data.ranges import ranges
 from jaxenc.data.sources import grid
 from jaxenc.data.store import Shards
 
@@ -50,18 +51,35 @@ class Line:
         """The number of <eod> before each place of the first round."""
         return np.searchsorted(self._ends[0], places, "left") if self._closed else np.zeros_like(places)
 
-    def read(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(ids, whether each is the first piece of its word) of the tokens at `places` (int64, any shape): int32 and int32.
+    def runs(self, at: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+        """((at, starts, sizes) as `source.laid` takes them, of the tokens of the data; the places of the <eod> among them).
 
-        An <eod> is a word. Where the data does not know where words start the second is all 1.
+        at, starts, sizes: int64 [n], the sizes[i] tokens of the line from place starts[i] on, which are to stand at at[i] and after it.
+        Each is cut at every <eod>, or where the line has none at its end, into runs of neighbouring tokens of the data.
         """
-        places = places % len(self)
-        before = self._before(places)
-        eod = self._ends[0][np.minimum(before, self._documents - 1)] == places if self._closed else np.zeros(places.shape, bool)
-        index = np.where(eod, 0, places - before)
-        tokens = np.where(eod, self.shards.manifest.tokenizer.eod, self.shards.tokens.take(index)).astype(np.int32)
-        words = eod | self.shards.words.take(index) if self.shards.manifest.has_words else np.ones(places.shape)
-        return tokens, words.astype(np.int32)
+        closed, ends = int(self._closed), starts + sizes
+        first, last = (self._cuts_before(places) for places in (starts, ends - 1 + closed))
+        counts = last - first + 1
+        run, nth = np.repeat(np.arange(len(counts)), counts), ranges(np.zeros_like(counts), counts)
+        cut = first[run] + nth
+        begins = np.where(nth == 0, starts[run], self._cut(cut - 1) + closed)
+        pieces = np.where(nth == counts[run] - 1, ends[run], self._cut(cut)) - begins
+        at = at[run] + begins - starts[run]
+        eods = (at + pieces)[nth < counts[run] - 1] if closed else at[:0]
+        some = pieces > 0
+        return (at[some], ((begins - closed * cut) % len(self.shards.tokens))[some], pieces[some]), eods
+
+    def _cuts_before(self, places: np.ndarray) -> np.ndarray:
+        """The number of <eod> before each place, of any round; where there is none, of ends of the line at or before it."""
+        rounds, places = np.divmod(places, len(self))
+        return rounds * self._documents + np.searchsorted(self._ends[0], places, "left") if self._closed else rounds
+
+    def _cut(self, numbers: np.ndarray) -> np.ndarray:
+        """The place of each <eod>, or end of the line, by its number."""
+        if not self._closed:
+            return (numbers + 1) * len(self)
+        rounds, numbers = np.divmod(numbers, self._documents)
+        return self._ends[0][numbers] + rounds * len(self)
 
     def border(self, places: np.ndarray) -> np.ndarray:
         """Number of the first border at or behind each place, int64 [n]."""
@@ -90,10 +108,6 @@ class Reversed:
 
     def __len__(self) -> int:
         return len(self.line)
-
-    def read(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As of a Line. The first piece of a word is that of the text as it is written, so here it stands behind the others."""
-        return self.line.read(-1 - places)
 
     def border(self, places: np.ndarray) -> np.ndarray:
         """As of a Line."""

@@ -1,4 +1,4 @@
-"""Rows of whole sentences, packed until no more fit: full_sentences and doc_sentences of RoBERTa (Liu et al. 2019, section 4.2)."""
+"""Rows of several whole texts, packed so that almost no place is padding; the texts of a row do not see each other."""
 
 import dataclasses
 import functools
@@ -7,29 +7,28 @@ import numpy as np
 
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
+from jaxenc.data.ranges import ranges
 from jaxenc.data.sources import grid
-from jaxenc.data.sources.source import fields, framed
-from jaxenc.data.store import Shards
+from jaxenc.data.sources.source import fields, laid
+from jaxenc.data.store import Bits, Concatenation, Shards
+
+# Documents that are packed together: enough that the rows of a window are full, few enough that memory stays that of the result.
+WINDOW = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
 class Packed:
-    """A row is CLS, the sentences behind those of the row before, as many as fit length - 2 tokens, SEP, padding.
+    """A row is several texts, each CLS, tokens, SEP, then padding; `segments` counts the texts from 1 and `positions` start again at 0.
 
-    crosses: a row goes on into the next document, with one more SEP between two documents that takes a place as a token does
-    (`full_sentences`, which published RoBERTa was trained on); else a row ends with its document (`doc_sentences`). A sentence longer
-    than length - 2 tokens is cut into pieces of that length, and what is left of it is packed like a sentence. So an epoch shows every
-    token exactly once, in the order of the data.
-
-    Rows are filled by the rule of the break modes `complete` and `complete_doc` of fairseq:fairseq/data/token_block_utils_fast.pyx.
-    Unlike there, no row starts or ends with the SEP between documents, a long sentence is not a row of its own that loses its end,
-    doc_sentences keeps a document of one token, and there is no SEP behind each line of the corpus. Liu et al. enlarge the batch of
-    doc_sentences to as many tokens as full_sentences has; here a batch is a number of rows.
+    A document longer than length - 2 tokens is cut into texts of that many tokens and one of the rest; any other is one text. Texts are
+    packed best-fit decreasing (as in Ding et al. 2024, "Fewer Truncations Improve Language Modeling"): from the longest to the
+    shortest, each goes into the row with the least room that still holds it. WINDOW documents in order are packed at a time, so which texts
+    share a row depends on the data and the length alone and is the same in every epoch. Within a window rows are in the order of their
+    first texts, and the texts of a row in the order of the data. An epoch shows every token exactly once.
     """
 
     shards: Shards
     length: int
-    crosses: bool
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -37,86 +36,114 @@ class Packed:
         return fields(self.shards)
 
     @property
-    def _kind(self) -> str:
-        return "full_sentences" if self.crosses else "doc_sentences"
-
-    @property
     def fingerprint(self) -> str:
-        return fingerprint([self.shards.manifest.fingerprint, self.shards.split, self._kind, self.length])
+        return fingerprint([self.shards.manifest.fingerprint, self.shards.split, "packed", self.length])
 
     @functools.cached_property
-    def _starts(self) -> np.ndarray:
-        """Offset of the first token of each row, int64 [rows + 1]; the last item is the number of tokens."""
-        name = f"{self._kind}-{self.shards.split}-{self.length - 2}"
-        return grid.kept(self.shards, name, len(self.shards.tokens), self._grid)
+    def _texts(self) -> np.ndarray:
+        """The texts row by row, int64 [texts + 1]: each as `_coded` says, and an empty one at the end."""
+        name = f"packed-{self.shards.split}-{self.length}"
+        return grid.kept(self.shards, name, 2 * self.length * len(self.shards.tokens) + 1, self._pack)
+
+    @functools.cached_property
+    def _rows(self) -> np.ndarray:
+        """The number of the first text of each row, int64 [rows + 1]; the last item is the number of texts."""
+        name = f"packed_rows-{self.shards.split}-{self.length}"
+        return grid.kept(self.shards, name, len(self._texts) - 1, lambda: np.flatnonzero(self._texts & 1))
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return len(self._rows) - 1
 
     def rows(self, epoch: int, indices: np.ndarray) -> Batch:
         """tokens [n, length] and the other fields; see Source."""
-        vocabulary, width = self.shards.manifest.tokenizer, self.length - 2
-        indices = np.asarray(indices, np.int64)
-        starts, ends = self._starts[indices], self._starts[indices + 1]
-        separators = self._separators(starts, ends) if self.crosses else np.zeros((len(starts), self.length), bool)
-        used = ends - starts + separators.sum(1)
-        tokens = _laid(self.shards.window(starts, width), separators, used, vocabulary.cls, vocabulary.sep, vocabulary.pad)
-        out = {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, used + 2)}
+        vocabulary, shape = self.shards.manifest.tokenizer, (len(indices), self.length)
+        first, after = self._rows[indices], self._rows[np.asarray(indices) + 1]
+        row = np.repeat(np.arange(len(first)), after - first)
+        number = ranges(np.zeros_like(first), after - first)
+        starts, sizes = _decoded(self._texts[first[row] + number], self.length)
+        # Places are those of the flat batch: `begins` and `ends` of the CLS and the SEP of each text.
+        before = np.cumsum(sizes + 2) - (sizes + 2)
+        begins = before - before[number == 0][row] + row * self.length
+        ends, texts = begins + sizes + 1, ranges(begins, sizes + 2)
+
+        def lay(table: Concatenation | Bits, pad: int, begin: int, end: int) -> np.ndarray:
+            out = laid(table, shape, pad, begins + 1, starts, sizes)
+            out.reshape(-1)[begins], out.reshape(-1)[ends] = begin, end
+            return out
+
+        segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        segments.reshape(-1)[texts] = np.repeat(number + 1, sizes + 2)
+        positions.reshape(-1)[texts] = ranges(np.zeros_like(sizes), sizes + 2)
+        out = {
+            "tokens": lay(self.shards.tokens, vocabulary.pad, vocabulary.cls, vocabulary.sep),
+            "types": np.zeros(shape, np.int32),
+            "segments": segments,
+            "positions": positions,
+            "index": np.asarray(indices, np.uint32),
+            "epoch": np.full(len(indices), epoch, np.uint32),
+        }
         if self.shards.manifest.has_words:
-            out["word_starts"] = _laid(self.shards.words.window(starts, width), separators, used, 1, 1, 0)
-            out["word_starts"][:, 1] = 1
+            out["word_starts"] = lay(self.shards.words, 0, 1, 1)
+            out["word_starts"].reshape(-1)[begins + 1] = 1
         return out
 
-    def _separators(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Which places of each row hold a separator between documents, bool [n, length]."""
-        sentences, documents = self.shards.sentences, self.shards.documents
-        first, last = (documents.search(sentences.search(at, "right") - 1, "right") for at in (starts, ends - 1))
-        counts = last - first
-        rows = np.repeat(np.arange(len(counts)), counts)
-        nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        places = sentences.take(documents.take(first[rows] + nth)) - starts[rows] + 1 + nth
-        out = np.zeros((len(counts), self.length), bool)
-        out[rows, places] = True
-        return out
-
-    def _grid(self) -> np.ndarray:
-        """One part of the store at a time, so that memory is that of a part and of the result.
-
-        Every place is counted in a stream in which each document but the first has a separator before it: a row is what lies between
-        two places of this stream, and the row that a part leaves unfinished is known by the place where it starts.
-        """
-        width, out, open_row = self.length - 2, [], -self.length
-        for p in range(len(self.shards.tokens.parts)):
-            offsets, sizes, document = self._pieces(p)
-            places = offsets + self.shards.tokens.starts[p] + document + self.shards.documents.starts[p]
-            ends = places + sizes
-            after = np.searchsorted(ends, places + width, "right")
-            first = int(np.searchsorted(ends, open_row + width, "right"))
-            if not self.crosses:
-                after, first = np.minimum(after, np.searchsorted(document, document, "right")), 0
-            rows = grid.chain(after, first)
-            open_row = places[rows[-1]] if len(rows) else open_row
-            out.append(offsets[rows] + self.shards.tokens.starts[p])
-        return np.concatenate([*out, [len(self.shards.tokens)]]).astype(np.int64)
-
-    def _pieces(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(offset, tokens, document) of the sentences of part p, int64 and local to it; those longer than a row cut in pieces."""
-        width, starts = self.length - 2, self.shards.sentences.parts[p].astype(np.int64)
-        sizes = np.diff(starts, append=len(self.shards.tokens.parts[p]))
-        count = -(-sizes // width)
-        nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        offsets = np.repeat(starts, count) + nth * width
-        document = np.searchsorted(self.shards.documents.parts[p], np.arange(len(starts), dtype=np.uint32), "right") - 1
-        return offsets, np.minimum(width, np.repeat(starts + sizes, count) - offsets), np.repeat(document, count)
+    def _pack(self) -> np.ndarray:
+        """`_texts`, a window of documents at a time, so that memory is that of a window and of the result."""
+        shards, packed = self.shards, []
+        documents = grid.document_starts(shards)
+        for first in range(0, len(documents) - 1, WINDOW):
+            starts, sizes = _pieces(documents[first : first + WINDOW + 1], self.length - 2)
+            row = _best_fit(sizes + 2, self.length)
+            # Rows in the order of their first texts: of equal rows `argsort` keeps the order of the texts.
+            _, opens = np.unique(row, return_index=True)
+            order = np.argsort(opens[row], kind="stable")
+            packed.append(_coded(starts[order], sizes[order], opens[row][order] == order, self.length))
+        end = _coded(np.array([len(shards.tokens)]), np.zeros(1, np.int64), np.ones(1, bool), self.length)
+        return np.concatenate([*packed, end])
 
 
-def _laid(body: np.ndarray, separators: np.ndarray, used: np.ndarray, cls: int, sep: int, pad: int) -> np.ndarray:
-    """i32 [n, length]: cls, the values of `body` [n, length - 2] with sep between them at `separators`, sep behind `used`, padding."""
-    out = np.empty(separators.shape, np.int32)
-    out[:, 0], out[:, 1:-1] = cls, body
-    some = np.flatnonzero(separators.any(1))
-    moved = np.take_along_axis(out[some], np.arange(out.shape[1]) - np.cumsum(separators[some], 1), 1)
-    out[some] = np.where(separators[some], sep, moved)
-    out[np.arange(out.shape[1]) > used[:, None] + 1] = pad
-    out[np.arange(len(out)), used + 1] = sep
+def _coded(starts: np.ndarray, sizes: np.ndarray, opens: np.ndarray, length: int) -> np.ndarray:
+    """One int64 a text: its offset, its tokens and, in the lowest bit, whether a row begins with it."""
+    return (starts * length + sizes) * 2 + opens
+
+
+def _decoded(texts: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """(offset, tokens) of each text, int64 both."""
+    starts, sizes = np.divmod(texts >> 1, length)
+    return starts, sizes
+
+
+def _pieces(bounds: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """(offset, tokens) of the texts of neighbouring documents: `width` tokens each but the last of a document. bounds: int64
+    [documents + 1], the offset of each document and of the end."""
+    starts, ends = bounds[:-1], bounds[1:]
+    counts = -(-(ends - starts) // width)
+    offsets = np.repeat(starts, counts) + ranges(np.zeros_like(counts), counts) * width
+    return offsets, np.minimum(width, np.repeat(ends, counts) - offsets)
+
+
+def _best_fit(places: np.ndarray, length: int) -> np.ndarray:
+    """The row of each text, int64 [texts], by best-fit decreasing; places: int64 [texts], 1 to `length`.
+
+    Of rows with the same room the one filled last is taken, and of texts of the same size the first goes first.
+    """
+    full = places == length
+    out = np.zeros(len(places), np.int64)
+    out[full] = np.arange(np.count_nonzero(full))
+    rows = int(np.count_nonzero(full))
+    with_room: list[list[int]] = [[] for _ in range(length + 1)]
+    rooms = 0  # bit r is set where a row has room for r places
+    part = np.flatnonzero(~full)
+    part = part[np.argsort(-places[part], kind="stable")]
+    for text, size in zip(part.tolist(), places[part].tolist(), strict=True):
+        fitting = rooms >> size
+        if fitting:
+            room = size + (fitting & -fitting).bit_length() - 1
+            row = with_room[room].pop()
+            rooms ^= 0 if with_room[room] else 1 << room
+        else:
+            room, row, rows = length, rows, rows + 1
+        out[text] = row
+        with_room[room - size].append(row)
+        rooms |= 1 << (room - size)
     return out

@@ -11,7 +11,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data import random
 from jaxenc.data.batch import Batch
 from jaxenc.data.sources.chunks import chunk_starts
-from jaxenc.data.sources.source import fields, framed
+from jaxenc.data.sources.source import fields, framed, laid
 from jaxenc.data.store import Shards
 
 
@@ -130,20 +130,19 @@ class Pairs:
         return heads
 
     def _assembled(self, epoch: int, indices: np.ndarray, a_start, a_size, b_start, b_size) -> Batch:
-        vocabulary = self.shards.manifest.tokenizer
-        places = np.arange(self.length)
-        middle, end = (a_size + 1)[:, None], (a_size + b_size + 2)[:, None]
-        source = places + np.where(places < middle, a_start[:, None] - 1, b_start[:, None] - middle - 1)
-        source = np.clip(source, 0, len(self.shards.tokens) - 1)
-        tokens = self.shards.tokens.take(source).astype(np.int32)
-        tokens[:, 0] = vocabulary.cls
-        tokens[(places == middle) | (places == end)] = vocabulary.sep
-        tokens[places > end] = vocabulary.pad
-        types = ((places > middle) & (places <= end)).astype(np.int32)
-        out = {"tokens": tokens, "types": types, **framed(self.length, epoch, indices, a_size + b_size + 3)}
+        vocabulary, shape = self.shards.manifest.tokenizer, (len(indices), self.length)
+        begins = np.arange(len(indices)) * self.length
+        middle, end = begins + a_size + 1, begins + a_size + b_size + 2
+        runs = [np.stack(sides, 1).reshape(-1) for sides in ((begins + 1, middle + 1), (a_start, b_start), (a_size, b_size))]
+        tokens = laid(self.shards.tokens, shape, vocabulary.pad, *runs)
+        tokens.reshape(-1)[begins], tokens.reshape(-1)[middle], tokens.reshape(-1)[end] = vocabulary.cls, vocabulary.sep, vocabulary.sep
+        frame = framed(self.length, epoch, indices, a_size + b_size + 3)
+        types = frame["segments"] * (np.arange(self.length, dtype=np.int32) > (a_size + 1).astype(np.int32)[:, None])
+        out = {"tokens": tokens, "types": types, **frame}
         if self.shards.manifest.has_words:
-            begins = (places < 2) | (places == middle) | (places == middle + 1) | (places == end)
-            out["word_starts"] = np.where(places > end, 0, begins | self.shards.words.take(source)).astype(np.int32)
+            out["word_starts"] = laid(self.shards.words, shape, 0, *runs)
+            for places in (begins, begins + 1, middle, middle + 1, end):
+                out["word_starts"].reshape(-1)[places] = 1
         return out
 
 

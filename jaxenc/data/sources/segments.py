@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from jaxenc.data import random
-from jaxenc.data.batch import Batch, empty
+from jaxenc.data.batch import Batch
 from jaxenc.data.sources.line import Line, Reversed
-from jaxenc.data.sources.source import DataConfig, fields
+from jaxenc.data.sources.source import DataConfig, fields, laid
 from jaxenc.data.sources.streams import HELD_OUT, Streams, StreamsPass, opened
 from jaxenc.data.sources.walk import Walk
 from jaxenc.data.store import Shards
@@ -58,17 +58,23 @@ class Segments:
     def rows(self, walk: Walk, step: int, streams: np.ndarray, indices: np.ndarray) -> Batch:
         """The rows of `streams` at a step of the run; see Layout."""
         epoch, step = walk.at(step)
-        out = empty(self.fields, len(streams), self.length)
-        out["epoch"][:], out["index"][:], out["fresh"][:] = epoch, indices, step == 0
-        out["segments"][:], out["positions"][:], out["direction"][:] = 1, np.arange(self.length), 1 - streams % 2 * 2
-        for line, backward, begins in ((self.line, 0, walk.begins), (Reversed(self.line), 1, walk.begins_reversed)):
-            here = np.flatnonzero(streams % 2 == backward)
-            words = random.draws(self.seed, epoch, indices[here], 3, "streams")
-            spans = self._spans(line, begins(streams[here] // 2, step), words)
-            for name, values in self._laid(line, spans, bool(backward)).items():
-                if name in out:
-                    out[name][here] = values
-        return out
+        backward, words = streams % 2 > 0, random.draws(self.seed, epoch, indices, 3, "streams")
+        spans = Spans(*np.zeros((4, len(streams)), np.int64), np.zeros(len(streams), bool))
+        for line, here, begins in ((self.line, ~backward, walk.begins), (Reversed(self.line), backward, walk.begins_reversed)):
+            found = self._spans(line, begins(streams[here] // 2, step), words[here])
+            for field in dataclasses.fields(Spans):
+                getattr(spans, field.name)[here] = getattr(found, field.name)
+        out = {
+            **self._laid(backward, spans),
+            "segments": np.ones((len(streams), self.length), np.int32),
+            "positions": np.tile(np.arange(self.length, dtype=np.int32), (len(streams), 1)),
+            "index": np.asarray(indices, np.uint32),
+            "epoch": np.full(len(streams), epoch, np.uint32),
+            "direction": (1 - streams % 2 * 2).astype(np.int32),
+            "fresh": np.full(len(streams), step == 0, np.int32),
+            "is_random": spans.is_random.astype(np.int32),
+        }
+        return {name: out[name] for name in self.fields}
 
     def _spans(self, line: Line | Reversed, begin: np.ndarray, words: np.ndarray) -> Spans:
         room, a_begin = self.length - self.reuse - 3, begin + self.reuse
@@ -86,18 +92,28 @@ class Segments:
         a_cut = np.where(a > b, from_longer, 0) + rest // 2
         return Spans(begin, a - a_cut, b_begin, b - (excess - a_cut), is_random)
 
-    def _laid(self, line: Line | Reversed, spans: Spans, backward: bool) -> Batch:
-        """tokens, types, word_starts [n, length] and is_random [n]."""
-        vocabulary, places, end = self.line.shards.manifest.tokenizer, np.arange(self.length), self.length - 2
-        middle = (self.reuse + spans.a)[:, None]
-        tokens, words = line.read(places + np.where(places < middle, spans.begin[:, None], spans.b_begin[:, None] - middle - 1))
-        special = (places == middle) | (places >= end)
-        tokens = np.where(special, np.where(places > end, vocabulary.cls, vocabulary.sep), tokens)
-        first = (places == 0) | (places == self.reuse) | (places == middle + 1)
-        if backward:
-            first = (places == self.reuse - 1) | (places == middle - 1) | (places == end - 1)
-        types = (places > middle).astype(np.int32) + (places > end)
-        return {"tokens": tokens, "types": types, "word_starts": words | special | first, "is_random": spans.is_random}
+    def _laid(self, backward: np.ndarray, spans: Spans) -> Batch:
+        """tokens, types and word_starts, i32 [n, length]. backward: bool [n], rows that are laid from right to left and turned round."""
+        shards, rows, a = self.line.shards, np.arange(len(spans.begin)), self.reuse + spans.a
+        shape, vocabulary, begins = (len(rows), self.length), shards.manifest.tokenizer, rows * self.length
+        # Two runs a row, from left to right: the reused part and A, then B; in a row to be turned round B comes first.
+        turned = (begins + 2, -spans.b_begin - spans.b, spans.b), (begins + self.length - a, -spans.begin - a, a)
+        straight = (begins, spans.begin, a), (begins + a + 1, spans.b_begin, spans.b)
+        both = np.where(backward, turned, straight)
+        runs, eods = self.line.runs(*(both[:, part].T.reshape(-1) for part in range(3)))
+        tokens = laid(shards.tokens, shape, vocabulary.sep, *runs)
+        tokens.reshape(-1)[eods] = vocabulary.eod
+        words = laid(shards.words, shape, 1, *runs) if shards.manifest.has_words else np.ones(shape, np.int32)
+        for array in (tokens, words):
+            array[backward] = array[backward, ::-1]
+        tokens[:, -1] = vocabulary.cls
+        # The first token, in writing order, of the reused part, of A and of B: a reversed part ends with it.
+        firsts = (np.where(backward, *pair) for pair in ((self.reuse - 1, 0), (a - 1, self.reuse), (self.length - 3, a + 1)))
+        for place in firsts:
+            words[rows, place] = 1
+        types = (np.arange(self.length, dtype=np.int32) > a.astype(np.int32)[:, None]).astype(np.int32)
+        types[:, -1] = 2
+        return {"tokens": tokens, "types": types, "word_starts": words}
 
 
 def check_segments(config: DataConfig, batch: int) -> None:

@@ -1,10 +1,12 @@
 """Rows of Peters et al. (2018): sentences between their markers, one after another, read from the start of the text and from its end."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from jaxenc.data.batch import Batch, empty
+from jaxenc.data.sources import grid
 from jaxenc.data.sources.source import DataConfig
 from jaxenc.data.sources.streams import HELD_OUT, Streams, StreamsPass, opened
 from jaxenc.data.sources.walk import Walk
@@ -60,10 +62,14 @@ class Sentences:
 
     def _fill(self, out: Batch, prefix: str, real: np.ndarray, read: np.ndarray, predicted: np.ndarray) -> None:
         vocabulary, characters = self.shards.manifest.tokenizer, self.shards.characters
-        out[f"{prefix}tokens"][:] = np.where(real, read, vocabulary.pad)
-        out[f"{prefix}targets"][:] = np.where(real, np.where(predicted < vocabulary.size, predicted, vocabulary.unk), 0)
+        out[f"{prefix}tokens"][:] = read
+        out[f"{prefix}targets"][:] = np.where(predicted < vocabulary.size, predicted, vocabulary.unk)
         if characters is not None:
-            out[f"{prefix}characters"][real] = characters[read[real]]
+            np.take(characters, read, axis=0, out=out[f"{prefix}characters"], mode="clip")
+        if not real.all():
+            padding = {f"{prefix}tokens": vocabulary.pad, f"{prefix}targets": 0, f"{prefix}characters": 0}
+            for name in padding.keys() & out.keys():
+                out[name][~real] = padding[name]
 
     def _around(self, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The ids on the left and on the right of the places from `begins` (int64 [n]) on: int64 [n, length] both.
@@ -78,24 +84,25 @@ class Sentences:
         opens = opens[:, : self.length + 1]
         # A place has as many markers <S> before it as sentences have begun.
         number = begins[:, None] + np.arange(self.length) - (sentence[:, None] + np.cumsum(opens[:, :-1], axis=1) - opens[:, :1])
-        read = lambda number: tokens.take(number % len(tokens))
-        left = np.where(opens[:, :-1], vocabulary.cls, read(number - 1))
-        return left, np.where(opens[:, 1:], vocabulary.sep, read(number))
+        # The token on the left of a place is the one on the right of the place before.
+        found = tokens.take(np.concatenate([number[:, :1] - 1, number], axis=1) % len(tokens))
+        return np.where(opens[:, :-1], vocabulary.cls, found[:, :-1]), np.where(opens[:, 1:], vocabulary.sep, found[:, 1:])
+
+    @functools.cached_property
+    def _starts(self) -> np.ndarray:
+        """The first place of each sentence, int64 [sentences + 1]; the last item is the number of places. Kept beside the shards."""
+        make = lambda: self.shards.sentences.take(np.arange(self._sentences + 1)) + np.arange(self._sentences + 1)
+        return np.asarray(grid.kept(self.shards, f"sentence_places-{self.shards.split}", len(self), make))
 
     def _start(self, sentences: np.ndarray) -> np.ndarray:
-        """The first place of each sentence, int64."""
+        """The first place of each sentence (int64, any shape and any round)."""
         rounds, sentences = np.divmod(sentences, self._sentences)
-        return self.shards.sentences.take(sentences) + sentences + rounds * len(self)
+        return self._starts[sentences] + rounds * len(self)
 
     def _sentence(self, places: np.ndarray) -> np.ndarray:
-        """The sentence that each place (int64 [n]) is of: by bisection, as the table holds the sentences' tokens and not their places."""
+        """The sentence that each place (int64 [n], of any round) is of."""
         rounds, places = np.divmod(places, len(self))
-        low, high = np.zeros_like(places), np.full_like(places, self._sentences)
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            before = self._start(middle) <= places
-            low, high = np.where(before, middle, low), np.where(before, high, middle)
-        return low + rounds * self._sentences
+        return np.searchsorted(self._starts, places, "right") - 1 + rounds * self._sentences
 
 
 def check_sentences(config: DataConfig, batch: int) -> None:

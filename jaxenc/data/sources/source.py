@@ -7,7 +7,8 @@ import numpy as np
 
 from jaxenc.config import at_least
 from jaxenc.data.batch import Batch
-from jaxenc.data.store import Shards
+from jaxenc.data.ranges import ranges
+from jaxenc.data.store import Bits, Concatenation, Shards
 from jaxenc.errors import UserError
 
 # data.rows -> the fields of DataConfig, other than path and length, that its rows depend on; no other kind of row reads them.
@@ -20,13 +21,20 @@ class DataConfig:
 
     path: a folder made by `jaxenc data`.
     length: tokens in a row, specials included; `phases` may have their own.
-    rows: how text becomes rows: `text`, `full_sentences`, `doc_sentences`, `pairs`, `swapped_pairs`, `streams` or `sentences`. `text`: the
-        documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one document. `pairs`:
+    rows: how text becomes rows, such as `text`, `packed`, `pairs` or `streams`.
+        `text`: the documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one
+        document. `packed`: several documents, or parts of long ones, each between its own specials, that do not see each other. `pairs`:
         two segments for next-sentence prediction; `swapped_pairs`: two that follow each other, half of them swapped. `streams`: rows that
-        follow each other in the text, slot by slot, with two segments after a part that the next row goes on from. `sentences`: rows that
-        follow each other too, of sentences that are read from both ends, each between its markers.
+        follow each other in the text, slot by slot, with two segments after a part that the next row goes on from. `sentences`: rows
+        that follow each other too, of sentences that are read from both ends, each between its markers.
     short_probability: of both kinds of pairs, the share with a shorter target (0.1 in google-research/bert:create_pretraining_data.py).
     reuse: of streams, the tokens of a row that the next row finds in its memory (256 of 512 in XLNet's README.md).
+    mixture: folders made by `jaxenc data` with one tokenizer, whose rows are mixed; `path` is then not set. An epoch has as many rows as
+        all of them, those of each folder in its share.
+    weights: shares of the folders of `mixture` in the rows, in its order, in any unit; () = by their size.
+    exponent: a folder's share is proportional to its number of tokens raised to this: 1 = by size, 0 = equal shares.
+        With 0.7 small languages are read more often than by size, as in mBERT (google-research/bert:multilingual.md) and XLM
+        (facebookresearch/XLM, lg_sampling_factor).
     """
 
     path: str = ""
@@ -34,17 +42,43 @@ class DataConfig:
     rows: str = "text"
     short_probability: float = 0.1
     reuse: int = 0
+    mixture: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+    exponent: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.short_probability <= 1:
             raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
-        at_least(0, "data", self, "reuse")
+        at_least(0, "data", self, "reuse", "exponent", "weights")
+        if self.path and self.mixture:
+            raise UserError("data.path and data.mixture are both set: name one folder with data.path, or several with data.mixture")
+        if doubled := [folder for i, folder in enumerate(self.mixture) if folder in self.mixture[:i]]:
+            raise UserError(f"data.mixture names {doubled[0]} twice: name it once, and set data.weights")
+        if self.weights and len(self.weights) != len(self.mixture):
+            raise UserError(
+                f"data.weights has {len(self.weights)} numbers and data.mixture {len(self.mixture)} folders: give each its weight"
+            )
+        if self.weights and not sum(self.weights) > 0:
+            raise UserError(f"data.weights is {self.weights}: it takes positive numbers")
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that it names: those of the mixture or the one of `path`; () where none is set."""
+        return self.mixture or (self.path,) * bool(self.path)
+
+    @property
+    def named(self) -> str:
+        """The folders in a message."""
+        return " + ".join(self.folders)
 
     @property
     def unused(self) -> dict[str, str]:
         """See `Run.unused`."""
         others = {name for names in SHAPED_BY.values() for name in names} - set(SHAPED_BY.get(self.rows, ()))
-        return dict.fromkeys([f"data.{name}" for name in sorted(others)], f"data.rows={self.rows} does not read it")
+        out = dict.fromkeys([f"data.{name}" for name in sorted(others)], f"data.rows={self.rows} does not read it")
+        if not self.mixture:
+            out |= dict.fromkeys(("data.weights", "data.exponent"), "data.mixture is not set")
+        return out | ({"data.exponent": "data.weights gives the shares"} if self.weights else {})
 
 
 class Source(Protocol):
@@ -69,13 +103,45 @@ def fields(shards: Shards, *own: str) -> tuple[str, ...]:
     return ("tokens", "types", "segments", "positions", "index", "epoch", *["word_starts"] * shards.manifest.has_words, *own)
 
 
+def laid(
+    table: Concatenation | Bits, shape: tuple[int, int], pad: int, at: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    """i32 of `shape`, `pad` but for runs of `table`: the sizes[i] items from starts[i] on, at the place at[i] of the flat array and after
+    it; int64 [runs], at in rising order.
+
+    The first two runs of a row are read as windows as long as the row, one copy each, which is ten times faster than an index a place.
+    """
+    out, (rows, length) = np.full(shape, pad, np.int32), shape
+    row, column = np.divmod(at, length)
+    number = np.arange(len(row)) - np.searchsorted(row, row)
+    for nth in (0, 1):
+        runs = np.flatnonzero(number == nth)
+        if not len(runs):
+            return out
+        begin, size = column[runs], sizes[runs]
+        if len(runs) == rows and (begin == begin[0]).all() and (size == size[0]).all():
+            out[:, begin[0] : begin[0] + size[0]] = table.window(starts[runs], int(size[0]))
+            continue
+        places = np.arange(length, dtype=np.int32)
+        first, last = (at.astype(np.int32)[:, None] for at in (begin, begin + size))
+        inside = (places >= first) & (places < last)
+        window = table.window(starts[runs] - begin, length)
+        if len(runs) == rows:
+            np.copyto(out, window, where=inside)
+        else:
+            out[row[runs]] = np.where(inside, window, out[row[runs]])
+    more = number > 1
+    out.reshape(-1)[ranges(at[more], sizes[more])] = table.take(ranges(starts[more], sizes[more]))
+    return out
+
+
 def framed(length: int, epoch: int, indices: np.ndarray, used: np.ndarray) -> Batch:
     """The fields that follow from the number of places `used` (int64 [n]) at the front of each row: segments, positions, index, epoch."""
     places = np.arange(length, dtype=np.int32)
-    real = places < used[:, None]
+    segments = (places < used[:, None].astype(np.int32)).astype(np.int32)
     return {
-        "segments": real.astype(np.int32),
-        "positions": np.where(real, places, np.int32(0)),
+        "segments": segments,
+        "positions": segments * places,
         "index": np.asarray(indices, np.uint32),
         "epoch": np.full(len(indices), epoch, np.uint32),
     }

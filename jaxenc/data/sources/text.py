@@ -1,14 +1,13 @@
 """Single-stream rows: the documents one after another, cut where a row is full."""
 
 import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
-from jaxenc.data.sources.source import fields, framed
-from jaxenc.data.store import Shards
+from jaxenc.data.sources.source import fields, framed, laid
+from jaxenc.data.store import Bits, Concatenation, Shards
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,22 +45,19 @@ class Text:
     def rows(self, epoch: int, indices: np.ndarray) -> Batch:
         """tokens [n, length] and the other fields; see Source."""
         vocabulary, width, ends = self.shards.manifest.tokenizer, self._width, self._ends
-        starts = np.asarray(indices, np.int64) * width
+        shape, starts = (len(indices), self.length), np.asarray(indices, np.int64) * width
         held = np.minimum(width, len(self.shards.tokens) - starts)
-        tokens = _laid(self.shards.window(starts, width), held, [vocabulary.cls] * ends, [vocabulary.sep] * ends, vocabulary.pad)
+        begins = np.arange(len(indices)) * self.length
+
+        def row(table: Concatenation | Bits, pad: int, begin: int, end: int) -> np.ndarray:
+            out = laid(table, shape, pad, begins + ends, starts, held)
+            if ends:
+                out[:, 0], out.reshape(-1)[begins + held + 1] = begin, end
+            return out
+
+        tokens = row(self.shards.tokens, vocabulary.pad, vocabulary.cls, vocabulary.sep)
         out = {"tokens": tokens, "types": np.zeros_like(tokens), **framed(self.length, epoch, indices, held + 2 * ends)}
         if self.shards.manifest.has_words:
-            out["word_starts"] = _laid(self.shards.words.window(starts, width), held, [1] * ends, [1] * ends, 0)
+            out["word_starts"] = row(self.shards.words, 0, 1, 1)
             out["word_starts"][:, ends] = 1
         return out
-
-
-def _laid(body: np.ndarray, held: np.ndarray, begin: Sequence[int], end: Sequence[int], pad: int) -> np.ndarray:
-    """i32 [n, length]: `begin`, the first `held` values of each row of `body` [n, length less both ends], `end`, padding."""
-    first, last = len(begin), len(begin) + body.shape[1]
-    out = np.empty((len(body), last + len(end)), np.int32)
-    out[:, :first], out[:, first:last], out[:, last:] = begin, body, end
-    for row in np.flatnonzero(held < body.shape[1]):
-        stop = first + held[row]
-        out[row, stop : stop + len(end)], out[row, stop + len(end) :] = end, pad
-    return out

@@ -1,0 +1,102 @@
+"""How fast one core makes the batches of each kind of row, and whether a training loop waits for them."""
+
+import contextlib
+import dataclasses
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from jaxenc.data.build import build
+from jaxenc.data.pipeline import open_batches, prefetch
+from jaxenc.data.sources import DataConfig
+from jaxenc.data.tokenizers import word_list
+
+# What is timed, with the rows of a batch: the lengths that are usual for each kind.
+KINDS = (
+    (DataConfig(rows="text", length=128), 256),
+    (DataConfig(rows="text", length=512), 64),
+    (DataConfig(rows="full_sentences", length=128), 256),
+    (DataConfig(rows="full_sentences", length=512), 64),
+    (DataConfig(rows="doc_sentences", length=512), 64),
+    (DataConfig(rows="packed", length=128), 256),
+    (DataConfig(rows="packed", length=512), 64),
+    (DataConfig(rows="pairs", length=128), 256),
+    (DataConfig(rows="pairs", length=512), 64),
+    (DataConfig(rows="swapped_pairs", length=512), 64),
+    (DataConfig(rows="streams", length=512, reuse=256), 64),
+    (DataConfig(rows="sentences", length=20), 256),
+)
+GROUPS = 5
+# Tokens a second of the training loop whose waits are measured: more than a small model trains on one GPU of today.
+CONSUMED = 3_000_000
+WAIT = 0.001  # seconds from which on a batch counts as waited for
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """rows, length, batch: what was made. padding: share of the places of these batches. tokens_per_second: places of a batch, padding too,
+    by CPU seconds of one thread. waited: share of the batches that a loop consuming CONSUMED tokens a second waited for, once the first was
+    there; loop_tokens_per_second: what it got."""
+
+    rows: str
+    length: int
+    batch: int
+    padding: float
+    tokens_per_second: float
+    waited: float
+    loop_tokens_per_second: float
+
+
+def time_rows(folder: str, config: DataConfig, batch: int, steps: int) -> Timing:
+    """Times `steps` batches of the training split of a data folder, the median of GROUPS groups, and a loop of as many batches. Raises
+    UserError for rows that the folder cannot give."""
+    batches = open_batches(dataclasses.replace(config, path=folder), "train", batch, 0, 0)
+    made, each, seconds = batches.batch_at, max(steps // GROUPS, 1), []
+    made(0)
+    for group in range(GROUPS):
+        began = time.process_time()
+        for step in range(group * each, (group + 1) * each):
+            made(step)
+        seconds.append((time.process_time() - began) / each)
+    size = batch * config.length
+    padding = statistics.mean(float((made(step)["segments"] == 0).mean()) for step in range(GROUPS * each))
+    waited, reached = consume(made, max(steps, 2), size, CONSUMED)
+    return Timing(config.rows, config.length, batch, padding, size / statistics.median(seconds), waited, reached)
+
+
+def consume(function: Callable[[int], object], steps: int, size: int, rate: float) -> tuple[float, float]:
+    """(share of the batches that were waited for, tokens a second) of a loop that reads batches of `size` tokens ahead, as training does,
+    and takes one every size / rate seconds. The first batch, which nothing can be read ahead of, is not counted."""
+    waits, batches = 0, prefetch(function, range(steps))
+    with contextlib.closing(batches):
+        next(batches)
+        began = due = time.monotonic()
+        for _ in range(steps - 1):
+            due = max(due + size / rate, time.monotonic())
+            time.sleep(max(due - time.monotonic(), 0))
+            asked = time.monotonic()
+            next(batches)
+            waits += time.monotonic() - asked > WAIT
+    return waits / (steps - 1), (steps - 1) * size / (time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def made_up(documents: int = 2000) -> Iterator[str]:
+    """A temporary data folder of made-up text, the same every time: documents of 1 to 40 sentences of 1 to 40 words, whose frequencies fall
+    as those of a language do (Zipf)."""
+    draw = np.random.default_rng(0)
+    words = np.array(["".join(draw.choice(list("aeiourstlnmkd"), draw.integers(2, 9))) for _ in range(20_000)])
+    chances = 1 / np.arange(1, len(words) + 1)
+    chances /= chances.sum()
+    sentence = lambda: " ".join(words[draw.choice(len(words), draw.integers(1, 41), p=chances)]) + " ."
+    texts = ["\n".join(sentence() for _ in range(draw.integers(1, 41))) for _ in range(documents)]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "text.txt").write_text("\n\n".join(texts))
+        word_list.train(texts, 10_000).save(folder / "tokenizer")
+        build([str(folder / "text.txt")], folder / "tokenizer", folder / "data", 0.0)
+        yield str(folder / "data")

@@ -1,0 +1,40 @@
+"""The data folders that a run names: one, or several that are mixed."""
+
+import dataclasses
+import json
+
+from jaxenc.config import fingerprint
+from jaxenc.data import manifest as manifest_files
+from jaxenc.data import store
+from jaxenc.data.manifest import Manifest
+from jaxenc.data.sources.mixture import check_tokenizers
+from jaxenc.data.sources.source import DataConfig
+
+
+def manifests(config: DataConfig) -> tuple[Manifest, ...]:
+    """The manifest of each folder that `config` names, in its order.
+
+    Raises UserError for a folder that is missing or damaged, and for two that were not made with the same tokenizer.
+    """
+    found = tuple(manifest_files.read(folder) for folder in config.folders)
+    check_tokenizers(config.folders, found)
+    return found
+
+
+def checkpoint_files(config: DataConfig) -> dict[str, bytes]:
+    """{name: content} of what every checkpoint holds of the data: the manifest and the files of the tokenizer.
+
+    Of one folder they are its own. The manifest of several holds those of the parts, and a fingerprint of all that shapes the mixture.
+    Raises UserError as `manifests` and `store.checkpoint_files`.
+    """
+    files = store.checkpoint_files(config.folders[0])
+    if not config.mixture:
+        return files
+    parts = manifests(config)
+    shape = [config.weights or (), 1.0 if config.weights else config.exponent]
+    facts = {
+        "fingerprint": fingerprint([[part.fingerprint for part in parts], *shape]),
+        "tokenizer": dataclasses.asdict(parts[0].tokenizer),
+        "parts": [{"folder": folder, **json.loads(store.checkpoint_files(folder)[manifest_files.NAME])} for folder in config.folders],
+    }
+    return files | {manifest_files.NAME: (json.dumps(facts, indent=1) + "\n").encode()}
