@@ -162,6 +162,7 @@ def resolve(backend: str, platform: str, compute: jnp.dtype, dropout_rate: float
     return next(fits, "xla") if gpu else "xla"
 
 
+@jax.named_scope("attend")
 def attend(
     q: Array, k: Array, v: Array, visible: Visible, execution: Execution, rate: float, noise: Keys | None, layer: int | Array
 ) -> Array:
