@@ -71,8 +71,8 @@ def kinds(program: str) -> dict[str, str]:
 
 
 def profiled(program: str, call: Callable[[], Any], calls: int) -> list[tuple[str, str, float]]:
-    """(name of the HLO instruction or '', name of the kernel, its seconds without those of kernels inside it) of every kernel that
-    `calls` calls run, the seconds divided by the number of devices."""
+    """(name of the HLO instruction or '', name of the kernel, its seconds) of every kernel that `calls` calls run, the seconds divided by
+    the number of devices. The time of kernels that overlap is split between them."""
     module = program.split(None, 2)[1].rstrip(",")
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0
@@ -80,31 +80,41 @@ def profiled(program: str, call: Callable[[], Any], calls: int) -> list[tuple[st
         with jax.profiler.trace(folder, profiler_options=options):
             jax.block_until_ready([call() for _ in range(calls)])
         data = ProfileData.from_file(str(next(Path(folder).rglob("*.xplane.pb"))))
-    planes = [plane for plane in data.planes if plane.name.startswith("/device:")]
-    if any(True for plane in planes for line in plane.lines for _ in line.events):
-        lines = [line for plane in planes for line in plane.lines if line.name.startswith("Stream")]
-        return [(name, kernel, s / len(planes)) for line in lines for name, kernel, _, s in _alone(line.events)]
-    lines = [line for plane in data.planes for line in plane.lines]
-    return [(name, kernel, s / jax.device_count()) for line in lines for name, kernel, own, s in _alone(line.events) if own == module]
+    # A GPU's streams overlap, and so do kernels of one stream in a CUDA graph.
+    devices = [[event for line in plane.lines if line.name.startswith("Stream") for event in line.events] for plane in data.planes]
+    devices = [found for plane, found in zip(data.planes, devices, strict=True) if plane.name.startswith("/device:") and found]
+    if devices:
+        return [(_stat(event, "hlo_op"), event.name, s / len(devices)) for found in devices for event, s in shared(found)]
+    # A CPU's operations are events of the host's threads, nested where one runs others.
+    found = [part for plane in data.planes for line in plane.lines for part in shared(line.events)]
+    return [(_stat(e, "hlo_op"), e.name, s / jax.device_count()) for e, s in found if _stat(e, "hlo_module") == module]
 
 
-def _alone(events: Iterable[Any]) -> Iterator[tuple[str, str, str, float]]:
-    """(instruction, event, module, seconds without the events inside it) of the events of one line."""
-    open_events: list[list[Any]] = []
-    for event in sorted(events, key=lambda event: (event.start_ns, -event.duration_ns)):
-        while open_events and open_events[-1][0] <= event.start_ns:
-            yield _closed(open_events.pop())
-        stats = dict(event.stats)
-        if open_events:
-            open_events[-1][2] -= event.duration_ns
-        open_events.append([event.start_ns + event.duration_ns, event.name, event.duration_ns, stats])
-    while open_events:
-        yield _closed(open_events.pop())
+def shared(events: Iterable[Any]) -> list[tuple[Any, float]]:
+    """(event, its share in seconds of the time that any of them runs): of overlapping events each has an equal part of the overlap, and
+    one inside another has it all. events: with `start_ns` and `duration_ns`."""
+    order = sorted(events, key=lambda event: (event.start_ns, -event.duration_ns))
+    ends = [event.start_ns + event.duration_ns for event in order]
+    seconds, running, now, following = [0.0] * len(order), set(), 0.0, 0
+    while running or following < len(order):
+        if not running:
+            now = order[following].start_ns
+        while following < len(order) and order[following].start_ns <= now:
+            running.add(following)
+            following += 1
+        until = min(ends[index] for index in running)
+        if following < len(order):
+            until = min(until, order[following].start_ns)
+        inner = [one for one in running if not any(other > one and ends[other] <= ends[one] for other in running)]
+        for index in inner:
+            seconds[index] += (until - now) / 1e9 / len(inner)
+        now = until
+        running = {index for index in running if ends[index] > now}
+    return list(zip(order, seconds, strict=True))
 
 
-def _closed(event: list[Any]) -> tuple[str, str, str, float]:
-    _, name, duration, stats = event
-    return str(stats.get("hlo_op", "")), name, str(stats.get("hlo_module", "")), max(duration, 0) / 1e9
+def _stat(event: Any, name: str) -> str:
+    return str(dict(event.stats).get(name, ""))
 
 
 def _computations(program: str) -> dict[str, dict[str, Instruction]]:
