@@ -45,7 +45,7 @@ def embed(
     mixed = chosen(layers, states)
     cut = [sentences.cut(model, line, raw) for line in lines]
     with vectors.writer(out) as add:
-        for line, hidden in zip(lines, watched(words.vectors(model, cut, batch, stateful), "embed"), strict=True):
+        for line, hidden in zip(lines, watched(words.vectors(model, cut, batch, stateful, top=layers == "top" and not stateful), "embed"), strict=True):
             add(line, mixed(hidden))
     return Written(len(lines), sum(map(len, cut)), width)
 

@@ -39,6 +39,8 @@ from jaxenc.tree import Tree
 
 # Rows that are computed at a time, which bounds the memory of activations.
 ROWS = 32
+# Batches that a device computes while the host copies the results of earlier ones.
+AHEAD = 2
 # A loaded model computes in float32 on one device.
 EXACT = Execution(policy("float32"), "xla", "none", False)
 
@@ -134,12 +136,30 @@ class Model:
         order = np.argsort(lengths, kind="stable")
         states, width = self.shape
         hidden = np.zeros((states, *padding.shape, width), np.float32)
+        found: list[tuple[np.ndarray, int, Array]] = []
+
+        def write(chosen: np.ndarray, length: int, computed: Array) -> None:
+            part = np.asarray(computed)[:, : len(chosen), :length]
+            hidden[:, chosen, :length] = np.where(padding[chosen, :length, None], 0, part)
+
         for start in range(0, len(order), at_once):
             chosen = order[start : start + at_once]
             length = lengths[chosen[-1]]
-            found = self._computed("hidden", {field: array[chosen, :length] for field, array in rows.items()})
-            hidden[:, chosen, :length] = np.where(padding[chosen, :length, None], 0, found[:, : len(chosen), :length])
+            found.append((chosen, length, self.started("hidden", {field: array[chosen, :length] for field, array in rows.items()})))
+            if len(found) > AHEAD:
+                write(*found.pop(0))
+        for one in found:
+            write(*one)
         return hidden
+
+    def started(self, name: str, rows: Batch) -> Array:
+        """The output `name` for `rows`, on the device, maybe still being computed. `rows` are padded so that few shapes are compiled: to a
+        power of two of rows, of a `compiled_length`. name: one of `Objective.outputs`, or `top`, the last layer of `hidden` alone,
+        [1, batch, length, width]."""
+        count, length = rows["tokens"].shape
+        padded = compiled_length(length)
+        wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
+        return self._compiled(name, self.params, inputs.filled(rows, *wanted))
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
         """For each mask of `text`, such as [MASK], the `k` most probable tokens, most probable first.
@@ -153,7 +173,7 @@ class Model:
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
         ids = masked_ids(tokenizer, text, inputs.whole("k", k))
-        logits = self._computed("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text"))[0, : len(ids)]
+        logits = np.asarray(self.started("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text")))[0, : len(ids)]
         return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
 
     def complete(
@@ -182,13 +202,6 @@ class Model:
     def _decoder(self) -> Decoder:
         return decode.of(self.objective, inputs.needed(self.config.model, self.tokenizer).vocabulary)
 
-    def _computed(self, name: str, rows: Batch) -> np.ndarray:
-        """The output `name` for `rows`, padded so that few shapes are compiled: to a power of two of rows, of a `compiled_length`."""
-        count, length = rows["tokens"].shape
-        padded = compiled_length(length)
-        wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
-        return np.asarray(self._compiled(name, self.params, inputs.filled(rows, *wanted)))
-
     @functools.cached_property
     def shape(self) -> tuple[int, int]:
         """(layers + 1, width) of `hidden` in `Objective.outputs`; for a pair, those of the network that is used."""
@@ -199,7 +212,11 @@ class Model:
 
     @functools.cached_property
     def _compiled(self) -> Callable[[str, Tree, Batch], Array]:
-        return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
+        def run(name: str, params: Tree, batch: Batch) -> Array:
+            outputs = self.apply(params, batch)
+            return outputs["hidden"][-1:] if name == "top" else outputs[name]
+
+        return jax.jit(run, static_argnums=0)
 
 
 def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Model:
