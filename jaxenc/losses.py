@@ -72,7 +72,7 @@ def cosine_distance(left: Array, right: Array, weights: Array) -> Array:
 
 def _at(logits: Array, classes: Array) -> Array:
     """The logit of one class: [..., classes] and i32 [...] to [...]."""
-    return _pick(logits.shape[-1], logits, jnp.asarray(classes))
+    return _pick(logits.shape[-1], logits, jnp.asarray(classes, jnp.int32))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))

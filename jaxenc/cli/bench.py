@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints JSON lines. step: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory, and
-    with --kinds the time by kind of kernel; with --peer another line before it, of transformers. attention: a line for each backend; on stderr, why a backend is left out."""
+    with --kinds the time by kind of kernel; with --peer another line before it, of transformers. attention: a line for each backend; on
+    stderr, why a backend is left out."""
     cluster.must_be_alone(os.environ, "jaxenc bench")
     if args.steps < 1:
         raise UserError(f"--steps is {args.steps}: it takes 1 or more")
