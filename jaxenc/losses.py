@@ -72,7 +72,7 @@ def cosine_distance(left: Array, right: Array, weights: Array) -> Array:
 
 def _at(logits: Array, classes: Array) -> Array:
     """The logit of one class: [..., classes] and i32 [...] to [...]."""
-    return _pick(logits.shape[-1], logits, jnp.asarray(classes, jnp.int32))
+    return _pick(logits.shape[-1], logits, jnp.asarray(classes))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -81,7 +81,7 @@ def _pick(count: int, logits: Array, classes: Array) -> Array:
 
 
 def _pick_forward(count: int, logits: Array, classes: Array) -> tuple[Array, Array]:
-    return _pick(count, logits, classes), classes
+    return jnp.take_along_axis(logits, classes[..., None], axis=-1)[..., 0], classes
 
 
 def _pick_backward(count: int, classes: Array, slope: Array) -> tuple[Array, None]:
