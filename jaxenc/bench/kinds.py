@@ -3,9 +3,10 @@
 import dataclasses
 import re
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.profiler import ProfileData
@@ -49,6 +50,16 @@ class Instruction:
     called: tuple[str, ...]
 
 
+class Event(NamedTuple):
+    """One event of a profile, in nanoseconds. operation, module: of the HLO program, '' where the event is none of its operations."""
+
+    name: str
+    start_ns: float
+    duration_ns: float
+    operation: str
+    module: str
+
+
 def milliseconds_by_kind(program: str, call: Callable[[], Any], calls: int = CALLS) -> dict[str, float]:
     """Milliseconds of one `call` that kernels of each kind take on one device, the largest first; kinds without time are left out.
 
@@ -80,19 +91,36 @@ def profiled(program: str, call: Callable[[], Any], calls: int) -> list[tuple[st
         with jax.profiler.trace(folder, profiler_options=options):
             jax.block_until_ready([call() for _ in range(calls)])
         data = ProfileData.from_file(str(next(Path(folder).rglob("*.xplane.pb"))))
+        with warnings.catch_warnings():
+            # Python 3.12 warns of jax's own types while they are made, and ends the process where warnings are errors.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            events = [(plane.name, line.name, event) for plane in data.planes for line in plane.lines for event in map(_read, line.events)]
     # A GPU's streams overlap, and so do kernels of one stream in a CUDA graph.
-    devices = [[event for line in plane.lines if line.name.startswith("Stream") for event in line.events] for plane in data.planes]
-    devices = [found for plane, found in zip(data.planes, devices, strict=True) if plane.name.startswith("/device:") and found]
-    if devices:
-        return [(_stat(event, "hlo_op"), event.name, s / len(devices)) for found in devices for event, s in shared(found)]
+    on_devices = [(place, event) for place, line, event in events if place.startswith("/device:") and line.startswith("Stream")]
+    if on_devices:
+        groups = _grouped(on_devices)
+        return [(event.operation, event.name, s / len(groups)) for group in groups for event, s in shared(group)]
     # A CPU's operations are events of the host's threads, nested where one runs others.
-    found = [part for plane in data.planes for line in plane.lines for part in shared(line.events)]
-    return [(_stat(e, "hlo_op"), e.name, s / jax.device_count()) for e, s in found if _stat(e, "hlo_module") == module]
+    groups = _grouped([((place, line), event) for place, line, event in events])
+    found = [part for group in groups for part in shared(group)]
+    return [(event.operation, event.name, s / jax.device_count()) for event, s in found if event.module == module]
 
 
-def shared(events: Iterable[Any]) -> list[tuple[Any, float]]:
+def _read(event: Any) -> Event:
+    stats = dict(event.stats)
+    return Event(event.name, event.start_ns, event.duration_ns, str(stats.get("hlo_op", "")), str(stats.get("hlo_module", "")))
+
+
+def _grouped(events: list[tuple[Any, Event]]) -> list[list[Event]]:
+    groups: dict[Any, list[Event]] = {}
+    for place, event in events:
+        groups.setdefault(place, []).append(event)
+    return list(groups.values())
+
+
+def shared(events: Iterable[Event]) -> list[tuple[Event, float]]:
     """(event, its share in seconds of the time that any of them runs): of overlapping events each has an equal part of the overlap, and
-    one inside another has it all. events: with `start_ns` and `duration_ns`."""
+    one inside another has it all."""
     order = sorted(events, key=lambda event: (event.start_ns, -event.duration_ns))
     ends = [event.start_ns + event.duration_ns for event in order]
     seconds, running, now, following = [0.0] * len(order), set(), 0.0, 0
@@ -111,10 +139,6 @@ def shared(events: Iterable[Any]) -> list[tuple[Any, float]]:
         now = until
         running = {index for index in running if ends[index] > now}
     return list(zip(order, seconds, strict=True))
-
-
-def _stat(event: Any, name: str) -> str:
-    return str(dict(event.stats).get(name, ""))
 
 
 def _computations(program: str) -> dict[str, dict[str, Instruction]]:

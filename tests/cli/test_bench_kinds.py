@@ -1,7 +1,6 @@
 """The time of a step by kind of kernel: from HLO text, from events that overlap, and of a real step."""
 
 import json
-import types
 
 import pytest
 
@@ -64,7 +63,7 @@ def test_the_kind_of_each_instruction() -> None:
 )
 def test_the_time_of_events_that_overlap(spans: list[tuple[float, float]], expected: list[float]) -> None:
     """Together they have the time in which any of them runs."""
-    events = [types.SimpleNamespace(start_ns=start * 1e9, duration_ns=(end - start) * 1e9) for start, end in spans]
+    events = [kinds.Event("", start * 1e9, (end - start) * 1e9, "", "") for start, end in spans]
     assert [seconds for _, seconds in kinds.shared(events)] == pytest.approx(expected)
 
 
