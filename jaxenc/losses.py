@@ -1,5 +1,7 @@
 """Losses as sums over predictions; the trainer divides by the weights of the whole global batch."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -11,7 +13,7 @@ def cross_entropy(logits: Array, labels: Array, weights: Array) -> tuple[Array, 
     logits: float32 [..., classes]; labels: i32 [...], each below the number of classes; weights: i32 or f32 [...].
     A prediction is correct when no logit is above the label's.
     """
-    label_logits = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    label_logits = _at(logits, labels)
     losses = jax.nn.logsumexp(logits, axis=-1) - label_logits
     correct = label_logits >= jnp.max(logits, axis=-1)
     weights = weights.astype(jnp.float32)
@@ -35,7 +37,7 @@ def copy_cross_entropy(logits: Array, copy: Array, given: Array, labels: Array, 
     loss and gradient are finite for any finite logits, also where D is 0 or 1 in float32.
     """
     scale, keep, other = jax.nn.logsumexp(logits, axis=-1), jax.nn.log_sigmoid(copy), jax.nn.log_sigmoid(-copy)
-    softmax = lambda classes: jnp.take_along_axis(logits, classes[..., None], axis=-1)[..., 0] - scale
+    softmax = lambda classes: _at(logits, classes) - scale
     of_given = jnp.logaddexp(keep, other + softmax(given))
     of_label = jnp.where(labels == given, of_given, other + softmax(labels))
     best = jnp.maximum(of_given, other + jnp.max(logits, axis=-1) - scale)
@@ -66,3 +68,25 @@ def cosine_distance(left: Array, right: Array, weights: Array) -> Array:
     left, right = left.astype(jnp.float32), right.astype(jnp.float32)
     norms = jnp.sqrt((jnp.sum(left**2, axis=-1) + 1e-12) * (jnp.sum(right**2, axis=-1) + 1e-12))
     return jnp.sum((1 - jnp.sum(left * right, axis=-1) / norms) * weights.astype(jnp.float32))
+
+
+def _at(logits: Array, classes: Array) -> Array:
+    """The logit of one class: [..., classes] and i32 [...] to [...]."""
+    return _pick(logits.shape[-1], logits, jnp.asarray(classes))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _pick(count: int, logits: Array, classes: Array) -> Array:
+    return jnp.take_along_axis(logits, classes[..., None], axis=-1)[..., 0]
+
+
+def _pick_forward(count: int, logits: Array, classes: Array) -> tuple[Array, Array]:
+    return jnp.take_along_axis(logits, classes[..., None], axis=-1)[..., 0], classes
+
+
+def _pick_backward(count: int, classes: Array, slope: Array) -> tuple[Array, None]:
+    # A comparison and not a scatter: XLA fuses it with the gradient of the softmax instead of writing all logits twice more.
+    return jnp.where(jnp.arange(count) == classes[..., None], slope[..., None], 0), None
+
+
+_pick.defvjp(_pick_forward, _pick_backward)

@@ -34,6 +34,8 @@ if metadata.version("jaxlib").startswith("0.10."):
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")
 os.environ |= {
     "JAX_PLATFORMS": "cpu",
+    # glibc's default. Its presence keeps commands from keeping freed memory (processes/memory.py): a worker runs hundreds of them.
+    "MALLOC_ARENA_TEST": "8",
     "XLA_FLAGS": " ".join(FLAGS),
     "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".pytest_cache" / "compiled"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

@@ -32,3 +32,14 @@ def test_a_mixture_is_finite_however_sure_it_is() -> None:
     mixed[rows, given] = np.logaddexp(keep, mixed[rows, given])
     np.testing.assert_array_equal(hit, mixed[rows, label] >= mixed.max(axis=1))
     assert 0 < hit[given != label].sum() < (given != label).sum()
+
+
+def test_the_gradient_of_the_logits_has_no_scatter() -> None:
+    """It is softmax - [w = label], times the weight (<= 1e-6), in one pass over the logits."""
+    draw = np.random.default_rng(0)
+    logits, labels = draw.normal(size=(3, 5, 7)).astype(np.float32), draw.integers(0, 7, (3, 5)).astype(np.int32)
+    weights = draw.random((3, 5)).astype(np.float32)
+    gradient = jax.grad(lambda logits: losses.cross_entropy(logits, labels, weights)[0])
+    expected = (jax.nn.softmax(logits) - np.eye(7)[labels]) * weights[..., None]
+    np.testing.assert_allclose(gradient(logits), expected, rtol=0, atol=1e-6)
+    assert "scatter" not in jax.jit(gradient).lower(logits).as_text()

@@ -9,6 +9,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxenc import rng
+from jaxenc.bench import kinds
 from jaxenc.bench.clock import Seconds, seconds_a_call
 from jaxenc.data import characters
 from jaxenc.data.batch import Batch, Field, empty
@@ -28,7 +29,8 @@ WARM_UP = 3
 @dataclasses.dataclass(frozen=True)
 class Timing:
     """compile_s: trace, lower and compile, cold. step_ms, cpu_ms: medians over groups of steps, by the clock and in CPU time of all
-    threads (user and system). peak_gb: of one device, 0 where it is not known."""
+    threads (user and system). peak_gb: of one device, 0 where it is not known. kinds: milliseconds of a step by kind of kernel, as
+    `bench.kinds` counts them; None where they were not asked for."""
 
     device: str
     devices: int
@@ -40,11 +42,12 @@ class Timing:
     tokens_per_second: float
     mfu: float
     peak_gb: float
+    kinds: Mapping[str, float] | None
 
 
-def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
+def time_step(run: Run, vocabulary: Vocabulary, steps: int, by_kind: bool = False) -> Timing:
     """Times the first phase's step on full rows of random text: after three steps to warm up, `steps` of them in groups as
-    `seconds_a_call` makes them."""
+    `seconds_a_call` makes them. by_kind: profile three more steps for `Timing.kinds`."""
     phase, mesh = run.plan[0], meshes.make(run.mesh)
     teacher = teachers.model_of(run.objective, MODELS)
     objective = run.build(vocabulary, phase, meshes.platform(mesh.devices.flat[0]), teacher=teacher)
@@ -66,7 +69,8 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int) -> Timing:
             report = once()
         jax.block_until_ready(report)
         seconds = seconds_a_call(once, steps)
-    return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length))
+        times = kinds.milliseconds_by_kind(step.as_text(), once) if by_kind else None
+    return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length), times)
 
 
 def random_rows(taken: Mapping[str, Field], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
@@ -90,9 +94,11 @@ def random_rows(taken: Mapping[str, Field], rows: int, length: int, vocabulary: 
     return batch
 
 
-def _timing(mesh: Mesh, rows: int, length: int, compile_s: float, seconds: Seconds, flops_per_row: float) -> Timing:
+def _timing(
+    mesh: Mesh, rows: int, length: int, compile_s: float, seconds: Seconds, flops_per_row: float, by_kind: Mapping[str, float] | None
+) -> Timing:
     device = mesh.devices.flat[0]
     peak = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
     mfu = perf.utilisation(flops_per_row, rows / seconds.wall, device.device_kind, mesh.size)
-    times = (seconds.wall * 1e3, seconds.cpu * 1e3, rows * length / seconds.wall)
-    return Timing(device.device_kind, mesh.size, rows, length, compile_s, *times, mfu, peak / 1e9)
+    times = {"step_ms": seconds.wall * 1e3, "cpu_ms": seconds.cpu * 1e3, "tokens_per_second": rows * length / seconds.wall}
+    return Timing(device.device_kind, mesh.size, rows, length, compile_s, **times, mfu=mfu, peak_gb=peak / 1e9, kinds=by_kind)

@@ -21,7 +21,7 @@ SHAPE = {"rows": "rows of a batch", "length": "tokens of a row", "heads": "atten
 
 # What is timed -> the options that it needs, and those that it may have.
 NEEDS = {"step": ("config",), "attention": tuple(SHAPE), "data": ()}
-TAKES = {"step": ("peer",), "attention": ("dropout", "precision"), "data": ("data",)}
+TAKES = {"step": ("peer", "kinds"), "attention": ("dropout", "precision"), "data": ("data",)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     step.add_argument("--config", help=cli_config.HELP)
     peers = "also time the same architecture in transformers: its own loss (hf), or logits of the predicted tokens only (hf-gathered)"
     step.add_argument("--peer", choices=PEERS, help=peers)
+    step.add_argument("--kinds", action="store_true", default=None, help="also profile three steps: milliseconds by kind of kernel")
     attention = parser.add_argument_group("attention")
     for name, meaning in SHAPE.items():
         attention.add_argument(_option(name), type=int, help=meaning)
@@ -41,9 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints JSON lines. step: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory; and
-    with --peer another line before it, of transformers. attention: a line for each backend; data: one for each kind of row. On stderr, why
-    one is left out."""
+    """Prints JSON lines. step: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory, and
+    with --kinds the time by kind of kernel; with --peer another line before it, of transformers. attention: a line for each backend; data:
+    one for each kind of row. On stderr, why one is left out."""
     cluster.must_be_alone(os.environ, "jaxenc bench")
     if args.steps < 1:
         raise UserError(f"--steps is {args.steps}: it takes 1 or more")
@@ -67,7 +68,7 @@ def _step(args: argparse.Namespace) -> int:
     if args.peer:
         # First: JAX reserves most of the device's memory at the first array.
         _print({"config": args.config}, time_peer(recipe, vocabulary, args.steps, args.peer))
-    _print({"config": args.config}, time_step(recipe, vocabulary, args.steps))
+    _print({"config": args.config}, time_step(recipe, vocabulary, args.steps, bool(args.kinds)))
     return 0
 
 
@@ -97,5 +98,11 @@ def _data(args: argparse.Namespace) -> int:
 
 
 def _print(given: dict[str, object], timing: Timing | PeerTiming | AttentionTiming | RowTiming) -> None:
-    numbers = {name: round(value, 4) if isinstance(value, float) else value for name, value in dataclasses.asdict(timing).items()}
-    print(json.dumps({**given, **numbers}), flush=True)
+    values = {name: value for name, value in dataclasses.asdict(timing).items() if value is not None}
+    print(json.dumps({**given, **_rounded(values)}), flush=True)
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    return round(value, 4) if isinstance(value, float) else value

@@ -44,8 +44,9 @@ def embed(
     states, width = model.shape
     mixed = chosen(layers, states)
     cut = [sentences.cut(model, line, raw) for line in lines]
+    found = words.vectors(model, cut, batch, stateful, top=layers == "top" and not stateful)
     with vectors.writer(out) as add:
-        for line, hidden in zip(lines, watched(words.vectors(model, cut, batch, stateful), "embed"), strict=True):
+        for line, hidden in zip(lines, watched(found, "embed"), strict=True):
             add(line, mixed(hidden))
     return Written(len(lines), sum(map(len, cut)), width)
 

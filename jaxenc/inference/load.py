@@ -29,6 +29,7 @@ from jaxenc.inference import decode, inputs
 from jaxenc.inference.complete import DEFAULT_MAX_NEW, DEFAULT_SAMPLES, Completion, complete_texts
 from jaxenc.inference.decode import Decoder
 from jaxenc.inference.fill_mask import Guess, guesses, masked_ids
+from jaxenc.inference.hidden import hidden_states
 from jaxenc.inference.inputs import SHORTEST, compiled_length, power_of_two
 from jaxenc.inference.sampling import Sampling
 from jaxenc.objectives.base import Objective, PhaseSetting
@@ -37,8 +38,6 @@ from jaxenc.training.run import Run, of_checkpoint, to_json
 from jaxenc.training.state import parameters
 from jaxenc.tree import Tree
 
-# Rows at a time, which bounds the memory of activations. A CPU is faster with few: 384 sentences took 3.8 s 8 at a time, 6.3 by 32.
-ROWS, ROWS_ON_CPU = 32, 8
 # A loaded model computes in float32 on one device.
 EXACT = Execution(policy("float32"), "xla", "none", False)
 
@@ -127,21 +126,18 @@ class Model:
     def hidden(self, rows: Batch, at_once: int = 0) -> np.ndarray:
         """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, 0 at padding.
 
-        Rows of similar length are computed together, `at_once` at a time (0: ROWS or ROWS_ON_CPU), at the next of the `compiled_length`s.
+        at_once: rows that are computed together, see `hidden_states`.
         """
-        at_once = at_once or (ROWS_ON_CPU if jax.default_backend() == "cpu" else ROWS)
-        padding = rows["segments"] == 0
-        lengths = np.max(np.where(padding, 0, np.arange(1, padding.shape[1] + 1)), axis=1, initial=1)
-        order = np.argsort(lengths, kind="stable")
-        states, width = self.shape
-        hidden = np.zeros((states, *padding.shape, width), np.float32)
-        for start in range(0, len(order), at_once):
-            chosen = order[start : start + at_once]
-            length = lengths[chosen[-1]]
-            found = self._computed("hidden", {field: array[chosen, :length] for field, array in rows.items()})
-            for place, row in enumerate(chosen):
-                np.copyto(hidden[:, row, :length], found[:, place, :length], where=~padding[row, :length, None])
-        return hidden
+        return hidden_states(lambda some: self.started("hidden", some), rows, *self.shape, at_once)
+
+    def started(self, name: str, rows: Batch) -> Array:
+        """The output `name` for `rows`, on the device, maybe still being computed. `rows` are padded so that few shapes are compiled: to a
+        power of two of rows, of a `compiled_length`. name: one of `Objective.outputs`, or `top`, the last layer of `hidden` alone,
+        [1, batch, length, width]."""
+        count, length = rows["tokens"].shape
+        padded = compiled_length(length)
+        wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
+        return self._compiled(name, self.params, inputs.filled(rows, *wanted))
 
     def fill_mask(self, text: str, k: int = 5) -> list[list[Guess]]:
         """For each mask of `text`, such as [MASK], the `k` most probable tokens, most probable first.
@@ -155,7 +151,7 @@ class Model:
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
         ids = masked_ids(tokenizer, text, inputs.whole("k", k))
-        logits = self._computed("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text"))[0, : len(ids)]
+        logits = np.asarray(self.started("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text")))[0, : len(ids)]
         return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
 
     def complete(
@@ -184,13 +180,6 @@ class Model:
     def _decoder(self) -> Decoder:
         return decode.of(self.objective, inputs.needed(self.config.model, self.tokenizer).vocabulary)
 
-    def _computed(self, name: str, rows: Batch) -> np.ndarray:
-        """The output `name` for `rows`, padded so that few shapes are compiled: to a power of two of rows, of a `compiled_length`."""
-        count, length = rows["tokens"].shape
-        padded = compiled_length(length)
-        wanted = (power_of_two(count, 1), min(padded, self.config.model.positions or padded))
-        return np.asarray(self._compiled(name, self.params, inputs.filled(rows, *wanted)))
-
     @functools.cached_property
     def shape(self) -> tuple[int, int]:
         """(layers + 1, width) of `hidden` in `Objective.outputs`; for a pair, those of the network that is used."""
@@ -201,7 +190,11 @@ class Model:
 
     @functools.cached_property
     def _compiled(self) -> Callable[[str, Tree, Batch], Array]:
-        return jax.jit(lambda name, params, batch: self.apply(params, batch)[name], static_argnums=0)
+        def run(name: str, params: Tree, batch: Batch) -> Array:
+            outputs = self.apply(params, batch)
+            return outputs["hidden"][-1:] if name == "top" else outputs[name]
+
+        return jax.jit(run, static_argnums=0)
 
 
 def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Model:

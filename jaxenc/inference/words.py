@@ -21,8 +21,11 @@ WINDOW = 8
 Sentence = Sequence[str]
 
 
-def vectors(model: Model, sentences: Iterable[Sentence], batch: int = BATCH, stateful: bool = False) -> Iterator[np.ndarray]:
-    """float32 [layers + 1, words, width] for each sentence, in order; layer 0 is the input of the first layer.
+def vectors(
+    model: Model, sentences: Iterable[Sentence], batch: int = BATCH, stateful: bool = False, top: bool = False
+) -> Iterator[np.ndarray]:
+    """float32 [layers + 1, words, width] for each sentence, in order; layer 0 is the input of the first layer. top: the last layer alone,
+    [1, words, width], which spares copying the others from the device; `stateful` does not take it.
 
     A sentence is read between the tokenizer's special tokens, whose vectors are dropped. The vector of a word is the mean over its pieces,
     or zeros without pieces (a word that the tokenizer's normaliser removes). Memory does not grow with the number of sentences. The result
@@ -38,10 +41,10 @@ def vectors(model: Model, sentences: Iterable[Sentence], batch: int = BATCH, sta
         return
     sentences = iter(sentences)
     while window := list(itertools.islice(sentences, WINDOW * batch)):
-        yield from _window(model, window, batch)
+        yield from _window(model, window, batch, "top" if top else "hidden")
 
 
-def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.ndarray]:
+def _window(model: Model, sentences: Sequence[Sentence], batch: int, output: str) -> list[np.ndarray]:
     """Computes sentences of similar length together, always `batch` rows of one length."""
     # A number within this window would mislead, so messages quote the start of the sentence.
     called = lambda index: f"the sentence that begins with {' '.join(sentences[index])[:40]!r}"
@@ -49,25 +52,27 @@ def _window(model: Model, sentences: Sequence[Sentence], batch: int) -> list[np.
     buckets: dict[int, list[int]] = {}
     for index, length in enumerate(rows["segments"].sum(axis=1)):
         buckets.setdefault(compiled_length(int(length)), []).append(index)
-    out: dict[int, np.ndarray] = {}
+    started = []
     for length, members in buckets.items():
         for start in range(0, len(members), batch):
             chosen = members[start : start + batch]
             some = {field: array[chosen, :length] for field, array in rows.items()}
-            hidden = model.hidden(inputs.filled(some, batch, some["tokens"].shape[1]), batch)
-            out |= {index: _of_words(hidden[:, at], numbers[index], len(sentences[index])) for at, index in enumerate(chosen)}
+            started.append((chosen, model.started(output, inputs.filled(some, batch, some["tokens"].shape[1]))))
+    out: dict[int, np.ndarray] = {}
+    for chosen, computed in started:
+        hidden = np.asarray(computed)
+        out |= {index: _of_words(hidden[:, at], numbers[index], len(sentences[index])) for at, index in enumerate(chosen)}
     return [out[index] for index in range(len(sentences))]
 
 
 def _of_words(hidden: np.ndarray, numbers: np.ndarray, words: int) -> np.ndarray:
     """[layers, words, width]: for each word, the mean of hidden [layers, places, width] over its places."""
-    numbers = numbers[: hidden.shape[1]]
-    out, count = np.zeros((hidden.shape[0], words, hidden.shape[2]), np.float32), np.zeros(words, np.float32)
-    for place, number in enumerate(numbers):
-        if number >= 0:
-            out[:, number] += hidden[:, place]
-            count[number] += 1
-    return out / np.maximum(count, 1)[:, None]
+    out, (places,) = np.zeros((hidden.shape[0], words, hidden.shape[2]), np.float32), np.nonzero(numbers[: hidden.shape[1]] >= 0)
+    if len(places):
+        # The places of a word follow one another.
+        found, first, count = np.unique(numbers[places], return_index=True, return_counts=True)
+        out[:, found] = np.add.reduceat(hidden[:, places], first, axis=1) / count[:, None].astype(np.float32)
+    return out
 
 
 def _stateful(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterator[np.ndarray]:

@@ -161,25 +161,30 @@ def of_keys(program: Program, q_ref: Any, k_ref: Any, v_ref: Any, scores: Scores
     tile, scores, (of_k_ref, of_v_ref, of_position) = program.tile, _read(scores), out
     start = pl.program_id(0) * tile.keys
     k, v = program.of_keys(k_ref, start), program.of_keys(v_ref, start)
-    keys, rescale = (start + indices(tile.keys))[:, None], 1 / (1 - program.spec.rate)
+    rescale = 1 / (1 - program.spec.rate)
+    # A tile is [keys, queries], so that both products below take it as it lies; with queries at places of their own [queries, keys] is
+    # faster (0.66 against 0.81 ms, forward and backward, for 85 queries over 512 keys on an H200).
+    turned = scores.at is None
+    by_query, by_key = (lambda x: x[None, :], lambda x: x[:, None]) if turned else (lambda x: x[:, None], lambda x: x[None, :])
+    pairs = lambda of_query, of_key: dot(of_key, of_query, trans_b=True) if turned else dot(of_query, of_key, trans_b=True)
+    keys = by_key(start + indices(tile.keys))
 
     def step(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         of_k, of_v = carry
         at = number * tile.queries
-        rows = (at + indices(tile.queries))[None, :]
+        rows = by_query(at + indices(tile.queries))
         q, slope, sums, delta = (program.of_queries(ref, at) for ref in (q_ref, *back))
         drop = program.drop(scores, rows, keys)
-        # Transposed, [keys, queries]: both products below then take it as it lies.
-        weights = jnp.exp2(program.total(dot(k, q, trans_b=True), scores, rows, keys, at) - sums[None, :])
-        of_v = of_v + dot(drop(weights).astype(v.dtype), slope)
-        of_scores = weights * (drop(dot(v, slope, trans_b=True)) - delta[None, :])
+        weights = jnp.exp2(program.total(pairs(q, k), scores, rows, keys, at) - by_query(sums))
+        of_v = of_v + dot(drop(weights).astype(v.dtype), slope, trans_a=not turned)
+        of_scores = weights * (drop(pairs(slope, v)) - by_query(delta))
         of_scores = (of_scores * (program.d**-0.5 * rescale)).astype(q.dtype)
         index, inside = program.skewed(scores, rows, keys, at), program.inside(rows, keys)
         if inside is not None:
             # The interpreter writes what it read to places outside, and these may be those of another row.
             index = jnp.where(inside, index, program.queries * program.columns)
         triton.store(of_position.at[index], of_scores, mask=inside)
-        return of_k + dot(of_scores, q), of_v
+        return of_k + dot(of_scores, q, trans_a=not turned), of_v
 
     of_k, of_v = jax.lax.fori_loop(0, steps(program.queries, tile.queries), step, (jnp.zeros(k.shape, jnp.float32),) * 2)
     store(of_k_ref, start, of_k, program.keys, program.d)

@@ -134,6 +134,7 @@ class Terms:
     labels: Array
 
 
+@jax.named_scope("attend")
 def relative_attend(
     q: Array,
     k: Array,

@@ -115,7 +115,7 @@ class RelativeAttention(nn.Module):
         spec, policy = self.spec, self.execution.policy
         start = nn.with_logical_partitioning(spec.initializer, ("heads",))
         biases = [self.param(f"{name}_bias", start, (spec.width,), policy.params) for name in ("content", "position", "segment")]
-        labels = Embed(2, spec.width, (None, "heads"), spec.initializer, self.execution, name="segment")(jnp.arange(2))
+        labels = Embed(2, spec.width, (None, "heads"), spec.initializer, self.execution, name="segment").table()
         return Terms(*(self._split(leaf.astype(policy.compute)) for leaf in (*biases, labels)))
 
     def _kernel(self, name: str, axes: tuple[str, str]) -> Array:

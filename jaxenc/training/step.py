@@ -66,14 +66,15 @@ def train_step(
     grads, terms, weights, metrics, carry = accumulate.gradients(
         objective, config.microbatches, layout.whole, state.params, state.frozen, state.carry, example, keys
     )
-    loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
-    good = jnp.isfinite(loss) & jnp.isfinite(norm)
-
     own = without(state.all_params, objective.frozen)
     update = optimizers.build(optimizer, own, phase.lr, phase.warmup, phase.schedule_steps).update
-    params, moments, lr = update(grads, norm, state.moments, state.params, state.step - phase.schedule_start)
+    with jax.named_scope("optimizer"):
+        loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
+        good = jnp.isfinite(loss) & jnp.isfinite(norm)
+        params, moments, lr = update(grads, norm, state.moments, state.params, state.step - phase.schedule_start)
+        before = state.params, state.moments, state.carry
+        kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), before)
 
-    kept = jax.tree.map(lambda new, old: jnp.where(good, new, old), (params, moments, carry), (state.params, state.moments, state.carry))
     bad = (~good).astype(jnp.int32)
     after = State(state.step + 1, state.skipped + bad, kept[0], state.frozen, kept[1], kept[2])
     return after, {"loss": loss, "metrics": metrics, "gradient_norm": norm, "lr": lr, "bad": bad, "skipped": after.skipped}

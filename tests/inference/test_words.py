@@ -52,16 +52,22 @@ def test_a_sentence_has_the_same_bits_whatever_stands_around_it(model: Model) ->
 
 def test_the_shape_that_is_computed_goes_by_the_sentence_alone(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a machine's bits depend on the shape, they depend on nothing else: a batch is full, a row as long as its own sentence asks."""
-    shapes, hidden = [], Model.hidden
+    shapes, started = [], Model.started
 
-    def given(self: Model, rows: dict, at_once: int) -> np.ndarray:
+    def given(self: Model, name: str, rows: dict) -> jax.Array:
         shapes.append((rows["segments"].shape[0], rows["segments"].sum(axis=1)))
-        return hidden(self, rows, at_once)
+        return started(self, name, rows)
 
-    monkeypatch.setattr(Model, "hidden", given)
+    monkeypatch.setattr(Model, "started", given)
     list(words.vectors(model, SENTENCES, 4))
     assert [count for count, _ in shapes] == [4, 4, 4]
     assert sorted(tuple(sorted(places)) for _, places in shapes) == [(0, 0, 0, 13), (0, 0, 4, 4), (2, 3, 4, 7)]
+
+
+def test_the_top_layer_alone_is_that_of_all(model: Model) -> None:
+    """Bit for bit."""
+    for every, top in zip(words.vectors(model, SENTENCES, 4), words.vectors(model, SENTENCES, 4, top=True), strict=True):
+        assert top.shape[0] == 1 and top.tobytes() == every[-1:].tobytes()
 
 
 def test_the_state_goes_on_as_released(model: Model) -> None:

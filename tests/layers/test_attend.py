@@ -217,9 +217,10 @@ def test_resolve_refuses_pallas_without_a_gpu(platform):
 
 
 def test_relative_positions_have_xla_and_pallas():
-    """auto is xla until the kernel is measured; cudnn is refused where it would run for another model."""
+    """auto is pallas where it was measured, with dropout; cudnn is refused where it would run for another model."""
     bfloat16 = jnp.dtype("bfloat16")
-    assert resolve("auto", "gpu", bfloat16, 0.1, 512, True) == resolve("auto", "gpu", bfloat16, 0.0, 512, True) == "xla"
+    assert resolve("auto", "gpu", bfloat16, 0.1, 512, True) == "pallas"
+    assert resolve("auto", "gpu", bfloat16, 0.1, 513, True) == resolve("auto", "gpu", bfloat16, 0.0, 512, True) == "xla"
     assert resolve("pallas", "gpu", bfloat16, 0.1, 512, True) == "pallas"
     with pytest.raises(UserError, match="attention is 'cudnn', which has no relative positions"):
         resolve("cudnn", "gpu", bfloat16, 0.0, 512, True)

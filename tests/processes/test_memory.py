@@ -30,7 +30,7 @@ glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is 
 
 
 def _run(environment: dict[str, str]) -> tuple[str, list[int]]:
-    own = {name: value for name, value in os.environ.items() if name not in ("GLIBC_TUNABLES", "XLA_FLAGS")}
+    own = {name: value for name, value in os.environ.items() if name not in ("GLIBC_TUNABLES", "XLA_FLAGS", "MALLOC_ARENA_TEST")}
     given = {**own, "JAX_PLATFORMS": "cpu", **environment}
     kept, *faults = subprocess.run([sys.executable, "-c", PROGRAM], env=given, capture_output=True, text=True, check=True).stdout.split()
     return kept, [int(count) for count in faults]
@@ -46,7 +46,14 @@ def test_a_program_that_runs_again_faults_in_no_pages() -> None:
 def test_malloc_as_the_user_configured_it_is_left_alone() -> None:
     kept, faults = _run({"MALLOC_TOP_PAD_": "131072"})
     assert kept == "False" and min(faults) > 10_000
-    assert not memory.keep_freed({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"})
+    assert not memory.keep_freed({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "JAX_PLATFORMS": "cpu"})
+
+
+def test_malloc_is_left_alone_beside_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It serves the copies of checkpoints there, and no step."""
+    monkeypatch.setattr(memory.platform, "libc_ver", lambda: ("glibc", "2.36"))
+    monkeypatch.setattr(memory.importlib.util, "find_spec", lambda name: name == "jax_plugins")
+    assert not memory.keep_freed({}) and not memory.keep_freed({"JAX_PLATFORMS": "cuda"})
 
 
 def test_commands_that_compute_keep_freed_memory(monkeypatch: pytest.MonkeyPatch) -> None:

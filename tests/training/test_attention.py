@@ -39,7 +39,8 @@ def test_every_phase_has_its_own(tmp_path):
     chosen = choose(BERT, "gpu", tmp_path)
     assert chosen.backends == {128: "pallas", 512: "cudnn"} and not chosen.recorded
     assert chosen.line == "attention pallas for rows of 128, cudnn for rows of 512"
-    assert choose(dataclasses.replace(DROPPING, model=XlnetConfig()), "gpu", tmp_path).line == "attention xla"
+    assert choose(dataclasses.replace(DROPPING, model=XlnetConfig()), "gpu", tmp_path).line == "attention pallas"
+    assert choose(dataclasses.replace(DROPPING, model=XlnetConfig(attention_dropout=0.0)), "gpu", tmp_path).line == "attention xla"
     assert choose(DROPPING, "gpu", tmp_path).line == "attention pallas" and choose(BERT, "cpu", tmp_path).line == "attention xla"
     assert chosen.warnings(resumed=False) == []
 

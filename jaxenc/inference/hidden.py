@@ -1,0 +1,44 @@
+"""Hidden states of many rows: those of similar length are computed together, and copied while the device computes the next ones."""
+
+from collections import deque
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jax import Array
+
+from jaxenc.data.batch import Batch
+
+# Rows at a time, which bounds the memory of activations. A CPU is faster with few: 384 sentences took 3.8 s 8 at a time, 6.3 by 32.
+ROWS, ROWS_ON_CPU = 32, 8
+# Batches that a device computes while the host copies the results of earlier ones.
+AHEAD = 2
+
+
+def hidden_states(start: Callable[[Batch], Array], rows: Batch, states: int, width: int, at_once: int = 0) -> np.ndarray:
+    """float32 [states, batch, length, width] of `rows`, 0 at padding.
+
+    start: begins to compute the states of some rows, which it may pad at both ends of their shape. at_once: rows of one call; 0 is ROWS, or
+    ROWS_ON_CPU.
+    """
+    at_once = at_once or (ROWS_ON_CPU if jax.default_backend() == "cpu" else ROWS)
+    real = rows["segments"] != 0
+    lengths = np.max(np.where(real, np.arange(1, real.shape[1] + 1), 0), axis=1, initial=1)
+    order = np.argsort(lengths, kind="stable")
+    hidden = np.zeros((states, *real.shape, width), np.float32)
+    started: deque[tuple[np.ndarray, int, Array]] = deque()
+
+    def write(chosen: np.ndarray, length: int, computed: Array) -> None:
+        found = np.asarray(computed)
+        for place, row in enumerate(chosen):
+            np.copyto(hidden[:, row, :length], found[:, place, :length], where=real[row, :length, None])
+
+    for first in range(0, len(order), at_once):
+        chosen = order[first : first + at_once]
+        length = lengths[chosen[-1]]
+        started.append((chosen, length, start({field: array[chosen, :length] for field, array in rows.items()})))
+        if len(started) > AHEAD:
+            write(*started.popleft())
+    for one in started:
+        write(*one)
+    return hidden
