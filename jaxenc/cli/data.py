@@ -29,21 +29,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="share of documents kept apart; in a small corpus 20, or one in ten (default: 0.01)",
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
-    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help="only print what a data folder holds: facts, sizes and some rows")
+    only = "print what a data folder holds, with some rows; needs no other option"
+    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help=only)
     parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the work is done (default: local)")
     parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="of --runner beam, in quotes: '--runner FlinkRunner ...'")
-    parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help="leave out documents that came before")
+    equal = "leave out documents that equal an earlier one, exactly or nearly"
+    parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help=equal)
     parser.add_argument(
         "--duplicate-words", type=int, default=DUPLICATES["words"], metavar="N",
-        help=f"of near duplicates: words of the runs that are compared (default: {DUPLICATES['words']})",
+        help=f"near: words of the runs that are compared (default: {DUPLICATES['words']})",
     )  # fmt: skip
     parser.add_argument(
         "--duplicate-permutations", type=int, default=DUPLICATES["permutations"], metavar="N",
-        help=f"of near duplicates: hashes a document (default: {DUPLICATES['permutations']})",
+        help=f"near: hashes a document (default: {DUPLICATES['permutations']})",
     )  # fmt: skip
     parser.add_argument(
         "--duplicate-similarity", type=float, default=DUPLICATES["similarity"], metavar="SHARE",
-        help=f"of near duplicates: share of equal runs (Jaccard index) from which on one is left out (default: {DUPLICATES['similarity']})",
+        help=f"near: share of equal runs that makes a duplicate (default: {DUPLICATES['similarity']})",
     )  # fmt: skip
 
 
@@ -67,10 +69,8 @@ def run(args: argparse.Namespace) -> int:
     for name, split in result.splits.items():
         print(
             f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
-            f"{split.unknown / max(split.tokens, 1):.2%} {unknown}, {split.empty_sentences + split.empty_documents:,} dropped as empty"
+            f"{split.unknown / max(split.tokens, 1):.2%} {unknown}"
         )
-    if changed := inputs.changes(result.reader):
-        print(f"{args.out}: changed while reading: {changed}")
     folder = Path(args.out)
     if not (folder / report.FACTS).exists():
         print(f"{folder}: made by an older jaxenc, so it has no report", file=sys.stderr)

@@ -79,7 +79,9 @@ def _run(argv: list[str]) -> int:
     os.environ.update(compiled.settings(os.environ))
     overrides = [item for item in argv if item.startswith("--config.")]
     _refuse_empty(argv)
-    args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])
+    args, unknown = _parser(argv).parse_known_args([item for item in argv if item not in (DEBUG, *overrides)])
+    if unknown:
+        raise UserError(f"unrecognized arguments: {' '.join(unknown)}: `jaxenc {args.command} --help` shows what it takes")
     if overrides and not hasattr(args, "config"):
         raise UserError(f"{overrides[0]}: `jaxenc {args.command}` takes no config")
     args.overrides, args.debug = overrides, DEBUG in argv

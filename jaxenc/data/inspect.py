@@ -26,7 +26,7 @@ def describe(folder: str | Path) -> Iterator[str]:
     for name, split in facts.splits.items():
         share = split.unknown / max(split.tokens, 1)
         parts = f"{split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, {share:.2%} unknown"
-        yield f"{name}: {parts}, {len(split.shards)} shards"
+        yield f"{name}: {parts}, {len(split.shards):,} shard{'s' * (len(split.shards) != 1)}"
     yield _sizes(facts)
     config = DataConfig(path=str(folder), length=LENGTH, rows="packed" if tokenizer.frames else "text")
     for name, split in facts.splits.items():
@@ -60,6 +60,6 @@ def rows(config: DataConfig, split: str, count: int) -> Iterator[str]:
 
 
 def _spelled(tokenizer: Tokenizer, tokens: np.ndarray, segments: np.ndarray) -> str:
-    texts = [" ".join(map(tokenizer.token, tokens[segments == number].tolist())) for number in range(1, segments.max() + 1)]
+    texts = [" ".join(map(tokenizer.readable, tokens[segments == number].tolist())) for number in range(1, segments.max() + 1)]
     padding = int((segments == 0).sum())
     return " | ".join(texts) + (f" + {padding} padding" if padding else "")

@@ -11,6 +11,7 @@ import numpy as np
 from jaxenc.data import manifest, tokenizers
 from jaxenc.data.facts import EDGES, Facts
 from jaxenc.data.manifest import Manifest
+from jaxenc.data.readers.document import described
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
 from jaxenc.data.vocabulary import Vocabulary
@@ -51,7 +52,7 @@ def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -
         advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps marks"
         out.append(f"the tokenizer drops {total.marks.summary}: {advice}")
     if vocabulary.frames and not vocabulary.words and total.documents > 1 and total.single > SINGLE_LIMIT * total.documents:
-        advice = "separate documents by blank lines and keep their sentences together; rows of other kinds do not need it"
+        advice = "put several sentences in a document; a line break ends one too, in scripts that mark no end. Other rows do not need it"
         what = f"{total.single:,} of {total.documents:,} documents have one sentence, and data.rows=pairs or swapped_pairs need several"
         out.append(f"{what}: {advice}")
     if share and not facts["held_out"].documents:
@@ -110,12 +111,12 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def rows(folder: Path) -> list[str]:
-    """Rows of `data.rows=text` at length 128, evenly spaced over an epoch: their pieces, separated by blanks, without padding."""
+    """Rows of `data.rows=text` at length 128, evenly spaced over an epoch: their readable pieces, separated by blanks, no padding."""
     source = open_source(DataConfig(str(folder), SHOWN_LENGTH), "train", 0, True)
     batch = source.rows(0, np.unique(np.linspace(0, len(source) - 1, SHOWN_ROWS).astype(np.int64)))
     tool = tokenizers.load(folder / "tokenizer")
     held = batch["segments"] > 0
-    return [" ".join(tool.token(index) for index in row[here].tolist()) for row, here in zip(batch["tokens"], held, strict=True)]
+    return [" ".join(tool.readable(index) for index in row[here].tolist()) for row, here in zip(batch["tokens"], held, strict=True)]
 
 
 def summary(folder: Path) -> list[str]:
@@ -123,14 +124,14 @@ def summary(folder: Path) -> list[str]:
     data, facts = _read(folder), manifest.read(folder)
     total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
     dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]
-    changed = [f"{name.replace('_', ' ')} {count:,}" for name, count in data["reader"].items() if count]
+    noticed = described(data["reader"])
     unknown = "predicted as unknown" if facts.tokenizer.words else "unknown"
     shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)
     by_script = [f"{script} {share:.2%}" for share, script in shares]
     return [
         f"{data['bytes_a_token']:.2f} bytes a token on disk, {data['text_bytes_a_token']:.2f} bytes of text a token",
         f"dropped: {', '.join(dropped) or 'nothing'}",
-        *([f"changed while reading: {', '.join(changed)}"] if changed else []),
+        *([f"while reading: {noticed}"] if noticed else []),
         *([f"{unknown} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
     ]
 

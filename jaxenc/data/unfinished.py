@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -173,7 +174,7 @@ def opened(out: Path, request: str) -> Iterator[Unfinished]:
         try:
             yield build
             flush_all(build.new)
-            os.replace(build.new, out)
+            _moved(build.new, out)
             flush(out.parent)
         except BaseException:
             if groups := build.count():
@@ -183,6 +184,16 @@ def opened(out: Path, request: str) -> Iterator[Unfinished]:
                 _clear(place)
             raise
         _clear(place)
+
+
+def _moved(new: Path, out: Path) -> None:
+    """Renames `new` to `out`. Raises UserError where another build has written `out` in the meantime."""
+    try:
+        os.replace(new, out)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        raise UserError(f"{out}: another build wrote it while this one ran; delete it or choose another --out") from error
 
 
 def remove(out: Path, request: str) -> None:

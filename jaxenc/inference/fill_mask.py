@@ -44,4 +44,4 @@ def guesses(tokenizer: Tokenizer, logits: np.ndarray, k: int) -> list[list[Guess
 def _guess(tokenizer: Tokenizer, index: int, probability: float) -> Guess:
     token, text = tokenizer.token(index), tokenizer.decode([index]).strip()
     # A piece of bytes may be a part of a character, which decodes to U+FFFD.
-    return Guess(token, text if text and "\ufffd" not in text else token, probability)
+    return Guess(token, text if text and "\ufffd" not in text else tokenizer.readable(index), probability)

@@ -11,7 +11,7 @@ import pytest
 from jaxenc.data import sentences
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import bpe, load
+from jaxenc.data.tokenizers import bpe, byte_letters, load
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
 
@@ -316,6 +316,20 @@ def test_a_byte_that_is_missing_is_told(folder):
     change(folder, edit)
     with pytest.raises(UserError, match="lacks 1 of the 256 bytes, 'Ą'"):
         load(folder)
+
+
+def test_pieces_can_be_read(tool):
+    """Whole characters are written out, against the tokenizers library's own decoder; parts of one are hexadecimal, blanks stay letters."""
+    for index, piece in ((index, tool.token(index)) for index in range(tool.vocabulary.ids)):
+        decoded = tool.decode([index])
+        if "\ufffd" not in decoded and not any(c.isspace() or not c.isprintable() for c in decoded):
+            assert tool.readable(index) == decoded
+        assert not any(c.isspace() for c in tool.readable(index)), piece
+    assert byte_letters.readable("\u0120\u00e0\u00b8\u0136") == "\u0120ด" and byte_letters.readable("\u00e0\u00b8") == "\\xe0\\xb8"
+    assert byte_letters.readable("ดี") == "ดี"
+    assert set(byte_letters.letters()) == bpe.BYTES and sorted(byte_letters.letters().values()) == list(range(256))
+    added = tool.extended(["éé"])
+    assert added.readable(added.vocabulary.ids - 1) == "éé"
 
 
 def test_sentences_of_a_line_have_the_ids_of_the_line(tool):

@@ -12,8 +12,9 @@ import pytest
 from jaxenc.data import facts, manifest, report
 from jaxenc.data.build import build
 from jaxenc.data.duplicates import Duplicates
+from jaxenc.data.inspect import describe
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import load, wordpiece
+from jaxenc.data.tokenizers import bpe, load, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 
@@ -80,6 +81,16 @@ def test_sampled_rows_are_what_a_model_reads(data: Path) -> None:
     assert found[0].split(" ") == ["[CLS]", *begin, "[SEP]"] and found[-1].split(" ") == ["[CLS]", *end, "[SEP]"]
 
 
+def test_sampled_rows_of_bytes_are_readable(tmp_path: Path) -> None:
+    text = "น้ำดี " * 40
+    (tmp_path / "text.txt").write_text(text)
+    bpe.train([text], 300).save(tmp_path / "bytes")
+    build([str(tmp_path / "text.txt")], tmp_path / "bytes", tmp_path / "out", 0.0)
+    (row,) = report.rows(tmp_path / "out")
+    assert row.split(" ") == ["<s>", "น้ำดี", *["Ġน้ำดี"] * 39, "</s>"]
+    assert any(f": {row} + 22 padding" in line for line in describe(tmp_path / "out"))
+
+
 def test_unknown_tokens_by_script(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     text = "Berlin ist Paris. Berlin ist Rom. नमस्ते दुनिया"
     line = said(text, published, tmp_path, capsys)
@@ -101,6 +112,9 @@ def test_r05_long_words_are_named_as_the_cause(published: Path, tokenizer: Path,
 def test_r03_documents_of_one_sentence(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     line = said("\n\n".join(["Berlin ist Paris."] * 30), published, tmp_path, capsys)
     assert "30 of 30 documents have one sentence, and data.rows=pairs or swapped_pairs need several" in line
+    assert "a line break ends one too" in line
+    (tmp_path / "lines").mkdir()
+    assert "one sentence" not in said("\n\n".join(["Berlin ist Paris\nParis ist Berlin"] * 30), published, tmp_path / "lines", capsys)
     (tmp_path / "more").mkdir()
     assert "one sentence" not in said("\n\n".join(["Berlin ist Paris. Paris ist Berlin."] * 30), published, tmp_path / "more", capsys)
 

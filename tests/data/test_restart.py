@@ -249,6 +249,20 @@ def test_another_request_is_said_and_never_mixed_in(corpus: Path, tokenizer: Pat
         build([str(corpus)], tokenizer, tmp_path / "second", HELD_OUT)
 
 
+def test_a_folder_that_another_build_wrote_meanwhile_is_kept(corpus: Path, tokenizer: Path, tmp_path: Path, monkeypatch) -> None:
+    """Two builds of different requests into one folder: the second to finish keeps its work and leaves the folder alone."""
+    out = tmp_path / "out"
+
+    def other(new: Path) -> None:
+        out.mkdir()
+        (out / "theirs").write_text("kept")
+
+    monkeypatch.setattr(unfinished, "flush_all", other)
+    with pytest.raises(UserError, match="out: another build wrote it while this one ran; delete it or choose another --out"):
+        build([str(corpus)], tokenizer, out, HELD_OUT)
+    assert [path.name for path in out.iterdir()] == ["theirs"] and unfinished.others(out.resolve(), "")
+
+
 def test_changed_text_is_another_request(corpus: Path, tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     text = tmp_path / "text.txt"
     text.write_bytes(corpus.read_bytes())

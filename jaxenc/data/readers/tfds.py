@@ -92,7 +92,7 @@ def _prepare(name: str, folder: str) -> str:
     title = parts["name"] + (f":{parts['version']}" if parts["version"] else "")
     place = f", data_dir={folder!r}" if folder else ""
     call = f"tensorflow_datasets.builder({title!r}, file_format='array_record'{place}).download_and_prepare()"
-    return f"prepare it in Python: {call}"
+    return f"prepare it in Python: {call}; import a builder of your own before"
 
 
 def _value(value: Any, feature: Any) -> Any:

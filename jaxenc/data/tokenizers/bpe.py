@@ -17,7 +17,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import bpe_rules, checks, separate, templates
+from jaxenc.data.tokenizers import bpe_rules, byte_letters, checks, separate, templates
 from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe_rules import MARKS, PUBLISHED, BytesRules
@@ -150,7 +150,16 @@ def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules
         SETTINGS: json.dumps(_config(added, rules), indent=2) + "\n",
     }
     by_itself = separate.by_edges(rules.normalizer.normalize_str if rules.normalizer else str)
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(ids, merges, added, rules, more), separate=by_itself)
+    whole = {entry["content"] for entry in added}
+    return Tokenizer(
+        literal,
+        framed,
+        vocabulary,
+        files,
+        lambda more: _extended(ids, merges, added, rules, more),
+        readable=lambda piece: piece if piece in whole else byte_letters.readable(piece),
+        separate=by_itself,
+    )
 
 
 def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules: BytesRules, more: Sequence[str]) -> Tokenizer:

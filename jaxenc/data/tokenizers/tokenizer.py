@@ -36,6 +36,7 @@ class Tokenizer:
         files: Mapping[str, str | bytes],
         extend: Callable[[Sequence[str]], Tokenizer],
         spelled: Callable[[str], str] = str,
+        readable: Callable[[str], str] = str,
         words: Sequence[str] = (),
         by_line: bool = False,
         separate: separation.Rule = separation.never,
@@ -44,12 +45,14 @@ class Tokenizer:
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
         extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
-        spelled: how it writes a piece that a person names. words: of a kind whose words are read by their characters, all of them by id.
+        spelled: how it writes a piece that a person names. readable: how a person reads a piece.
+        words: of a kind whose words are read by their characters, all of them by id.
         by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
         separate: which words are read by themselves, wherever they stand; see separate.py. word: the ids of such a word without its blanks,
         where there is a faster way to them than a call of the library and the splitter does not cut it; else None.
         """
-        self._literal, self._framed, self._files, self._extend, self._spelled = literal, framed, dict(files), extend, spelled
+        self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
+        self._spelled, self._readable = spelled, readable
         self._words, self._by_line = words, by_line
         self._remembered = Remembered(self.encode_words, separation.never if separation.reaches_out(literal) else separate, word)
         self.vocabulary = vocabulary
@@ -160,6 +163,10 @@ class Tokenizer:
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.ids}")
         return piece
+
+    def readable(self, index: int) -> str:
+        """The piece of one id as a person reads it: bytes as characters; marks such as `##` and `Ġ` stay. Raises as `token`."""
+        return self._readable(self.token(index))
 
     def extended(self, pieces: Sequence[str]) -> Tokenizer:
         """A tokenizer with `pieces` after its own: every id stays, and a text that holds a new piece as a word gives its id.

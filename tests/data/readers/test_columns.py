@@ -131,6 +131,8 @@ def test_a_data_set_with_splits(tmp_path):
         lines(tmp_path / "set")
     with pytest.raises(UserError, match="has no split dev; name one"):
         lines(f"{tmp_path}/set:dev")
+    with pytest.raises(UserError, match=rf"saved without splits, so it has no dev; name it without one: {tmp_path}/set/train$"):
+        lines(f"{tmp_path}/set/train:dev")
     (tmp_path / "set" / "dataset_dict.json").write_text('{"splits": ["train"]}')
     assert lines(tmp_path / "set") == [("a",)]
 
