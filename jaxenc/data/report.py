@@ -52,7 +52,7 @@ def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -
         advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps marks"
         out.append(f"the tokenizer drops {total.marks.summary}: {advice}")
     if vocabulary.frames and not vocabulary.words and total.documents > 1 and total.single > SINGLE_LIMIT * total.documents:
-        advice = "put several sentences in a document; a line break ends one too, in scripts that mark no end. Other rows do not need it"
+        advice = "put several sentences in a document, one a line where the script marks no end; other rows do not need it"
         what = f"{total.single:,} of {total.documents:,} documents have one sentence, and data.rows=pairs or swapped_pairs need several"
         out.append(f"{what}: {advice}")
     if share and not facts["held_out"].documents:
