@@ -1,7 +1,6 @@
 """The arguments that say where text comes from, for `jaxenc tokenizer` and `jaxenc data`."""
 
 import argparse
-from collections.abc import Mapping
 
 from jaxenc.data.readers import Reading
 from jaxenc.data.readers.document import DOCUMENTS, FORMATS
@@ -25,8 +24,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def reading(args: argparse.Namespace) -> Reading:
     """How the inputs become documents. Raises UserError."""
     return Reading(args.field, args.document, args.format, args.encoding, args.tfds_dir)
-
-
-def changes(counts: Mapping[str, int]) -> str:
-    """What the readers changed or left out, as words: "nul 3, skipped files 2"; "" for nothing."""
-    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count)

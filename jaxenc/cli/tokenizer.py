@@ -12,8 +12,9 @@ from jaxenc.cli import inputs
 from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import bpe, load, marks, sentencepiece, training, word_bpe, word_list, wordpiece
-from jaxenc.data.tokenizers.lines import LONG_WORD, LongWords, thinned
+from jaxenc.data.tokenizers.lines import LongWords, thinned
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
+from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
 from jaxenc.errors import UserError
 from jaxenc.files import made
 
@@ -25,7 +26,7 @@ TYPES: Mapping[str, ModuleType] = {
     "unigram": sentencepiece,
     "characters": word_list,
 }
-CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONG_WORD characters
+CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONGEST_WORD characters
 FEW = 0.01  # of a text in such words, of which nothing is said
 
 
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if size < args.vocab_size:
         less = "fewer words" if words_read else "fewer pieces"
         print(f"tokenizer: the text gave {less} than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)
-    if changed := inputs.changes(dataclasses.asdict(counts)):
+    if changed := readers.changes(dataclasses.asdict(counts)):
         print(f"tokenizer: changed while reading: {changed}", file=sys.stderr)
     lost = marks.count(sample, tool.written)
     if lost.many:
@@ -76,9 +77,9 @@ def _train(args: argparse.Namespace) -> training.Train:
 
 
 def _report(kind: str, counts: LongWords) -> None:
-    long = f"words of more than {LONG_WORD} characters"
+    long = f"words of more than {LONGEST_WORD} characters"
     if kind in CUT and counts.share > FEW:
-        way = f"which --type {kind} cuts into parts of at most {LONG_WORD}; --type unigram and bpe find pieces anywhere in them"
+        way = f"which --type {kind} cuts into parts of at most {LONGEST_WORD}; --type unigram and bpe find pieces anywhere in them"
         print(f"tokenizer: {counts.share:.1%} of the text is in {long}, {way}", file=sys.stderr)
     if counts.left_out:
         kept = f"of {counts.long:,} characters in {long}, {counts.used:,} are trained on"

@@ -32,7 +32,7 @@ def build(
     inputs: Sequence[str],
     tokenizer: str | Path,
     out: str | Path,
-    held_out: float = 0.01,
+    held_out: float = held_out.SHARE,
     workers: int = 1,
     reading: Reading = Reading(),
     duplicates: Duplicates = ALL_KEPT,
@@ -52,8 +52,6 @@ def build(
     """
     if not 0 <= held_out < 1:
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
-    if not inputs:
-        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.errors import UserError
-from jaxenc.files import read_json, user_errors, write_bytes, written
+from jaxenc.files import read_json, sha256, user_errors, write_bytes, written
 
 BLOCK = 1 << 22
 PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "huggingface_hub", "http": "aiohttp requests",
@@ -72,7 +72,7 @@ def staged(url: str, cache: Path) -> Staged:
         version = _version(system, remote)
         known = read_json(facts, "delete it") if facts.is_file() else {}
         if known and path.is_file():
-            if known.get("version") == version and _digest(path) == known.get("sha256"):
+            if known.get("version") == version and sha256(path) == known.get("sha256"):
                 return Staged(url, path, path.stat().st_size, known["sha256"])
             print(f"{url}: has changed, or its copy has; it is copied again", file=sys.stderr)
         with user_errors(place, "free some space, or name another folder in JAXENC_CACHE"):
@@ -91,11 +91,6 @@ def _copy(system: Any, remote: str, path: Path) -> str:
             digest.update(block)
             out.write(block)
     return digest.hexdigest()
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _version(system: Any, path: str) -> dict[str, str]:

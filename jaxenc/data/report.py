@@ -10,7 +10,9 @@ import numpy as np
 
 from jaxenc.data import manifest, tokenizers
 from jaxenc.data.facts import EDGES, Facts
+from jaxenc.data.inspect import spelled
 from jaxenc.data.manifest import Manifest
+from jaxenc.data.readers import changes
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
 from jaxenc.data.vocabulary import Vocabulary
@@ -63,7 +65,7 @@ def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -
 
 def _cause(total: Facts, vocabulary: Vocabulary) -> str:
     """What the unknown tokens are and most likely come from, to go after `10% of the tokens are`."""
-    name = "predicted as unknown" if vocabulary.words else "[UNK]"
+    name = vocabulary.unknown_name if vocabulary.words else "[UNK]"
     sampled = sum(total.sampled_unknown.values())
     if total.long_words > sampled / 2:
         what = f"most of them words of more than {LONGEST_WORD} characters, which this vocabulary does not split"
@@ -110,12 +112,11 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def rows(folder: Path) -> list[str]:
-    """Rows of `data.rows=text` at length 128, evenly spaced over an epoch: their pieces, separated by blanks, without padding."""
-    source = open_source(DataConfig(str(folder), SHOWN_LENGTH), "train", 0, True)
+    """SHOWN_ROWS rows of `data.rows=text` at SHOWN_LENGTH, evenly spaced over an epoch: their pieces, as `inspect.spelled` writes them."""
+    source = open_source(DataConfig(str(folder), SHOWN_LENGTH), "train", 0, evaluation=True)
     batch = source.rows(0, np.unique(np.linspace(0, len(source) - 1, SHOWN_ROWS).astype(np.int64)))
     tool = tokenizers.load(folder / "tokenizer")
-    held = batch["segments"] > 0
-    return [" ".join(tool.token(index) for index in row[here].tolist()) for row, here in zip(batch["tokens"], held, strict=True)]
+    return [spelled(tool, *row) for row in zip(batch["tokens"], batch["segments"], strict=True)]
 
 
 def summary(folder: Path) -> list[str]:
@@ -123,15 +124,14 @@ def summary(folder: Path) -> list[str]:
     data, facts = _read(folder), manifest.read(folder)
     total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
     dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]
-    changed = [f"{name.replace('_', ' ')} {count:,}" for name, count in data["reader"].items() if count]
-    unknown = "predicted as unknown" if facts.tokenizer.words else "unknown"
+    changed = changes(data["reader"])
     shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)
     by_script = [f"{script} {share:.2%}" for share, script in shares]
     return [
         f"{data['bytes_a_token']:.2f} bytes a token on disk, {data['text_bytes_a_token']:.2f} bytes of text a token",
         f"dropped: {', '.join(dropped) or 'nothing'}",
-        *([f"changed while reading: {', '.join(changed)}"] if changed else []),
-        *([f"{unknown} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
+        *([f"changed while reading: {changed}"] if changed else []),
+        *([f"{facts.tokenizer.unknown_name} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
     ]
 
 

@@ -34,9 +34,7 @@ class Here(Executor):
 
     def submit(self, call: Callable, /, *args: Any, **kwargs: Any) -> Future:
         """The finished call."""
-        future: Future = Future()
-        future.set_result(call(*args, **kwargs))
-        return future
+        return done(call(*args, **kwargs))
 
 
 def in_order(calls: Iterable[tuple[T, Future]], ahead: int) -> Iterator[tuple[T, Any]]:

@@ -9,7 +9,7 @@ import pytest
 
 from jaxenc.cli import data, inputs, tokenizer
 from jaxenc.cli.main import main
-from jaxenc.data import manifest
+from jaxenc.data import manifest, readers
 from jaxenc.data.readers import Reading
 from tests.data.readers.test_columns import save
 
@@ -118,4 +118,4 @@ def test_the_defaults_are_those_of_reading():
 
 
 def test_words_of_changes():
-    assert inputs.changes(json.loads('{"nul": 1200, "split_lines": 0, "skipped_files": 2}')) == "nul 1,200, skipped files 2"
+    assert readers.changes(json.loads('{"nul": 1200, "split_lines": 0, "skipped_files": 2}')) == "nul 1,200, skipped files 2"

@@ -4,7 +4,7 @@ import codecs
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from jaxenc.errors import UserError
 
@@ -82,6 +82,11 @@ class Counts:
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
+
+
+def changes(counts: Mapping[str, int]) -> str:
+    """What the readers changed or left out, as words: "nul 3, skipped files 2"; "" for nothing. counts: the fields of a `Counts`."""
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count)
 
 
 def documents_of(text: str, where: str, counts: Counts) -> Iterable[Document]:
