@@ -5,7 +5,7 @@ import re
 
 from jaxenc.errors import UserError
 
-# First bytes of what holds no text that could be read here, and what to do with it.
+# First bytes of files without readable text: what such a file is, and what to do.
 _REFUSED = (
     (b"%PDF", "a PDF document; take its text out first, for example with pdftotext"),
     (b"\x89PNG", "an image"),
@@ -35,7 +35,7 @@ _BY_SUFFIX = {
     ".vtt": "subtitles",
 }  # fmt: skip
 _TABLES = ((b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"))
-# A stream of Arrow begins so, and then says how many bytes its schema has.
+# An Arrow stream starts with these bytes and the size of its schema in bytes.
 _STREAM = b"\xff\xff\xff\xff"
 _SCHEMA = 1 << 24
 _TABLE_SUFFIXES = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
@@ -44,7 +44,7 @@ _TABLE_SUFFIXES = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"
 def table_kind(head: bytes, name: str, wanted: str) -> str:
     """`parquet` or `arrow` for such a file, "" for others. wanted: the format that was asked for.
 
-    Raises UserError for a file that is known to hold no text, and for one that is not of the format that was asked for.
+    Raises UserError for a kind of file that holds no text, and for a file of another format than `wanted` or its name says.
     """
     kind = next((kind for first, kind in _TABLES if head.startswith(first)), "")
     if head.startswith(_STREAM) and 0 < int.from_bytes(head[4:8], "little") < _SCHEMA:

@@ -1,4 +1,4 @@
-"""Data sets that Hugging Face's `datasets` saved with `save_to_disk`, read without that package."""
+"""Datasets that Hugging Face's `datasets` saved with `save_to_disk`, read without that package."""
 
 import os
 from pathlib import Path
@@ -11,13 +11,14 @@ _ADVICE = "save the data set again with save_to_disk"
 
 
 def is_saved(name: str) -> bool:
-    """Whether `name` is DIR or DIR:SPLIT of a saved data set."""
+    """Whether `name` is DIR or DIR:SPLIT of a saved dataset."""
     folder, split = _parts(name)
     return os.path.isfile(os.path.join(folder, _SPLITS)) or (not split and os.path.isfile(os.path.join(folder, _STATE)))
 
 
 def files(name: str) -> list[str]:
-    """Its files of Arrow, in order. A set with one split needs no SPLIT. Raises UserError for a missing split, file or order of rows."""
+    """Its Arrow files, in order. A dataset with one split needs no SPLIT. Raises UserError for a missing split or file, and for rows that
+    are selected by a list of indices."""
     folder, split = _parts(name)
     if os.path.isfile(os.path.join(folder, _SPLITS)):
         splits = read_json(Path(folder, _SPLITS), _ADVICE).get("splits")

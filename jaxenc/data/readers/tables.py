@@ -13,7 +13,7 @@ from jaxenc.data.readers.streams import line_blocks
 from jaxenc.errors import UserError
 
 LONGEST = 1 << 28  # bytes of a line
-CELL = 1 << 24  # characters of a cell; a quote that is not closed makes one of the rest of the file
+CELL = 1 << 24  # characters of a cell; a quote that is never closed makes the rest of the file one cell
 _DELIMITERS = (",", ";", "\t", "|")
 _SPAN = 100  # lines that a row of a TSV may span
 
@@ -22,8 +22,9 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
     r"""A document for each row: the text of one column; the source of each is `name` and the number of the row's first line.
 
     The first row is the header, which names the columns; where `reading.field` is a number that the header does not have, there is none
-    and the field is the number of the column, from 1. delimiter: `,` (or `;`, tab or `|`, where the header has the column only then), or
-    tab. Quoted cells may hold line ends, delimiters and doubled quotes. In a TSV a quote that opens no such cell stands for itself.
+    and the field is the number of the column, from 1. delimiter: tab, or `,`, which stands for `;`, tab or `|` too if only that finds the
+    column in the header. Quoted cells may hold line ends, delimiters and doubled quotes. In a TSV a quote that opens no such cell is a
+    character.
     Blank rows are left out. Raises UserError naming file and line for a row of another width and for a quote that is not closed.
     """
     lines = _lines(name, file, counts)
