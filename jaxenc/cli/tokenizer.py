@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     long_words, counts, sample = LongWords(), readers.Counts(), []
     lines = _lines(args, counts) if args.type == "characters" else thinned(_lines(args, counts), long_words)
     with made(out) as folder:
-        training.saved(_train(args), marks.sampled(lines, sample), folder, args.workers)
+        training.train_and_save(_train(args), marks.sampled(lines, sample), folder, args.workers)
     tool = load(out)
     _report(args.type, long_words)
     size, words_read = tool.vocabulary.size, tool.vocabulary.words

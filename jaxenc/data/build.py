@@ -18,7 +18,7 @@ from jaxenc.data.groups import Text
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Split
 from jaxenc.data.pieces import Work, path
 from jaxenc.data.readers import Counts, Document, Progress, Reading
-from jaxenc.data.shard_writer import Shards, write_shard
+from jaxenc.data.shard_writer import NextShard, write_shard
 from jaxenc.data.unfinished import Unfinished
 from jaxenc.data.workers import AHEAD, Here, pool
 from jaxenc.errors import UserError
@@ -134,7 +134,7 @@ def _fill(
 
 def _write_shards(folder: Unfinished, found: Iterable[tuple[str, dict[str, Facts]]], dtype: str, processes: Executor) -> None:
     """Writes the shards of the groups `found`, (name, facts by split) in the order of the text, as soon as their pieces are there."""
-    shards = {split: Shards() for split in SPLITS}
+    shards = {split: NextShard() for split in SPLITS}
 
     def write(split: str, names: list[str]) -> None:
         name = f"{split}-{len(folder.finished[split].shards):05d}"

@@ -69,7 +69,7 @@ def scripts(texts: Sequence[str], tool: Tokenizer) -> Facts:
     tokens: dict[str, int] = {}
     unknown: dict[str, int] = {}
     long_words = 0
-    for text, (ids, places) in zip(texts, tool.encode_places(texts), strict=True):
+    for text, (ids, places) in zip(texts, tool.encode_offsets(texts), strict=True):
         for index, (start, end) in zip(ids, places, strict=True):
             script = script_of(text[start:end])
             tokens[script] = tokens.get(script, 0) + 1
