@@ -1,4 +1,4 @@
-"""Numbers about the text that became tokens, which add up over groups, shards and splits: what the report of a build shows."""
+"""Counts of the text and tokens of a build, which add up over groups, shards and splits; the report shows them."""
 
 import dataclasses
 import unicodedata

@@ -1,4 +1,4 @@
-"""The report of a build: what is in a data folder, what was dropped and why, and rows as a model will see them."""
+"""The report of a build: what is in a data folder, what was dropped and why, and rows as a model reads them."""
 
 import dataclasses
 import json
@@ -44,7 +44,7 @@ def check(facts: Mapping[str, Facts], inputs: Sequence[str]) -> None:
 
 
 def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -> list[str]:
-    """One line for each thing that most likely went wrong. share: of documents that were asked to be held out."""
+    """A line for each likely mistake. share: the requested share of held-out documents."""
     total = facts["train"] + facts["held_out"]
     out = []
     if total.unknown > UNKNOWN_LIMIT * total.tokens:
@@ -64,7 +64,7 @@ def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -
 
 
 def _cause(total: Facts, vocabulary: Vocabulary) -> str:
-    """What the unknown tokens are and most likely come from, to go after `10% of the tokens are`."""
+    """What the unknown tokens are and where they most likely come from; it continues `10% of the tokens are`."""
     name = vocabulary.unknown_name if vocabulary.words else "[UNK]"
     sampled = sum(total.sampled_unknown.values())
     if total.long_words > sampled / 2:
@@ -95,9 +95,9 @@ def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts]) -> N
 
 
 def write(folder: Path) -> None:
-    """Adds ten sampled rows to a data folder's `report.json`, and writes `report.md` and a picture of its lengths.
+    """Adds sampled rows to a data folder's `report.json`, and writes `report.md` and a picture of its lengths.
 
-    They are no part of the data's fingerprint. Raises UserError for a folder without `report.json`, or that cannot be written to.
+    These files are not part of the data's fingerprint. Raises UserError for a folder without `report.json` or that is not writable.
     """
     data = _read(folder) | {"rows": rows(folder)}
     with user_errors(folder, "check that the folder can be written to"):
@@ -120,7 +120,7 @@ def rows(folder: Path) -> list[str]:
 
 
 def summary(folder: Path) -> list[str]:
-    """Lines that say what is in a data folder, beside the numbers of its manifest. Raises UserError as `write`."""
+    """Lines about a data folder that its manifest does not hold. Raises UserError as `write`."""
     data, facts = _read(folder), manifest.read(folder)
     total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
     dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]

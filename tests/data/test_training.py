@@ -49,7 +49,7 @@ def died(texts: Iterable[str]) -> Tokenizer:
     os._exit(7)
 
 
-@pytest.mark.parametrize("train, said", [(refused, "too small"), (died, "died .exit code 7., most likely for want of memory")])
+@pytest.mark.parametrize("train, said", [(refused, "too small"), (died, "died .exit code 7., most likely out of memory")])
 def test_what_goes_wrong_in_the_process_is_one_line(train, said: str, tmp_path: Path, monkeypatch) -> None:
     """Also where it ends before it has read all texts."""
     monkeypatch.setattr(training, "SMALL", 100)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxenc.data.store import Shards
 from jaxenc.files import mapped, write_bytes
 
-SUM = 4  # int64s behind a grid in its file, which hold the sha256 of its bytes
+SUM = 4  # int64s after a grid in its file, which hold the sha256 of its bytes
 
 
 def kept(shards: Shards, name: str, last: int, make: Callable[[], np.ndarray]) -> np.ndarray:

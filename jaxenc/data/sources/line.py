@@ -16,7 +16,7 @@ from jaxenc.data.store import Shards
 class Line:
     """The documents one after another, each closed by <eod> where the vocabulary has one. len: its tokens, these included.
 
-    Behind the end comes the start again, so a place is any integer. Place p is where token p begins. A border is a place where a
+    After the end comes the start again, so a place is any integer. Place p is where token p begins. A border is a place where a
     sentence begins; <eod> is a sentence of its own. Borders are numbered in the order of their places from 0, which is at place 0.
     """
 
@@ -82,7 +82,7 @@ class Line:
         return self._ends[0][numbers] + rounds * len(self)
 
     def border(self, places: np.ndarray) -> np.ndarray:
-        """Number of the first border at or behind each place, int64 [n]."""
+        """Number of the first border at or after each place, int64 [n]."""
         rounds, places = np.divmod(places, len(self))
         before = self._before(places)
         return self.shards.sentences.search(places - before, "left") + before + rounds * self._borders
