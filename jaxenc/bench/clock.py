@@ -1,4 +1,4 @@
-"""The time of work that is queued on a device."""
+"""Times calls, of which several are queued on a device at once."""
 
 import statistics
 import time

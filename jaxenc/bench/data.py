@@ -1,4 +1,4 @@
-"""How fast one core makes the batches of each kind of row, and whether a training loop waits for them."""
+"""How fast the batches of each kind of row are made, and whether a training loop waits for them."""
 
 import contextlib
 import dataclasses

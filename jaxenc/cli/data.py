@@ -29,26 +29,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"share of documents to hold out; at least 20, or one in ten of fewer than 200 (default: {held_out.SHARE})",
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
-    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help="only print what a data folder holds: facts, sizes and some rows")
-    parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the work is done (default: local)")
-    parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="of --runner beam, in quotes: '--runner FlinkRunner ...'")
-    parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help="leave out documents that came before")
+    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help="only print what a data folder holds: counts, sizes, some rows")
+    parser.add_argument("--runner", choices=("local", "beam"), default="local", help="local processes or Apache Beam (default: local)")
+    parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="its pipeline options, in quotes: '--runner FlinkRunner ...'")
+    parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help="keep the first of equal or similar documents")
     parser.add_argument(
         "--duplicate-words", type=int, default=DUPLICATES["words"], metavar="N",
-        help=f"of near duplicates: words of the runs that are compared (default: {DUPLICATES['words']})",
+        help=f"near: length in words of the runs that are compared (default: {DUPLICATES['words']})",
     )  # fmt: skip
     parser.add_argument(
         "--duplicate-permutations", type=int, default=DUPLICATES["permutations"], metavar="N",
-        help=f"of near duplicates: hashes a document (default: {DUPLICATES['permutations']})",
+        help=f"near: hashes for each document (default: {DUPLICATES['permutations']})",
     )  # fmt: skip
     parser.add_argument(
         "--duplicate-similarity", type=float, default=DUPLICATES["similarity"], metavar="SHARE",
-        help=f"of near duplicates: share of equal runs (Jaccard index) from which on one is left out (default: {DUPLICATES['similarity']})",
+        help=f"near: smallest Jaccard index of their runs at which one is dropped (default: {DUPLICATES['similarity']})",
     )  # fmt: skip
 
 
 class _Inspect(argparse.Action):
-    """Prints what a data folder holds and ends the command, as --help does: the arguments of a build are then not needed."""
+    """Prints what a data folder holds and exits, as --help does, so that the arguments of a build are not required."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: object, folder: str, option: str | None = None) -> NoReturn:
         for line in describe(folder):

@@ -27,7 +27,7 @@ TYPES: Mapping[str, ModuleType] = {
     "characters": word_list,
 }
 CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONGEST_WORD characters
-FEW = 0.01  # of a text in such words, of which nothing is said
+FEW = 0.01  # share of a text in such words up to which no message is printed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
