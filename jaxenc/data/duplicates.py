@@ -20,7 +20,7 @@ from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
 KINDS = ("", "exact", "near")
-SCHEME = "affine32"  # datasketch's; its default may change, and the documents that stay must not
+SCHEME = "affine32"  # of datasketch: its default may change, and the documents that stay must not
 WEIGHTS = (0.1, 0.9)  # datasketch's, of false positives and false negatives: a candidate is compared afterwards, a missed one is not
 BLOCK = 2048  # runs of words that are hashed at once
 

@@ -54,7 +54,7 @@ def table_kind(head: bytes, name: str, wanted: str) -> str:
     needed = wanted if wanted != "auto" else kind or _TABLE_SUFFIXES.get(os.path.splitext(name)[1].lower(), "")
     if kind != needed and (kind or needed in _TABLE_SUFFIXES.values()):
         says = "--format says" if wanted != "auto" else "its name says"
-        raise UserError(f"{name}: is {f'a {kind} file and not {needed}' if kind else f'no {needed} file'}, as {says}; check which it is")
+        raise UserError(f"{name}: {says} {needed}, but its content is {kind or 'not'}; check which it is")
     return kind
 
 

@@ -10,7 +10,7 @@ from jaxenc.files import user_errors
 
 BLOCK = 1 << 20
 HEAD = 1 << 16  # bytes at the start of a file that decide its kind
-IN_MEMORY = 1 << 26  # bytes; a larger copy is written to the disk
+IN_MEMORY = 1 << 26  # bytes of a copy that is not written to the disk
 
 
 class Stream(io.RawIOBase):
@@ -59,7 +59,7 @@ def seekable(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 def line_blocks(file: IO[bytes], limit: int) -> Iterator[tuple[int, bytes]]:
     """(number of its first line, bytes) of blocks of whole lines with their ends; the last line of a file may lack one.
 
-    A line longer than `limit` bytes may be split between blocks, each of at least `limit` bytes except the last.
+    A line of more than `limit` bytes that is not whole within a block comes in several, each of at least `limit` bytes but for the last.
     """
     number, held, size = 1, [], 0
     while block := file.read(BLOCK):

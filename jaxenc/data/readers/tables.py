@@ -22,9 +22,8 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
     r"""A document for each row: the text of one column; the source of each is `name` and the number of the row's first line.
 
     The first row is the header, which names the columns; where `reading.field` is a number that the header does not have, there is none
-    and the field is the number of the column, from 1. delimiter: tab, or `,`, which stands for `;`, tab or `|` too if only that finds the
-    column in the header. Quoted cells may hold line ends, delimiters and doubled quotes. In a TSV a quote that opens no such cell is a
-    character.
+    and the field is the number of the column, from 1. delimiter: `,` (or `;`, tab or `|`, where the header has the column only then), or
+    tab. Quoted cells may hold line ends, delimiters and doubled quotes. In a TSV a quote that opens no such cell stands for itself.
     Blank rows are left out. Raises UserError naming file and line for a row of another width and for a quote that is not closed.
     """
     lines = _lines(name, file, counts)

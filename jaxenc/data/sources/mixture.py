@@ -105,8 +105,8 @@ def check_tokenizers(folders: Sequence[str], manifests: Sequence[Manifest]) -> N
 
 
 def shares(tokens: Sequence[int], weights: Sequence[float], exponent: float) -> np.ndarray:
-    """The share of each part in the rows of an epoch, float64 [parts], 1 in all: proportional to its weight, or without weights to its
-    number of tokens raised to the exponent."""
+    """The share of each part in the rows of an epoch, float64 [parts], 1 in all: by its weight, or by its number of tokens raised to the
+    exponent where there are no weights."""
     sizes = np.array(weights or [float(count) ** exponent for count in tokens], np.float64)
     return sizes / sizes.sum()
 
