@@ -15,7 +15,7 @@ from jax.profiler import ProfileData
 ATTENTION, OPTIMIZER = "attend", "optimizer"
 CALLS = 3
 
-# (kind, opcodes of HLO): a kernel is of the first kind of which it holds an operation, elementwise if of none.
+# (kind, opcodes of HLO): the kind of a kernel is the first with an operation in it, else elementwise.
 BY_OPCODE = (
     ("product", ("dot", "convolution")),
     ("scatter", ("scatter", "gather", "sort")),

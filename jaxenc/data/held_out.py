@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from jaxenc.data.readers import Document
 
-SHARE = 0.01  # of documents, unless another is asked for
+SHARE = 0.01  # the default share of documents
 HASHES = 1 << 64
 LEAST = 20  # held-out documents of a small corpus, but no more than one in MOST
 MOST = 10

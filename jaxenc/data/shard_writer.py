@@ -46,7 +46,7 @@ class NextShard:
 
 
 def write_shard(folder: Path, name: str, dtype: str, paths: Sequence[Path]) -> Written:
-    """Writes the shard `name` of the pieces at `paths`; its bytes are on the disk when this returns. No files where there are no tokens.
+    """Writes the shard `name` of the pieces at `paths`; its bytes are on the disk when this returns. Without tokens it writes no files.
 
     A shard's files hold little-endian numbers: .tokens the ids; .words a bit a token, eight in a byte from its lowest bit on, 1 where
     the token is the first piece of its word, zeros after the last; .sentences (u32) the offset in the shard of each sentence's first

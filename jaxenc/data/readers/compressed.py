@@ -44,7 +44,7 @@ def unpacked(file: io.BufferedReader, name: str, counts: Counts) -> tuple[io.Buf
     for _ in range(DEEPEST):
         kind, suffix = kind_of(file.peek(8)), suffix_of(name)
         if not kind and suffix:
-            raise UserError(f"{name}: is no {SUFFIXES[suffix]} data, although its name ends in {suffix}; rename it, or get it again")
+            raise UserError(f"{name}: is not {SUFFIXES[suffix]} data, although its name ends in {suffix}; rename it, or get it again")
         if not kind:
             return file, name
         file = io.BufferedReader(Stream(_members(file, name, kind, counts)), HEAD)

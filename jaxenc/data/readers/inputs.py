@@ -51,7 +51,7 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
 
 
 def check_file(name: str) -> None:
-    """Raises UserError when `name` is no file, or an empty one."""
+    """Raises UserError if `name` is not a file, or is an empty one."""
     path = Path(name)
     if path.is_dir():
         raise UserError(f"{name}: is a folder; name a file in it")

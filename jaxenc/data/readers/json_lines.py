@@ -29,7 +29,7 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
     over_lines = head.startswith(b"[") or (b"\n" in head and head.split(b"\n", 1)[0].rstrip().endswith((b"{", b"[", b",")))
     for where, record in (_over_lines if over_lines else _on_lines)(name, file, counts):
         if not isinstance(record, dict):
-            raise UserError(f'{where}: needs {{"text": "..."}} or {{"words": ["...", ...]}}, and is no object')
+            raise UserError(f'{where}: needs {{"text": "..."}} or {{"words": ["...", ...]}}, and is not an object')
         if len(record) == 1 and isinstance(record.get("index"), dict):
             continue
         if record.get("namespace") and "wiki" in record:
