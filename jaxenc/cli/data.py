@@ -29,21 +29,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"share of documents to hold out; at least 20, or one in ten of fewer than 200 (default: {held_out.SHARE})",
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
-    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help="only print what a data folder holds: counts, sizes, some rows")
-    parser.add_argument("--runner", choices=("local", "beam"), default="local", help="local processes or Apache Beam (default: local)")
-    parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="its pipeline options, in quotes: '--runner FlinkRunner ...'")
-    parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help="keep the first of equal or similar documents")
+    only = "print what a data folder holds, with some rows; needs no other option"
+    parser.add_argument("--inspect", action=_Inspect, metavar="DIR", help=only)
+    parser.add_argument("--runner", choices=("local", "beam"), default="local", help="where the work is done (default: local)")
+    parser.add_argument("--beam-options", default="", metavar="OPTIONS", help="of --runner beam, in quotes: '--runner FlinkRunner ...'")
+    equal = "leave out documents that equal an earlier one, exactly or nearly"
+    parser.add_argument("--drop-duplicates", choices=("exact", "near"), default="", help=equal)
     parser.add_argument(
         "--duplicate-words", type=int, default=DUPLICATES["words"], metavar="N",
-        help=f"near: length in words of the runs that are compared (default: {DUPLICATES['words']})",
+        help=f"near: words of the runs that are compared (default: {DUPLICATES['words']})",
     )  # fmt: skip
     parser.add_argument(
         "--duplicate-permutations", type=int, default=DUPLICATES["permutations"], metavar="N",
-        help=f"near: hashes for each document (default: {DUPLICATES['permutations']})",
+        help=f"near: hashes a document (default: {DUPLICATES['permutations']})",
     )  # fmt: skip
     parser.add_argument(
         "--duplicate-similarity", type=float, default=DUPLICATES["similarity"], metavar="SHARE",
-        help=f"near: smallest Jaccard index of their runs at which one is dropped (default: {DUPLICATES['similarity']})",
+        help=f"near: share of equal runs that makes a duplicate (default: {DUPLICATES['similarity']})",
     )  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     rule = Duplicates(args.drop_duplicates, args.duplicate_words, args.duplicate_permutations, args.duplicate_similarity)
     result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers, inputs.reading(args), rule, beam_options)
     for name, split in result.splits.items():
-        print(f"{name}: {counted(split, result.tokenizer)}, {split.empty_sentences + split.empty_documents:,} dropped as empty")
+        print(f"{name}: {counted(split, result.tokenizer)}")
     folder = Path(args.out)
     if not (folder / report.FACTS).exists():
         print(f"{folder}: made by an older jaxenc, so it has no report", file=sys.stderr)

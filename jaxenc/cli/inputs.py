@@ -12,9 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = "files, folders, 'patterns', - for stdin, URLs, tfds:NAME[:SPLIT], docstrings; docs/text.md lists the formats"
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help=what)
     parser.add_argument("--field", default=rule.field, metavar="NAME", help="column or key of the text (default: text, or words)")
-    lines = "what ends a document of plain text: a blank line, or each line is one (default: blank_line)"
+    lines = "what ends a document of plain text (default: blank_line)"
     parser.add_argument("--document", choices=DOCUMENTS, default=rule.document, help=lines)
-    known = f"one of {', '.join(FORMATS)} (default: auto, by content and name)"
+    known = f"{FORMATS[0]} (default), {', '.join(FORMATS[1:])}"
     parser.add_argument("--format", choices=FORMATS, default=rule.format, metavar="KIND", help=known)
     parser.add_argument("--encoding", default=rule.encoding, metavar="NAME", help="of text (default: utf-8, or by its byte order mark)")
     where = "folder of prepared tfds data (default: TFDS_DATA_DIR, or ~/tensorflow_datasets)"

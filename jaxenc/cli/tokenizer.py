@@ -11,6 +11,7 @@ from types import ModuleType
 from jaxenc.cli import inputs
 from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
+from jaxenc.data.readers.document import described
 from jaxenc.data.tokenizers import bpe, load, marks, sentencepiece, training, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.lines import LongWords, thinned
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
@@ -62,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if size < args.vocab_size:
         less = "fewer words" if words_read else "fewer pieces"
         print(f"tokenizer: the text gave {less} than --vocab-size {args.vocab_size:,}; more text gives more", file=sys.stderr)
-    if changed := readers.changes(dataclasses.asdict(counts)):
-        print(f"tokenizer: changed while reading: {changed}", file=sys.stderr)
+    if noticed := described(dataclasses.asdict(counts)):
+        print(f"tokenizer: while reading: {noticed}", file=sys.stderr)
     lost = marks.count(sample, tool.written)
     if lost.many:
         print(f"tokenizer: warning: --strip-accents drops {lost.summary}; leave it out to keep them", file=sys.stderr)

@@ -25,7 +25,7 @@ def describe(folder: str | Path) -> Iterator[str]:
     tokenizer = facts.tokenizer
     yield f"tokenizer: {tokenizer.ids:,} ids, fingerprint {tokenizer.fingerprint[:12]}"
     for name, split in facts.splits.items():
-        yield f"{name}: {counted(split, tokenizer)}, {len(split.shards)} shards"
+        yield f"{name}: {counted(split, tokenizer)}, {len(split.shards):,} shard{'s' * (len(split.shards) != 1)}"
     yield _sizes(facts)
     config = DataConfig(path=str(folder), length=LENGTH, rows="packed" if tokenizer.frames else "text")
     for name, split in facts.splits.items():
@@ -58,11 +58,11 @@ def rows(config: DataConfig, split: str, count: int) -> Iterator[str]:
     chosen = feistel(len(source), 0, 0)(np.arange(min(count, len(source))))
     batch = source.rows(0, chosen)
     for index, tokens, segments in zip(chosen, batch["tokens"], batch["segments"], strict=True):
-        yield f"{split} row {index:,} of {len(source):,} ({config.rows}, {config.length}): {spelled(tokenizer, tokens, segments)}"
+        padding = int((segments == 0).sum())
+        text = spelled(tokenizer, tokens, segments) + (f" + {padding} padding" if padding else "")
+        yield f"{split} row {index:,} of {len(source):,} ({config.rows}, {config.length}): {text}"
 
 
 def spelled(tokenizer: Tokenizer, tokens: np.ndarray, segments: np.ndarray) -> str:
-    """The pieces of one row (tokens, segments: i32 [length]), with ` | ` between its texts and the number of padding places at the end."""
-    texts = [" ".join(map(tokenizer.token, tokens[segments == number].tolist())) for number in range(1, segments.max() + 1)]
-    padding = int((segments == 0).sum())
-    return " | ".join(texts) + (f" + {padding} padding" if padding else "")
+    """The pieces of one row (tokens, segments: i32 [length]) without padding, with ` | ` between its texts."""
+    return " | ".join(" ".join(map(tokenizer.token, tokens[segments == number].tolist())) for number in range(1, segments.max() + 1))

@@ -12,7 +12,7 @@ from jaxenc.data import manifest, tokenizers
 from jaxenc.data.facts import EDGES, Facts
 from jaxenc.data.inspect import spelled
 from jaxenc.data.manifest import Manifest
-from jaxenc.data.readers import changes
+from jaxenc.data.readers.document import described
 from jaxenc.data.sources import DataConfig, open_source
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
 from jaxenc.data.vocabulary import Vocabulary
@@ -53,7 +53,7 @@ def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -
         advice = "use one made for this script, or make one with `jaxenc tokenizer`, which keeps marks"
         out.append(f"the tokenizer drops {total.marks.summary}: {advice}")
     if vocabulary.frames and not vocabulary.words and total.documents > 1 and total.single > SINGLE_LIMIT * total.documents:
-        advice = "separate documents by blank lines and keep their sentences together; rows of other kinds do not need it"
+        advice = "put several sentences in a document, one a line where the script marks no end; other rows do not need it"
         what = f"{total.single:,} of {total.documents:,} documents have one sentence, and data.rows=pairs or swapped_pairs need several"
         out.append(f"{what}: {advice}")
     if share and not facts["held_out"].documents:
@@ -124,13 +124,13 @@ def summary(folder: Path) -> list[str]:
     data, facts = _read(folder), manifest.read(folder)
     total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
     dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]
-    changed = changes(data["reader"])
+    noticed = described(data["reader"])
     shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)
     by_script = [f"{script} {share:.2%}" for share, script in shares]
     return [
         f"{data['bytes_a_token']:.2f} bytes a token on disk, {data['text_bytes_a_token']:.2f} bytes of text a token",
         f"dropped: {', '.join(dropped) or 'nothing'}",
-        *([f"changed while reading: {changed}"] if changed else []),
+        *([f"while reading: {noticed}"] if noticed else []),
         *([f"{facts.tokenizer.unknown_name} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
     ]
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from jaxenc.data.readers.document import Counts, Document, Reading, changes
+from jaxenc.data.readers.document import Counts, Document, Reading
 from jaxenc.data.readers.inputs import check_file, inputs
 from jaxenc.data.readers.progress import Progress, reported
 from jaxenc.data.readers.sources import Source
 from jaxenc.errors import UserError
 
 __all__ = [
-    "Counts", "Document", "Progress", "Reading", "Source", "advice", "changes", "check_file", "documents", "inputs", "progress_of",
+    "Counts", "Document", "Progress", "Reading", "Source", "advice", "check_file", "documents", "inputs", "progress_of",
     "reported", "watched",
 ]  # fmt: skip
 

@@ -55,6 +55,16 @@ class Document:
     lines: tuple[str, ...]
 
 
+# Those whose own names would say too little to a user.
+NAMES = {
+    "nul": "NUL characters removed",
+    "invalid": "invalid sequences replaced by U+FFFD",
+    "split_lines": "cuts in long lines",
+    "split_documents": "cuts in long documents",
+    "undivided_files": "files without a blank line",
+}
+
+
 @dataclasses.dataclass
 class Counts:
     """What the readers changed in the input or left out; `inputs` and `documents` add to it while they run.
@@ -84,9 +94,12 @@ class Counts:
         return Counts(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
 
 
-def changes(counts: Mapping[str, int]) -> str:
-    """What the readers changed or left out, as words: "nul 3, skipped files 2"; "" for nothing. counts: the fields of a `Counts`."""
-    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count)
+def described(counts: Mapping[str, int]) -> str:
+    """What the readers changed or left out, in words: "skipped files 2, files without a blank line 1"; "" for nothing.
+
+    counts: the fields of `Counts`, by name.
+    """
+    return ", ".join(f"{NAMES.get(name, name.replace('_', ' '))} {count:,}" for name, count in counts.items() if count)
 
 
 def documents_of(text: str, where: str, counts: Counts) -> Iterable[Document]:

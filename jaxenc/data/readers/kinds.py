@@ -25,6 +25,7 @@ _REFUSED = (
     (b"Rar!", "a RAR archive; unpack it, or make a .zip or .tar of it"),
     (b"\x04\x22\x4d\x18", "compressed with LZ4; unpack it, or compress it with gzip, xz, bzip2 or Zstandard"),
     (b"\x1f\x9d", "compressed with compress (.Z); unpack it, or compress it with gzip"),
+    (b"version https://git-lfs", "a pointer of Git LFS and not the file itself; get it with `git lfs pull`"),
     (b"ID3", "a sound file"),
     (b"OggS", "a sound file"),
     (b"RIFF", "a sound, image or video file"),
@@ -62,11 +63,9 @@ def text_kind(head: bytes, name: str) -> str:
     """The reader for a text file: `text`, `jsonl`, `csv`, `tsv`, `subtitles`, `wikipedia`, `wikiextractor` or `wet`.
 
     head: its first bytes as UTF-8; name: without a suffix for compression. JSON is known by its first record too, whatever the name.
-    Raises UserError for web pages, other XML and pointers of Git LFS.
+    Raises UserError for web pages and other XML.
     """
     start = head.lstrip()
-    if start.startswith(b"version https://git-lfs"):
-        raise UserError(f"{name}: is a pointer of Git LFS and not the file itself; get it with `git lfs pull`")
     if re.match(rb"(<\?xml[^>]*>\s*)?<mediawiki\b", start):
         return "wikipedia"
     if re.match(rb'<doc id="[^"\n]*" (rev|url)', start):

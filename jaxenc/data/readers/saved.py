@@ -11,9 +11,9 @@ _ADVICE = "save the data set again with save_to_disk"
 
 
 def is_saved(name: str) -> bool:
-    """Whether `name` is DIR or DIR:SPLIT of a saved dataset."""
-    folder, split = _parts(name)
-    return os.path.isfile(os.path.join(folder, _SPLITS)) or (not split and os.path.isfile(os.path.join(folder, _STATE)))
+    """Whether `name` is DIR or DIR:SPLIT of a saved dataset; SPLIT may be one that it does not have."""
+    folder, _ = _parts(name)
+    return any(os.path.isfile(os.path.join(folder, file)) for file in (_SPLITS, _STATE))
 
 
 def files(name: str) -> list[str]:
@@ -29,6 +29,8 @@ def files(name: str) -> list[str]:
             wrong = f"has no split {split}" if split else "has several splits"
             raise UserError(f"{folder}: {wrong}; name one: {', '.join(f'{folder}:{split}' for split in known)}")
         folder = os.path.join(folder, split or known[0])
+    elif split:
+        raise UserError(f"{folder}: was saved without splits, so it has no {split}; name it without one: {folder}")
     state = read_json(Path(folder, _STATE), _ADVICE)
     if state.get("_indices_data_files") or state.get("_indices_files"):
         raise UserError(f"{folder}: its rows are chosen by a list of indices; {_ADVICE}, after flatten_indices()")
