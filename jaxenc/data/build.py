@@ -47,8 +47,8 @@ def build(
     the work is cut by the size of the text. Processes are spawned, unless the text is a single group, so a script must call this under
     its __main__ guard.
 
-    The folder appears complete or not at all, and an existing one with the same data is left as it is. An interrupted build keeps what is
-    finished next to it, and the same call continues from there: see data/unfinished.py.
+    The folder appears complete or not at all. One that holds the same request already is kept. Until then what is finished is kept beside
+    it, and the same call goes on from there: see data/unfinished.py.
     Raises UserError for input that cannot be read, no text, no permission, a full disk, and an `out` that holds something else.
     """
     if not 0 <= held_out < 1:

@@ -139,7 +139,7 @@ def _matching(pattern: str, counts: Counts) -> Iterator[tuple[str, Source]]:
 
 
 def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
-    """The files below a folder, sorted; links to folders are followed, into each folder once."""
+    """The files below a folder, sorted; a folder that a link leads to is entered once."""
     if os.path.isfile(os.path.join(folder, "manifest.json")) and os.path.isdir(os.path.join(folder, "tokenizer")):
         raise UserError(f"{folder}: is a folder of `jaxenc data`, which holds tokens and no text; name the text that it was made from")
     paths: list[str] = []

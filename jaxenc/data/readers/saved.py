@@ -11,7 +11,7 @@ _ADVICE = "save the data set again with save_to_disk"
 
 
 def is_saved(name: str) -> bool:
-    """Whether `name` is DIR or DIR:SPLIT of a saved dataset; SPLIT may be one that it does not have."""
+    """Whether `name` is DIR or DIR:SPLIT of a saved data set; SPLIT may be one that it does not have."""
     folder, _ = _parts(name)
     return any(os.path.isfile(os.path.join(folder, file)) for file in (_SPLITS, _STATE))
 
