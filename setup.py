@@ -38,8 +38,13 @@ setup(
         # pyarrow reads Parquet and Arrow, zstandard .zst, fsspec addresses such as gs://, each with a package of its own; datasketch finds
         # near duplicates.
         "data": [
-            "tensorflow-datasets>=4.9.10,<5", "importlib_resources", "array_record>=0.8",
-            "pyarrow>=18", "zstandard>=0.23", "fsspec>=2024.6", "datasketch>=2,<3",
+            "tensorflow-datasets>=4.9.10,<5",
+            "importlib_resources",
+            "array_record>=0.8",
+            "pyarrow>=18",
+            "zstandard>=0.23",
+            "fsspec>=2024.6",
+            "datasketch>=2,<3",
         ],
         # It needs an older protobuf than the extra "data" brings: an environment of its own.
         "beam": ["apache-beam>=2.70,<3", "datasketch>=2,<3"],

@@ -34,7 +34,7 @@ def written(path: Path, durable: bool = True) -> Iterator[Path]:
     """A temporary name next to `path` to write to. The file replaces `path` in one move when the block succeeds; otherwise it is removed.
 
     durable: the content is on the disk before the move and the name after it, so that a power cut leaves the old file or the new one,
-    whole. Without it only a killed process does so; it is for files that are checked when they are read, and can be made again.
+    whole. Without it that holds for a killed process only: for files that are checked when they are read, and can be made again.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -85,7 +85,7 @@ def _pick_forward(count: int, logits: Array, classes: Array) -> tuple[Array, Arr
 
 
 def _pick_backward(count: int, classes: Array, slope: Array) -> tuple[Array, None]:
-    # A comparison and not a scatter: XLA fuses it with the gradient of the softmax instead of writing all logits twice more.
+    # A comparison instead of a scatter: XLA fuses it with the gradient of the softmax instead of writing all logits twice more.
     return jnp.where(jnp.arange(count) == classes[..., None], slope[..., None], 0), None
 
 

@@ -1,4 +1,4 @@
-"""The time of work that is queued on a device."""
+"""Times calls, of which several are queued on a device at once."""
 
 import statistics
 import time
@@ -17,13 +17,13 @@ class Seconds(NamedTuple):
     cpu: float
 
 
-def seconds_a_call(call: Callable[[], Any], calls: int) -> Seconds:
-    """Median seconds of one `call` over groups of calls: `calls` of them in up to five groups of equal size. The calls of a group are
-    queued, as training queues its steps, and their results, arrays on the device, are waited for together."""
+def seconds_a_call(call: Callable[[], Any], calls: int, wait: Callable[[Any], Any] = jax.block_until_ready) -> Seconds:
+    """Median seconds of one `call` over groups of calls: `calls` of them in up to GROUPS groups of equal size. The calls of a group are
+    queued, as training queues its steps, and `wait` waits for the list of their results."""
     each, walls, cpus = max(calls // GROUPS, 1), [], []
     for _ in range(min(GROUPS, calls)):
         began, used = time.monotonic(), time.process_time()
-        jax.block_until_ready([call() for _ in range(each)])
+        wait([call() for _ in range(each)])
         walls.append((time.monotonic() - began) / each)
         cpus.append((time.process_time() - used) / each)
     return Seconds(statistics.median(walls), statistics.median(cpus))

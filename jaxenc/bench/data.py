@@ -1,7 +1,8 @@
-"""How fast one core makes the batches of each kind of row, and whether a training loop waits for them."""
+"""How fast the batches of each kind of row are made, and whether a training loop waits for them."""
 
 import contextlib
 import dataclasses
+import itertools
 import statistics
 import tempfile
 import time
@@ -10,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxenc.bench.clock import seconds_a_call
 from jaxenc.data.build import build
 from jaxenc.data.pipeline import open_batches, prefetch
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import word_list
 
-# What is timed, with the rows of a batch: the lengths that are usual for each kind.
+# What is timed, with the rows of a batch: each kind of row at its usual lengths.
 KINDS = (
     (DataConfig(rows="text", length=128), 256),
     (DataConfig(rows="text", length=512), 64),
@@ -30,17 +32,16 @@ KINDS = (
     (DataConfig(rows="streams", length=512, reuse=256), 64),
     (DataConfig(rows="sentences", length=20), 256),
 )
-GROUPS = 5
-# Tokens a second of the training loop whose waits are measured: more than a small model trains on one GPU of today.
+# Tokens a second that the measured training loop consumes: more than a small model on one GPU of today.
 CONSUMED = 3_000_000
-WAIT = 0.001  # seconds from which on a batch counts as waited for
+WAIT = 0.001  # seconds; a batch that took longer to arrive was waited for
 
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """rows, length, batch: what was made. padding: share of the places of these batches. tokens_per_second: places of a batch, padding too,
-    by CPU seconds of one thread. waited: share of the batches that a loop consuming CONSUMED tokens a second waited for, once the first was
-    there; loop_tokens_per_second: what it got."""
+    """rows, length, batch: what was made. padding: share of the tokens of these batches. tokens_per_second: tokens of a batch, padding
+    included, by the CPU seconds of this process. waited: share of the batches that a loop consuming CONSUMED tokens a second waited for,
+    after the first; loop_tokens_per_second: what it got."""
 
     rows: str
     length: int
@@ -52,26 +53,24 @@ class Timing:
 
 
 def time_rows(folder: str, config: DataConfig, batch: int, steps: int) -> Timing:
-    """Times `steps` batches of the training split of a data folder, the median of GROUPS groups, and a loop of as many batches. Raises
-    UserError for rows that the folder cannot give."""
-    batches = open_batches(dataclasses.replace(config, path=folder), "train", batch, 0, 0)
-    made, each, seconds = batches.batch_at, max(steps // GROUPS, 1), []
-    made(0)
-    for group in range(GROUPS):
-        began = time.process_time()
-        for step in range(group * each, (group + 1) * each):
-            made(step)
-        seconds.append((time.process_time() - began) / each)
-    size = batch * config.length
-    padding = statistics.mean(float((made(step)["segments"] == 0).mean()) for step in range(GROUPS * each))
-    waited, reached = consume(made, max(steps, 2), size, CONSUMED)
-    return Timing(config.rows, config.length, batch, padding, size / statistics.median(seconds), waited, reached)
+    """Times `steps` batches of the training split of a data folder, and a loop that consumes as many. Raises UserError for rows that the
+    folder cannot give."""
+    batch_at, numbers = open_batches(dataclasses.replace(config, path=folder), "train", batch, 0, 0).batch_at, itertools.count()
+    batch_at(0)
+
+    def make() -> None:
+        batch_at(next(numbers))
+
+    seconds, size = seconds_a_call(make, steps), batch * config.length
+    padding = statistics.mean(float((batch_at(step)["segments"] == 0).mean()) for step in range(steps))
+    waited, reached = consume(batch_at, max(steps, 2), size, CONSUMED)
+    return Timing(config.rows, config.length, batch, padding, size / seconds.cpu, waited, reached)
 
 
-def consume(function: Callable[[int], object], steps: int, size: int, rate: float) -> tuple[float, float]:
-    """(share of the batches that were waited for, tokens a second) of a loop that reads batches of `size` tokens ahead, as training does,
-    and takes one every size / rate seconds. The first batch, which nothing can be read ahead of, is not counted."""
-    waits, batches = 0, prefetch(function, range(steps))
+def consume(batch_at: Callable[[int], object], steps: int, size: int, rate: float) -> tuple[float, float]:
+    """(share of the batches that were waited for, tokens a second) of a loop that prefetches batches of `size` tokens, as training does,
+    and takes one every size / rate seconds. The first batch, which cannot be ready in time, is not counted."""
+    waits, batches = 0, prefetch(batch_at, range(steps))
     with contextlib.closing(batches):
         next(batches)
         began = due = time.monotonic()
@@ -86,8 +85,8 @@ def consume(function: Callable[[int], object], steps: int, size: int, rate: floa
 
 @contextlib.contextmanager
 def made_up(documents: int = 2000) -> Iterator[str]:
-    """A temporary data folder of made-up text, the same every time: documents of 1 to 40 sentences of 1 to 40 words, whose frequencies fall
-    as those of a language do (Zipf)."""
+    """A temporary data folder of made-up text, the same every time: documents of 1 to 40 sentences of 1 to 40 words, with frequencies that
+    fall as 1 / rank (Zipf)."""
     draw = np.random.default_rng(0)
     words = np.array(["".join(draw.choice(list("aeiourstlnmkd"), draw.integers(2, 9))) for _ in range(20_000)])
     chances = 1 / np.arange(1, len(words) + 1)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import jax
 from jax.profiler import ProfileData
 
-# The scopes (jax.named_scope) of the two kinds that are a part of the model and not an operation.
+# The scopes (jax.named_scope) of the two kinds that are parts of the step, not operations.
 ATTENTION, OPTIMIZER = "attend", "optimizer"
 CALLS = 3
 
-# (kind, opcodes of HLO): a kernel is of the first kind of which it holds an operation, elementwise if of none.
+# (kind, opcodes of HLO): the kind of a kernel is the first with an operation in it, else elementwise.
 BY_OPCODE = (
     ("product", ("dot", "convolution")),
     ("scatter", ("scatter", "gather", "sort")),
@@ -24,7 +24,7 @@ BY_OPCODE = (
 )
 COLLECTIVE = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective")
 KINDS = ("product", "attention", "reduction", "elementwise", "transpose", "scatter", "optimizer", "collective", "other")
-# Names of the libraries' kernels and of custom calls, for kernels that the profile does not tie to an operation of the program.
+# Names of library kernels and custom calls, for kernels that the profile does not assign to an operation of the program.
 BY_NAME = (
     ("collective", re.compile(r"nccl", re.IGNORECASE)),
     ("attention", re.compile(r"attention_|fmha|flash|cudnn.*sdpa", re.IGNORECASE)),
@@ -51,7 +51,7 @@ class Instruction:
 
 
 class Event(NamedTuple):
-    """One event of a profile, in nanoseconds. operation, module: of the HLO program, '' where the event is none of its operations."""
+    """One event of a profile, in nanoseconds. operation, module: of the HLO program, '' for an event that is not one of its operations."""
 
     name: str
     start_ns: float
@@ -61,12 +61,12 @@ class Event(NamedTuple):
 
 
 def milliseconds_by_kind(program: str, call: Callable[[], Any], calls: int = CALLS) -> dict[str, float]:
-    """Milliseconds of one `call` that kernels of each kind take on one device, the largest first; kinds without time are left out.
+    """Milliseconds that kernels of each kind take in one `call` on one device, the largest first; kinds without time are left out.
 
     program: the HLO text of what `call` runs (`jax.stages.Compiled.as_text`). Kinds: `attention` and `optimizer` are all that runs in
     their scopes; of the rest, product, scatter (and gather, sort), reduction, transpose (and copy), collective, or elementwise. A fusion
-    has one kind, so a reduction's includes the elementwise operations fused into it. `other`: kernels that match no operation. Kernels
-    that overlap are both counted, and the gaps between kernels are not.
+    has one kind, so a reduction's includes the elementwise operations fused into it. `other`: kernels that match no operation. The time of
+    kernels that overlap is split between them, and gaps between kernels are not counted.
     """
     times = dict.fromkeys(KINDS, 0.0)
     kind_of = kinds(program)
@@ -76,7 +76,7 @@ def milliseconds_by_kind(program: str, call: Callable[[], Any], calls: int = CAL
 
 
 def kinds(program: str) -> dict[str, str]:
-    """{name of an instruction, with _ for every other sign: its kind} of HLO text."""
+    """{name of an instruction, with _ for `.` and `-`: its kind} of HLO text."""
     computations = _computations(program)
     return {_plain(name): _kind(one, computations) for body in computations.values() for name, one in body.items()}
 
@@ -119,8 +119,7 @@ def _grouped(events: list[tuple[Any, Event]]) -> list[list[Event]]:
 
 
 def shared(events: Iterable[Event]) -> list[tuple[Event, float]]:
-    """(event, its share in seconds of the time that any of them runs): of overlapping events each has an equal part of the overlap, and
-    one inside another has it all."""
+    """(event, its seconds), where overlapping events share the overlap equally and a nested event has all of its own time."""
     order = sorted(events, key=lambda event: (event.start_ns, -event.duration_ns))
     ends = [event.start_ns + event.duration_ns for event in order]
     seconds, running, now, following = [0.0] * len(order), set(), 0.0, 0

@@ -3,7 +3,6 @@ there."""
 
 import inspect
 import json
-import statistics
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -13,6 +12,7 @@ import torch
 import transformers
 from torch.nn import Module, functional
 
+from jaxenc.bench.clock import seconds_a_call
 from jaxenc.convert import hf
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
@@ -24,7 +24,7 @@ from jaxenc.training.state import parameters
 LAST = 1 / 6
 # The weight of the discriminator's loss (Clark et al. 2020).
 DETECTION = 50.0
-WARM_UP, GROUPS = 3, 5
+WARM_UP = 3
 
 
 class OwnLoss(Module):
@@ -177,20 +177,13 @@ def step_of(model: Module, inputs: Mapping[str, torch.Tensor], at: torch.Tensor,
 
 
 def timed(step: Callable[[], None], steps: int, wait: Callable[[], None]) -> tuple[float, float, float]:
-    """(seconds to warm up, seconds a step, CPU seconds a step): medians of groups of queued steps, as `bench.step` times them."""
+    """(seconds to warm up, seconds a step, CPU seconds a step): after the warm-up, medians as of `seconds_a_call`."""
     began = time.monotonic()
     for _ in range(WARM_UP):
         step()
     wait()
-    warm, group, seconds, used = time.monotonic() - began, max(steps // GROUPS, 1), [], []
-    for _ in range(min(GROUPS, steps)):
-        began, cpu = time.monotonic(), time.process_time()
-        for _ in range(group):
-            step()
-        wait()
-        seconds.append((time.monotonic() - began) / group)
-        used.append((time.process_time() - cpu) / group)
-    return warm, statistics.median(seconds), statistics.median(used)
+    warm = time.monotonic() - began
+    return warm, *seconds_a_call(step, steps, lambda _: wait())
 
 
 def main() -> None:

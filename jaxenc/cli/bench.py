@@ -1,4 +1,4 @@
-"""`jaxenc bench step`, `attention` and `data`: how fast a recipe, attention alone or the making of rows is on this machine."""
+"""`jaxenc bench step`, `attention` and `data`: how fast a training step, attention or the data pipeline is on this machine."""
 
 import argparse
 import contextlib
@@ -25,7 +25,7 @@ TAKES = {"step": ("peer", "kinds"), "attention": ("dropout", "precision"), "data
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = "step: the training step on random rows; attention: one layer's attention, each backend that runs here; data: each kind of row"
+    what = "step: the training step on random rows; attention: one layer's, with each backend that runs here; data: each kind of row"
     parser.add_argument("what", choices=tuple(NEEDS), help=what)
     parser.add_argument("--steps", type=int, default=20, help="steps, calls of attention or batches that are timed")
     step = parser.add_argument_group("step")
@@ -68,7 +68,7 @@ def _step(args: argparse.Namespace) -> int:
     if args.peer:
         # First: JAX reserves most of the device's memory at the first array.
         _print({"config": args.config}, time_peer(recipe, vocabulary, args.steps, args.peer))
-    _print({"config": args.config}, time_step(recipe, vocabulary, args.steps, bool(args.kinds)))
+    _print({"config": args.config}, time_step(recipe, vocabulary, args.steps, by_kind=bool(args.kinds)))
     return 0
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from jaxenc.cli import inputs
-from jaxenc.data import report
+from jaxenc.data import held_out, report
 from jaxenc.data.build import build
 from jaxenc.data.duplicates import Duplicates
-from jaxenc.data.inspect import describe
+from jaxenc.data.inspect import counted, describe
 from jaxenc.errors import UserError
 
 DUPLICATES = {field.name: field.default for field in dataclasses.fields(Duplicates)}
@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--held-out",
         type=float,
-        default=0.01,
+        default=held_out.SHARE,
         metavar="SHARE",
-        help="share of documents kept apart; in a small corpus 20, or one in ten (default: 0.01)",
+        help=f"share of documents to hold out; at least 20, or one in ten of fewer than 200 (default: {held_out.SHARE})",
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes; the result does not depend on it (default: 1)")
     only = "print what a data folder holds, with some rows; needs no other option"
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Inspect(argparse.Action):
-    """Prints what a data folder holds and ends the command, as --help does: the arguments of a build are then not needed."""
+    """Prints what a data folder holds and exits, as --help does, so that the arguments of a build are not required."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: object, folder: str, option: str | None = None) -> NoReturn:
         for line in describe(folder):
@@ -65,12 +65,8 @@ def run(args: argparse.Namespace) -> int:
     beam_options = shlex.split(args.beam_options) if args.runner == "beam" else None
     rule = Duplicates(args.drop_duplicates, args.duplicate_words, args.duplicate_permutations, args.duplicate_similarity)
     result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers, inputs.reading(args), rule, beam_options)
-    unknown = "predicted as unknown" if result.tokenizer.words else "unknown"
     for name, split in result.splits.items():
-        print(
-            f"{name}: {split.documents:,} documents, {split.sentences:,} sentences, {split.tokens:,} tokens, "
-            f"{split.unknown / max(split.tokens, 1):.2%} {unknown}"
-        )
+        print(f"{name}: {counted(split, result.tokenizer)}")
     folder = Path(args.out)
     if not (folder / report.FACTS).exists():
         print(f"{folder}: made by an older jaxenc, so it has no report", file=sys.stderr)

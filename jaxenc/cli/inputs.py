@@ -1,4 +1,4 @@
-"""The arguments that say where text comes from, for `jaxenc tokenizer` and `jaxenc data`."""
+"""The arguments for input text, shared by `jaxenc tokenizer` and `jaxenc data`."""
 
 import argparse
 
@@ -7,7 +7,7 @@ from jaxenc.data.readers.document import DOCUMENTS, FORMATS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds --input and what says how it becomes documents."""
+    """Adds --input, and the options for how it becomes documents."""
     rule = Reading()
     what = "files, folders, 'patterns', - for stdin, URLs, tfds:NAME[:SPLIT], docstrings; docs/text.md lists the formats"
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help=what)

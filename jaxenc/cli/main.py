@@ -31,11 +31,11 @@ COMMANDS = {
     "export": "a model to a folder that transformers or AllenNLP opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",
-    "bench": "time the training step of a config, attention alone, or the making of rows, on this machine",
+    "bench": "time the training step of a config, attention, or the data pipeline on this machine",
     "report": "curves and tables of a run, with count baselines",
 }
 
-# Those that run the same large programs again and again.
+# Commands that call the same large compiled programs many times.
 COMPUTING = ("demo", "pretrain", "evaluate", "embed", "bench")
 
 DEBUG = "--debug"

@@ -13,8 +13,9 @@ from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.readers.document import described
 from jaxenc.data.tokenizers import bpe, load, marks, sentencepiece, training, word_bpe, word_list, wordpiece
-from jaxenc.data.tokenizers.lines import LONG_WORD, LongWords, thinned
+from jaxenc.data.tokenizers.lines import LongWords, thinned
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
+from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
 from jaxenc.errors import UserError
 from jaxenc.files import made
 
@@ -26,8 +27,8 @@ TYPES: Mapping[str, ModuleType] = {
     "unigram": sentencepiece,
     "characters": word_list,
 }
-CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONG_WORD characters
-FEW = 0.01  # of a text in such words, of which nothing is said
+CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONGEST_WORD characters
+FEW = 0.01  # share of a text in such words up to which no message is printed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     long_words, counts, sample = LongWords(), readers.Counts(), []
     lines = _lines(args, counts) if args.type == "characters" else thinned(_lines(args, counts), long_words)
     with made(out) as folder:
-        training.saved(_train(args), marks.sampled(lines, sample), folder, args.workers)
+        training.train_and_save(_train(args), marks.sampled(lines, sample), folder, args.workers)
     tool = load(out)
     _report(args.type, long_words)
     size, words_read = tool.vocabulary.size, tool.vocabulary.words
@@ -77,9 +78,9 @@ def _train(args: argparse.Namespace) -> training.Train:
 
 
 def _report(kind: str, counts: LongWords) -> None:
-    long = f"words of more than {LONG_WORD} characters"
+    long = f"words of more than {LONGEST_WORD} characters"
     if kind in CUT and counts.share > FEW:
-        way = f"which --type {kind} cuts into parts of at most {LONG_WORD}; --type unigram and bpe find pieces anywhere in them"
+        way = f"which --type {kind} cuts into parts of at most {LONGEST_WORD}; --type unigram and bpe find pieces anywhere in them"
         print(f"tokenizer: {counts.share:.1%} of the text is in {long}, {way}", file=sys.stderr)
     if counts.left_out:
         kept = f"of {counts.long:,} characters in {long}, {counts.used:,} are trained on"

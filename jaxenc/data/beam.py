@@ -1,7 +1,7 @@
-"""Runs a build under Apache Beam: its workers read, and make keys and pieces, with the functions of a build on one machine.
+"""Runs a build under Apache Beam: its workers read the text and make keys and pieces, with the functions of a build on one machine.
 
-All workers and the command see one file system: pieces are files in the folder of the unfinished build, and the command itself puts shards
-together from them. A group whose pieces are there already is passed over, so that a pipeline that failed is started again at little cost.
+All workers and the command see one file system: pieces are files in the folder of the unfinished build, and the command itself makes
+shards of them. Groups with finished pieces are skipped, so restarting a failed pipeline is cheap.
 """
 
 import dataclasses
@@ -67,7 +67,7 @@ def _library() -> Any:
 
 
 def _groups_of(item: tuple[int, Sequence[Source]], reading: Reading, folder: Path, characters: int) -> Iterator[Group]:
-    """The groups of one part; after the last one, what the readers changed is in a file."""
+    """The groups of one part. After the last one the counts of its readers are written to a file."""
     number, part = item
     counts = Counts()
     yield from groups.groups(groups.of_part(part, reading, counts, progress_of(part)), characters, number)

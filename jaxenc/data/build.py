@@ -1,4 +1,4 @@
-"""Text to a data folder: tokens in flat shards, documents and sentence boundaries kept, held-out documents apart."""
+"""Builds a data folder from text: tokens in flat shards, tables of documents and sentences, and held-out documents apart."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from jaxenc.data.groups import Text
 from jaxenc.data.manifest import SPLITS, File, Input, Manifest, Split
 from jaxenc.data.pieces import Work, path
 from jaxenc.data.readers import Counts, Document, Progress, Reading
-from jaxenc.data.shard_writer import Shards, write_shard
+from jaxenc.data.shard_writer import NextShard, write_shard
 from jaxenc.data.unfinished import Unfinished
 from jaxenc.data.workers import AHEAD, Here, pool
 from jaxenc.errors import UserError
@@ -32,7 +32,7 @@ def build(
     inputs: Sequence[str],
     tokenizer: str | Path,
     out: str | Path,
-    held_out: float = 0.01,
+    held_out: float = held_out.SHARE,
     workers: int = 1,
     reading: Reading = Reading(),
     duplicates: Duplicates = ALL_KEPT,
@@ -41,10 +41,11 @@ def build(
     """Tokenises `inputs` (see readers.inputs) into the folder `out` and returns its manifest.
 
     tokenizer: a folder that tokenizers.load opens; its files are copied. held_out: the share of documents, chosen by a hash of their
-    text, that form the split `held_out`; in a small corpus more, see data/held_out.py. workers: processes that tokenise, with one thread
-    each. reading: how inputs become documents. duplicates: which of them are left out. beam_options: of an Apache Beam pipeline that
-    tokenises instead of the workers. The bytes written are the same for any number of workers and with Beam, because the work is cut by
-    the size of the text. Processes are spawned, but for a text of a single group: a script calls this under its __main__ guard.
+    text, that form the split `held_out`; more in a small corpus, see data/held_out.py. workers: processes that tokenise, with one thread
+    each. reading: how inputs become documents. duplicates: which of them are dropped. beam_options: of an Apache Beam pipeline that
+    tokenises instead of the workers; None runs it here. The bytes written are the same for any number of workers and with Beam, because
+    the work is cut by the size of the text. Processes are spawned, unless the text is a single group, so a script must call this under
+    its __main__ guard.
 
     The folder appears complete or not at all. One that holds the same request already is kept. Until then what is finished is kept beside
     it, and the same call goes on from there: see data/unfinished.py.
@@ -52,8 +53,6 @@ def build(
     """
     if not 0 <= held_out < 1:
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
-    if not inputs:
-        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
@@ -102,19 +101,19 @@ def _fill(
     folder: Unfinished,
     request: Manifest,
     text: Text,
-    begun: Counts,
+    found: Counts,
     rule: Duplicates,
     workers: int,
     beam_options: Sequence[str] | None,
 ) -> Manifest:
-    """Fills `folder.new` but for the manifest, which is returned. begun: what was counted when the sources of the text were found."""
+    """Fills `folder.new` except for the manifest, which is returned. found: the counts of finding the sources."""
     passes: list[tuple[Counts, Progress]] = []
 
-    # What reads a file closes it, whether or not all of it is wanted.
+    # Closes the files of a pass that stops early.
     with contextlib.ExitStack() as opened:
 
         def read() -> Iterator[Document]:
-            passes.append((dataclasses.replace(begun), readers.progress_of(text.sources)))
+            passes.append((dataclasses.replace(found), readers.progress_of(text.sources)))
             return opened.enter_context(contextlib.closing(text.documents(*passes[-1])))
 
         limit, documents = held_out.scanned(read, request.held_out)
@@ -125,18 +124,18 @@ def _fill(
             first = list(itertools.islice(cut, 2))
             # A process takes longer to start than one group takes.
             with pool(workers) if len(first) > 1 else Here() as processes:
-                found = local.run(itertools.chain(first, cut), folder, work, rule, processes, AHEAD * workers)
-                _write_shards(folder, found, request.dtype, processes)
+                pieces = local.run(itertools.chain(first, cut), folder, work, rule, processes, AHEAD * workers)
+                _write_shards(folder, pieces, request.dtype, processes)
         else:
-            counts = begun + beam.run(text, folder, work, rule, GROUP_CHARACTERS, beam_options)
+            counts = found + beam.run(text, folder, work, rule, GROUP_CHARACTERS, beam_options)
             with Here() as processes:
                 _write_shards(folder, folder.all_found(), request.dtype, processes)
     return _described(folder, request, text, counts)
 
 
 def _write_shards(folder: Unfinished, found: Iterable[tuple[str, dict[str, Facts]]], dtype: str, processes: Executor) -> None:
-    """Writes the shards of the groups `found`, (name, facts by split) in the order of the text, as soon as their pieces are there."""
-    shards = {split: Shards() for split in SPLITS}
+    """Writes each shard as soon as its pieces are finished. found: (name, facts by split) of the groups, in the order of the text."""
+    shards = {split: NextShard() for split in SPLITS}
 
     def write(split: str, names: list[str]) -> None:
         name = f"{split}-{len(folder.finished[split].shards):05d}"
@@ -153,7 +152,8 @@ def _write_shards(folder: Unfinished, found: Iterable[tuple[str, dict[str, Facts
 
 
 def _described(folder: Unfinished, request: Manifest, text: Text, counts: Counts) -> Manifest:
-    """The manifest of a folder whose shards are written; also writes its report, and prints warnings. Raises UserError for no rows."""
+    """The manifest of a folder whose shards are written. Also writes the numbers of its report and prints warnings. Raises UserError when
+    there is nothing to train on."""
     facts = {split: sum((shard.facts for shard in finished.shards), Facts()) for split, finished in folder.finished.items()}
     try:
         report.check(facts, [item.name for item in request.inputs])

@@ -1,7 +1,7 @@
-"""Documents that are in the corpus already: the first of equal or nearly equal ones stays, whatever the number of workers.
+"""Drops duplicate documents: the first of equal or nearly equal ones stays, for any number of workers.
 
-Keys of documents are computed by any process; an `Index` then looks at them in the order of the text. What it holds grows with the
-documents that stay: about 0.11 KB each for exact duplicates and about 5 KB each for near ones (measured, at the defaults).
+Any process computes keys of documents; an `Index` then compares them in the order of the text. Its memory grows with the documents that
+stay: about 0.11 KB each for exact duplicates and about 5 KB each for near ones (measured, at the defaults).
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from jaxenc.files import npz, written
 
 KINDS = ("", "exact", "near")
 SCHEME = "affine32"  # of datasketch: its default may change, and the documents that stay must not
-WEIGHTS = (0.1, 0.9)  # of candidates that are none and of missed ones, as datasketch balances them: every candidate is compared afterwards
+WEIGHTS = (0.1, 0.9)  # datasketch's, of false positives and false negatives: a candidate is compared afterwards, a missed one is not
 BLOCK = 2048  # runs of words that are hashed at once
 
 
@@ -50,12 +50,12 @@ class Duplicates:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What a request says of them: {} where all documents are kept."""
+        """The fields that the manifest records; {} if all documents are kept."""
         return {} if not self.kind else {"kind": "exact"} if self.kind == "exact" else dataclasses.asdict(self)
 
 
 def keys(group: Group, rule: Duplicates) -> np.ndarray:
-    """What tells the documents of a group apart: uint8 [documents, 16] for exact, uint32 [documents, permutations] for near.
+    """The keys of the documents of a group: uint8 [documents, 16] for exact, uint32 [documents, permutations] for near.
 
     Raises UserError where datasketch is needed and not installed.
     """
@@ -98,7 +98,7 @@ def _datasketch() -> Any:
 
 
 class Index:
-    """Owner of the keys of the documents that stay."""
+    """Owns the keys of the documents that stay."""
 
     def __init__(self, rule: Duplicates):
         self._rule = rule
@@ -108,7 +108,7 @@ class Index:
         self._sketch = _sketch(rule) if rule.kind == "near" else None
 
     def dropped(self, keys: np.ndarray) -> tuple[int, ...]:
-        """Numbers of the documents of the next group that are duplicates of one that stays. Groups come in the order of the text."""
+        """The numbers of the next group's documents that are duplicates. Groups come in the order of the text; keys: as of `keys`."""
         found = self._is_near if self._near is not None else self._is_equal
         return tuple(number for number, key in enumerate(keys) if found(key))
 
@@ -127,7 +127,7 @@ class Index:
 
 
 def make_keys(folder: Path, group: Group, rule: Duplicates) -> np.ndarray:
-    """The keys of a group, also written to their file. A killed process leaves a whole file or none."""
+    """The keys of a group, also written to a file. A killed process leaves a whole file or none."""
     found = keys(group, rule)
     with written(path(folder, group.name), durable=False) as temporary, npz(temporary) as store:
         store("keys", found)
@@ -135,12 +135,12 @@ def make_keys(folder: Path, group: Group, rule: Duplicates) -> np.ndarray:
 
 
 def path(folder: Path, name: str) -> Path:
-    """Where the keys of the group `name` are."""
+    """The file of the keys of the group `name`."""
     return folder / f"{name}.keys"
 
 
 def load_keys(folder: Path, name: str) -> np.ndarray | None:
-    """The keys that were written for the group `name`; None where there are none, or a power cut damaged them."""
+    """The keys in the file of the group `name`; None if there is none, or a power cut damaged it."""
     try:
         with open(path(folder, name), "rb") as raw, np.load(raw) as file:
             return file["keys"]

@@ -1,4 +1,4 @@
-"""Numbers about the text that became tokens, which add up over groups, shards and splits: what the report of a build shows."""
+"""Counts of the text and tokens of a build, which add up over groups, shards and splits; the report shows them."""
 
 import dataclasses
 import unicodedata
@@ -69,7 +69,7 @@ def scripts(texts: Sequence[str], tool: Tokenizer) -> Facts:
     tokens: dict[str, int] = {}
     unknown: dict[str, int] = {}
     long_words = 0
-    for text, (ids, places) in zip(texts, tool.encode_places(texts), strict=True):
+    for text, (ids, places) in zip(texts, tool.encode_offsets(texts), strict=True):
         for index, (start, end) in zip(ids, places, strict=True):
             script = script_of(text[start:end])
             tokens[script] = tokens.get(script, 0) + 1

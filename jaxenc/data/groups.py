@@ -1,4 +1,4 @@
-"""Documents cut into groups, the unit of work of a build. Where a group ends depends on the inputs alone, never on who reads them."""
+"""Documents cut into groups, the unit of work of a build. Where a group ends depends on the inputs alone, not on the workers."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from jaxenc.data.readers import Counts, Document, Progress, Reading, Source
 
 PART_BYTES = 1 << 22
-PART_END = Document("", ())  # stands after the last document of a part
+PART_END = Document("", ())  # comes after the last document of a part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Text:
 
     @property
     def parts(self) -> list[tuple[Source, ...]]:
-        """Runs of neighbouring sources, for one process to read: of PART_BYTES or more, but for the last.
+        """Runs of neighbouring sources, each read by one process: of PART_BYTES or more, except the last.
 
-        A source of unknown size (0) ends a run. No group crosses from one part into the next, so parts can be read in any order and
-        at the same time.
+        A source of unknown size (0) ends a run. No group crosses from one part into the next, so parts can be read in any order and in
+        parallel.
         """
         out: list[tuple[Source, ...]] = []
         run: list[Source] = []
@@ -56,7 +56,7 @@ def of_part(part: Sequence[Source], reading: Reading, counts: Counts, progress: 
 
 
 def groups(found: Iterable[Document], characters: int, part: int = 0) -> Iterator[Group]:
-    """Groups of at least `characters` each, but for the last of a part. found: as `documents` gives it; part: number of its first part."""
+    """Groups of at least `characters` each, except the last of a part. found: as of `Text.documents`; part: number of its first part."""
     held: list[tuple[str, ...]] = []
     size = number = 0
     for document in found:

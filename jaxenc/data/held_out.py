@@ -1,4 +1,4 @@
-"""Which documents are held out: those whose hash is below a limit. A document falls on the same side in every large corpus."""
+"""Which documents are held out: those whose hash is below a limit. A document is in the same split in every large corpus."""
 
 import hashlib
 import itertools
@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from jaxenc.data.readers import Document
 
+SHARE = 0.01  # the default share of documents
 HASHES = 1 << 64
-LEAST = 20  # held-out documents of a small corpus, but never more than one in MOST
+LEAST = 20  # held-out documents of a small corpus, but no more than one in MOST
 MOST = 10
-SCANNED = 100_000  # documents that are read before the build to know whether a corpus is small
-REMEMBERED = 1 << 23  # characters of them that are kept in memory; a longer beginning is read twice
+SCANNED = 100_000  # most documents that are read ahead to know whether a corpus is small
+KEPT = 1 << 23  # bytes of them that stay in memory; if there are more, they are read twice
 
 
 def hash_of(text: bytes) -> int:
@@ -27,8 +28,8 @@ def text_of(lines: Sequence[str]) -> bytes:
 def limit(share: float, hashes: Sequence[int]) -> int:
     """Documents with a hash below this are held out: `share` of all hashes, or in a small corpus the LEAST smallest ones.
 
-    hashes: of all documents of the corpus, or of its beginning where that holds LEAST documents below `share` already; then `share` alone
-    decides. In a small corpus at most one document in MOST is added; equal documents stay together. A share of 0 holds nothing out.
+    hashes: of all documents of the corpus, or of a beginning of it in which `share` holds out LEAST documents; then `share` alone decides.
+    In a small corpus at most one document in MOST is added; equal documents stay together. A share of 0 holds nothing out.
     """
     plain = math.ceil(share * HASHES)
     ranked = sorted(hashes)
@@ -39,9 +40,9 @@ def limit(share: float, hashes: Sequence[int]) -> int:
 
 
 def scanned(read: Callable[[], Iterator[Document]], share: float) -> tuple[int, Iterator[Document]]:
-    """(`limit` of a corpus, its documents as `read` gives them). Reads ahead until LEAST documents are below the share, at most SCANNED.
+    """(`limit` of a corpus, its documents as `read` returns them). Reads ahead until `share` holds out LEAST documents, at most SCANNED.
 
-    read: starts reading from the first document. It is called twice where the beginning is longer than REMEMBERED.
+    read: starts reading at the first document. It is called twice if what was read ahead is longer than KEPT.
     """
     found, plain = read(), math.ceil(share * HASHES)
     if not share:
@@ -50,17 +51,17 @@ def scanned(read: Callable[[], Iterator[Document]], share: float) -> tuple[int, 
     kept: list[Document] = []
     below = size = 0
     for document in found:
-        if size <= REMEMBERED:
+        if size <= KEPT:
             kept.append(document)
         if document.lines:
             text = text_of(document.lines)
             size += len(text)
             hashes.append(hash_of(text))
             below += hashes[-1] < plain
-            if size > REMEMBERED:
+            if size > KEPT:
                 kept.clear()
         if below >= LEAST or len(hashes) >= SCANNED:
             break
     small = below < LEAST and len(hashes) < SCANNED
-    rest = itertools.chain(kept, found) if size <= REMEMBERED else read()
+    rest = itertools.chain(kept, found) if size <= KEPT else read()
     return limit(share, hashes) if small else plain, rest

@@ -17,7 +17,7 @@ def run(
 ) -> Iterator[tuple[str, dict[str, Facts]]]:
     """(name, facts by split) of each group, in order, once its pieces are in files. What was finished before is not made again.
 
-    Of a split whose shards hold the group already there are no facts. ahead: groups under way at once.
+    A split whose shards already hold the group is left out. ahead: most groups in progress at once.
     """
 
     def calls() -> Iterator[tuple[str, Future]]:

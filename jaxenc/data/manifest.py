@@ -65,7 +65,7 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """inputs, held_out, tokenizer, asked: what was asked for; asked: by part, only what is not the default, such as how duplicates are
+    """inputs, held_out, tokenizer, asked: the request; asked: by part, only options that are not the default, such as how duplicates are
     dropped. reader: what the readers changed. dtype: of the token files. files: by name."""
 
     version: int
@@ -95,8 +95,7 @@ class Manifest:
 
     @property
     def request(self) -> str:
-        """Fingerprint of what was asked for: equal requests give equal data. An empty `asked` adds nothing to it, so that older
-        folders keep theirs."""
+        """Fingerprint of the request: equal requests give equal data. An empty `asked` adds nothing, so that older folders keep theirs."""
         inputs = [[i.size, i.sha256] for i in self.inputs]
         more = [dict(self.asked)] if self.asked else []
         return fingerprint([self.version, inputs, self.held_out, self.tokenizer.fingerprint, *more])

@@ -22,9 +22,9 @@ def manifests(config: DataConfig) -> tuple[Manifest, ...]:
 
 
 def checkpoint_files(config: DataConfig) -> dict[str, bytes]:
-    """{name: content} of what every checkpoint holds of the data: the manifest and the files of the tokenizer.
+    """{name: content} of the files that every checkpoint keeps of the data: the manifest and the files of the tokenizer.
 
-    Of one folder they are its own. The manifest of several holds those of the parts, and a fingerprint of all that shapes the mixture.
+    One folder has its own manifest. That of a mixture holds those of its parts, and a fingerprint of parts and shares.
     Raises UserError as `manifests` and `store.checkpoint_files`.
     """
     files = store.checkpoint_files(config.folders[0])

@@ -1,6 +1,5 @@
-"""Groups of documents to pieces: the tokens of each split. Pure, so any process may make any piece at any time; and their files."""
+"""Tokenises groups of documents to pieces, the tokens of each split, and stores them as files. Any process can make any piece."""
 
-import collections
 import contextlib
 import dataclasses
 import functools
@@ -22,12 +21,12 @@ from jaxenc.files import npz, written
 
 BATCH = 1 << 17  # characters of the sentences that are tokenised in one call
 SAMPLE = 1 << 14  # characters of each group in which marks are counted
-FEW = 1 << 12  # characters of them in which scripts are counted, which takes longer
+FEW = 1 << 12  # characters of that sample in which scripts are counted, which is slower
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """What one group of documents gives to one split.
+    """The part of one group of documents that belongs to one split.
 
     tokens: ids, flat, uint16 or uint32; words: bool, whether each is the first token of its word; sentences: tokens of each sentence, i64;
     documents: sentences of each document, i64; facts: its numbers.
@@ -85,9 +84,10 @@ def of_group(group: Group, tool: tokenizers.Tokenizer, limit: int, dtype: str, d
 
 
 def _sample(lines: Iterable[str], most: int) -> list[str]:
-    """See `marks.sampled`."""
+    """The lines that `marks.sampled` chooses, of at most `most` characters."""
     sample: list[str] = []
-    collections.deque(marks.sampled(lines, sample, most), maxlen=0)
+    for _ in marks.sampled(lines, sample, most):
+        pass
     return sample
 
 
@@ -120,7 +120,7 @@ def _piece(tool: tokenizers.Tokenizer, documents: Sequence[Sequence[str]], dtype
 
 
 def _batches(sentences: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Runs of sentences of about BATCH characters: the library's results for a whole group of long documents would take a gigabyte."""
+    """Runs of sentences of about BATCH characters: the library's results for a whole group would take up to a gigabyte."""
     start = size = 0
     for number, sentence in enumerate(sentences, 1):
         size += len(sentence)
@@ -136,7 +136,7 @@ def _encoded(tool: tokenizers.Tokenizer, sentences: Sequence[str], dtype: str) -
 
 
 def path(folder: str | Path, name: str, split: str) -> Path:
-    """Where the piece of the group `name` is."""
+    """The file of a split's piece of the group `name`."""
     return Path(folder) / f"{name}.{split}.npz"
 
 

@@ -85,9 +85,9 @@ def feistel(n: int, seed: int, epoch: int, part: int = 0) -> Callable[[np.ndarra
 
 
 def permuted(n: int, seed: int, epoch: int, places: np.ndarray, part: int = 0) -> np.ndarray:
-    """`feistel(n, seed, epoch, part)(places)`, for int64 places of which neighbours are asked for together and one batch after another.
+    """`feistel(n, seed, epoch, part)(places)`, fast for int64 places that are read in order, a batch after another.
 
-    Whole blocks of BLOCK places are permuted and the last few of them kept: NumPy's overhead a call is that of a thousand values.
+    Whole blocks of BLOCK places are permuted and cached: the overhead of NumPy's calls equals the work for a thousand values.
     """
     block, offset = np.divmod(places, BLOCK)
     out = np.empty(len(places), np.int64)

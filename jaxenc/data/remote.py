@@ -1,4 +1,4 @@
-"""Files at another place (gs://, s3://, hf://, http://, ...), through fsspec: copied to a folder on this machine, with checksums."""
+"""Remote files (gs://, s3://, hf://, http://, ...), through fsspec: copied to a folder on this machine, with checksums."""
 
 import contextlib
 import dataclasses
@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.errors import UserError
-from jaxenc.files import read_json, user_errors, write_bytes, written
+from jaxenc.files import read_json, sha256, user_errors, write_bytes, written
 
 BLOCK = 1 << 22
 PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "huggingface_hub", "http": "aiohttp requests",
             "https": "aiohttp requests", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}  # fmt: skip
-# What file systems tell of a file's content; one that names none of them is trusted by its size alone.
+# Entries of fsspec's info() that change with a file's content; where a file system has none of them only sizes are compared.
 _VERSIONS = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "sha256", "blob_id", "generation", "LastModified", "last_modified",
              "Last-Modified", "mtime", "created", "updated")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Staged:
-    """A copy. url: where it is from; path: where it lies; size: in bytes; sha256: of its bytes."""
+    """A local copy. url: of the original; path: of the copy; size: in bytes; sha256: of its bytes."""
 
     url: str
     path: Path
@@ -32,7 +32,7 @@ class Staged:
 
 
 def is_url(name: str) -> bool:
-    """Whether a name is a URL of another place."""
+    """Whether a name is a URL."""
     scheme, mark, _ = name.partition("://")
     return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
 
@@ -44,9 +44,10 @@ def folder() -> Path:
 
 
 def found(url: str) -> list[str]:
-    """The URLs of the files that `url` names: itself, the files below it, or what a pattern fits; sorted. Raises UserError for none."""
+    """The URLs of the files that `url` stands for: itself, the files below it, or those that match its pattern; sorted. Raises UserError if
+    there are none."""
     with _errors(url) as (system, path):
-        # In an address of the web a question mark begins what is asked for.
+        # In a web URL a question mark starts the query.
         if any(mark in path for mark in ("*[" if url.startswith("http") else "*?[")):
             paths = [match for match in system.glob(path) if system.isfile(match)]
         else:
@@ -58,13 +59,13 @@ def found(url: str) -> list[str]:
 
 
 def staged(url: str, cache: Path) -> Staged:
-    """A copy of one file in `cache`: the one that is there, if the source has not changed since, or a new one.
+    """A copy of one file in `cache`: the existing one if the source has not changed since, else a new one.
 
-    The source has changed when its size differs, or what its file system says of the content (an ETag, a checksum, a time); that is said
-    on stderr. A copy is checked against its sha256 before it is used again. Raises UserError for a source that cannot be read or that
+    The source has changed if its size differs, or what its file system says of the content (an ETag, a checksum, a time). A line on stderr
+    reports that. An existing copy is checked against its sha256 first. Raises UserError for a source that cannot be read or that
     changes while it is copied, for a file system whose package is not installed, and for a full disk.
     """
-    # The name is kept, for it tells what the file is.
+    # Under its own name, which says what the file is.
     name = url.split("?")[0].rstrip("/").rsplit("/", 1)[-1][-100:] or "file"
     place = cache / hashlib.sha256(url.encode()).hexdigest()[:24]
     path, facts = place / name, place / "source.json"
@@ -72,7 +73,7 @@ def staged(url: str, cache: Path) -> Staged:
         version = _version(system, remote)
         known = read_json(facts, "delete it") if facts.is_file() else {}
         if known and path.is_file():
-            if known.get("version") == version and _digest(path) == known.get("sha256"):
+            if known.get("version") == version and sha256(path) == known.get("sha256"):
                 return Staged(url, path, path.stat().st_size, known["sha256"])
             print(f"{url}: has changed, or its copy has; it is copied again", file=sys.stderr)
         with user_errors(place, "free some space, or name another folder in JAXENC_CACHE"):
@@ -91,11 +92,6 @@ def _copy(system: Any, remote: str, path: Path) -> str:
             digest.update(block)
             out.write(block)
     return digest.hexdigest()
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _version(system: Any, path: str) -> dict[str, str]:
@@ -119,6 +115,6 @@ def _errors(url: str) -> Iterator[tuple[Any, str]]:
         raise UserError(f"{url}: needs a package that is not installed: pip install {packages}") from error
     except ValueError as error:
         raise UserError(f"{url}: cannot be opened ({error}); fsspec knows addresses such as gs://, s3://, hf://, https://") from error
-    except Exception as error:  # each file system has its own: of the network, of permissions
+    except Exception as error:  # each file system raises its own, for the network or permissions
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise UserError(f"{url}: cannot be read ({reason}); check the address, the network and your rights") from error

@@ -1,4 +1,4 @@
-"""The report of a build: what is in a data folder, what was dropped and why, and rows as a model will see them."""
+"""The report of a build: what is in a data folder, what was dropped and why, and rows as a model reads them."""
 
 import dataclasses
 import json
@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxenc.data import manifest, tokenizers
 from jaxenc.data.facts import EDGES, Facts
+from jaxenc.data.inspect import spelled
 from jaxenc.data.manifest import Manifest
 from jaxenc.data.readers.document import described
 from jaxenc.data.sources import DataConfig, open_source
@@ -43,7 +44,7 @@ def check(facts: Mapping[str, Facts], inputs: Sequence[str]) -> None:
 
 
 def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -> list[str]:
-    """One line for each thing that most likely went wrong. share: of documents that were asked to be held out."""
+    """A line for each likely mistake. share: the requested share of held-out documents."""
     total = facts["train"] + facts["held_out"]
     out = []
     if total.unknown > UNKNOWN_LIMIT * total.tokens:
@@ -63,8 +64,8 @@ def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -
 
 
 def _cause(total: Facts, vocabulary: Vocabulary) -> str:
-    """What the unknown tokens are and most likely come from, to go after `10% of the tokens are`."""
-    name = "predicted as unknown" if vocabulary.words else "[UNK]"
+    """What the unknown tokens are and where they most likely come from; it continues `10% of the tokens are`."""
+    name = vocabulary.unknown_name if vocabulary.words else "[UNK]"
     sampled = sum(total.sampled_unknown.values())
     if total.long_words > sampled / 2:
         what = f"most of them words of more than {LONGEST_WORD} characters, which this vocabulary does not split"
@@ -94,9 +95,9 @@ def write_facts(folder: Path, result: Manifest, facts: Mapping[str, Facts]) -> N
 
 
 def write(folder: Path) -> None:
-    """Adds ten sampled rows to a data folder's `report.json`, and writes `report.md` and a picture of its lengths.
+    """Adds sampled rows to a data folder's `report.json`, and writes `report.md` and a picture of its lengths.
 
-    They are no part of the data's fingerprint. Raises UserError for a folder without `report.json`, or that cannot be written to.
+    These files are not part of the data's fingerprint. Raises UserError for a folder without `report.json` or that is not writable.
     """
     data = _read(folder) | {"rows": rows(folder)}
     with user_errors(folder, "check that the folder can be written to"):
@@ -111,28 +112,26 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def rows(folder: Path) -> list[str]:
-    """Rows of `data.rows=text` at length 128, evenly spaced over an epoch: their readable pieces, separated by blanks, no padding."""
-    source = open_source(DataConfig(str(folder), SHOWN_LENGTH), "train", 0, True)
+    """SHOWN_ROWS rows of `data.rows=text` at SHOWN_LENGTH, evenly spaced over an epoch: their pieces, as `inspect.spelled` writes them."""
+    source = open_source(DataConfig(str(folder), SHOWN_LENGTH), "train", 0, evaluation=True)
     batch = source.rows(0, np.unique(np.linspace(0, len(source) - 1, SHOWN_ROWS).astype(np.int64)))
     tool = tokenizers.load(folder / "tokenizer")
-    held = batch["segments"] > 0
-    return [" ".join(tool.readable(index) for index in row[here].tolist()) for row, here in zip(batch["tokens"], held, strict=True)]
+    return [spelled(tool, *row) for row in zip(batch["tokens"], batch["segments"], strict=True)]
 
 
 def summary(folder: Path) -> list[str]:
-    """Lines that say what is in a data folder, beside the numbers of its manifest. Raises UserError as `write`."""
+    """Lines about a data folder that its manifest does not hold. Raises UserError as `write`."""
     data, facts = _read(folder), manifest.read(folder)
     total = sum((Facts.from_json(own) for own in data["splits"].values()), Facts())
     dropped = [f"{what} {getattr(total, name):,}" for name, what in DROPPED.items() if getattr(total, name)]
     noticed = described(data["reader"])
-    unknown = "predicted as unknown" if facts.tokenizer.words else "unknown"
     shares = sorted(((share, script) for script, share in data["unknown_by_script"].items() if share), reverse=True)
     by_script = [f"{script} {share:.2%}" for share, script in shares]
     return [
         f"{data['bytes_a_token']:.2f} bytes a token on disk, {data['text_bytes_a_token']:.2f} bytes of text a token",
         f"dropped: {', '.join(dropped) or 'nothing'}",
         *([f"while reading: {noticed}"] if noticed else []),
-        *([f"{unknown} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
+        *([f"{facts.tokenizer.unknown_name} tokens by script, in a sample: {', '.join(by_script)}"] if by_script else []),
     ]
 
 

@@ -19,7 +19,7 @@ SUFFIXES = ("tokens", "words", "sentences", "documents")
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """A finished shard: what the manifest says of it and of its files, and the facts of its pieces."""
+    """A finished shard: its entries in the manifest, its files, and the facts of its pieces."""
 
     shard: Shard
     files: Mapping[str, File]
@@ -27,14 +27,14 @@ class Written:
 
 
 @dataclasses.dataclass
-class Shards:
-    """Says which pieces of one split make a shard, from the tokens of each. names: of the groups since the last shard; tokens: of these."""
+class NextShard:
+    """Decides which pieces of one split form a shard. names: of the groups since the last shard; tokens: the number of theirs."""
 
     names: list[str] = dataclasses.field(default_factory=list)
     tokens: int = 0
 
     def add(self, name: str, tokens: int) -> list[str]:
-        """Takes the next piece, in the order of the text. Returns the groups of a shard that this piece completes, [] where it does not."""
+        """Adds the next piece, in the order of the text. Returns the groups of the shard that it completes, [] if it completes none."""
         self.names.append(name)
         self.tokens += tokens
         return self.take() if self.tokens >= SHARD_TOKENS else []
@@ -46,7 +46,7 @@ class Shards:
 
 
 def write_shard(folder: Path, name: str, dtype: str, paths: Sequence[Path]) -> Written:
-    """Writes the shard `name` of the pieces at `paths`; its bytes are on the disk when this returns. No files where there are no tokens.
+    """Writes the shard `name` of the pieces at `paths`; its bytes are on the disk when this returns. Without tokens it writes no files.
 
     A shard's files hold little-endian numbers: .tokens the ids; .words a bit a token, eight in a byte from its lowest bit on, 1 where
     the token is the first piece of its word, zeros after the last; .sentences (u32) the offset in the shard of each sentence's first

@@ -45,7 +45,7 @@ class Concatenation:
 
     def window(self, starts: np.ndarray, length: int) -> np.ndarray:
         """Runs [n, length] of a concatenation whose bases are 0, in the dtype of its parts: the items from starts[i] on (int64 [n], any).
-        What lies before the first item or after the last one is unspecified."""
+        Items before the first one and after the last one are unspecified."""
         owner = np.clip(np.searchsorted(self.starts, starts, "right") - 1, 0, len(self.parts) - 1)
         inside = (starts >= 0) & (starts + length <= self.starts[owner + 1])
         out = np.empty((len(starts), length), self.parts[0].dtype)

@@ -1,4 +1,4 @@
-"""The folder of a build that is under way: what a killed build had finished is in it, and the same command goes on from there."""
+"""The working folder of a build: it keeps what an interrupted build has finished, and the same command continues from there."""
 
 import contextlib
 import dataclasses
@@ -19,13 +19,13 @@ from jaxenc.data.shard_writer import Written
 from jaxenc.errors import UserError
 from jaxenc.files import flush, flush_all, held, read_json, write_bytes
 
-RULES = 1  # raise by one whenever the same request gives other pieces, so that no build goes on from pieces of an older jaxenc
+RULES = 1  # add one whenever the same request gives other pieces, so that no build continues from those of an older jaxenc
 PROGRESS = "progress.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """Shards of one split that are written. groups: how many they hold; last: the name of the last one, '' for none."""
+    """The finished shards of one split. groups: the number of groups in them; last: the name of the last group, '' for none."""
 
     shards: tuple[Written, ...] = ()
     groups: int = 0
@@ -33,10 +33,10 @@ class Finished:
 
 
 class Unfinished:
-    """Owner of the folder of one build.
+    """Owns the folder of one build.
 
-    new: what becomes the data folder; pieces: files of finished groups that no shard holds yet, and what duplicates are found by. Only
-    shards that `progress.json` names are finished; it changes in one move, after their bytes are on the disk.
+    new: becomes the data folder; pieces: files of finished groups that no shard holds yet, and the keys that find duplicates. Only shards
+    that `progress.json` names are finished; it is replaced in one move, after their bytes are on the disk.
     """
 
     def __init__(self, place: Path, request: str):
@@ -47,11 +47,11 @@ class Unfinished:
 
     @property
     def last(self) -> dict[str, str]:
-        """Of each split the last group that a shard holds."""
+        """{split: the last group that its shards hold}."""
         return {split: finished.last for split, finished in self.finished.items()}
 
     def found(self, name: str) -> dict[str, Facts] | None:
-        """See the function `found`."""
+        """As the function `found`, in this folder."""
         return found(self.pieces, self.last, name)
 
     def all_found(self) -> Iterator[tuple[str, dict[str, Facts]]]:
@@ -64,16 +64,16 @@ class Unfinished:
         return groups + sum(name > last for name in self._names())
 
     def clear(self) -> None:
-        """Forgets everything, where it turns out that this request can never give a data folder."""
+        """Deletes everything, for a request that cannot give a data folder."""
         _clear(self.place)
 
     def _names(self) -> list[str]:
-        """Groups of which pieces are here and none is missing, sorted."""
+        """The groups all of whose needed pieces are here, sorted."""
         names = {path.name.partition(".")[0] for path in self.pieces.glob("*.npz")}
         return sorted(name for name in names if all(map(Path.exists, _needed(self.pieces, self.last, name).values())))
 
     def add(self, split: str, written: Written, names: list[str]) -> None:
-        """Records a shard of the groups `names`, whose files are written, and deletes their pieces."""
+        """Records a written shard, of the groups `names`, and deletes their pieces."""
         before = self.finished[split]
         shards = (*before.shards, written) if written.shard.tokens or written.facts != Facts() else before.shards
         self.finished[split] = Finished(shards, before.groups + len(names), names[-1])
@@ -88,7 +88,7 @@ class Unfinished:
 
     def _read(self) -> None:
         path = self.place / PROGRESS
-        if not self.new.exists():  # the data folder was complete, and then deleted
+        if not self.new.exists():  # it became the data folder, which was then deleted
             path.unlink(missing_ok=True)
         if not path.exists():
             return
@@ -105,7 +105,7 @@ class Unfinished:
             raise UserError(f"{path}: damaged ({error}); {advice}") from error
 
     def _tidy(self) -> None:
-        """Deletes what a killed process left: files half-written, shards that were never recorded, pieces that a shard holds already."""
+        """Deletes what a killed process left behind: half-written files, shards that were never recorded, pieces that a shard holds."""
         self.pieces.mkdir(exist_ok=True)
         self.new.mkdir(exist_ok=True)
         named = {name for one in self.finished.values() for shard in one.shards for name in shard.files}
@@ -129,10 +129,10 @@ def _finished(data: Mapping[str, Any]) -> Finished:
 
 
 def found(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Facts] | None:
-    """What was finished of a group: the facts of those of its pieces in `folder` that no shard holds yet; None where a piece is missing or
+    """{split: facts} of a finished group, for the splits whose shards do not hold it yet; None if a piece of it in `folder` is missing or
     damaged.
 
-    last: of each split the last group that a shard holds.
+    last: {split: the last group that its shards hold}.
     """
     try:
         return {split: pieces.load_facts(path) for split, path in _needed(folder, last, name).items()}
@@ -146,7 +146,7 @@ def _needed(folder: Path, last: Mapping[str, str], name: str) -> dict[str, Path]
 
 
 def place_of(out: Path, request: str) -> Path:
-    """Where the build of a request into `out` keeps what is finished: beside `out`, so that one move ends it."""
+    """The folder of the build of a request into `out`: next to `out`, so that one move completes it."""
     return out.with_name(f"{_prefix(out)}{fingerprint([RULES, request])[:16]}")
 
 
@@ -162,10 +162,10 @@ def _prefix(out: Path) -> str:
 
 @contextlib.contextmanager
 def opened(out: Path, request: str) -> Iterator[Unfinished]:
-    """The folder of a build, locked against a second builder. When the block succeeds, `new` is flushed to the disk and becomes `out`.
+    """The folder of a build, locked against a second process. When the block succeeds, `new` is flushed to the disk and becomes `out`.
 
-    When it fails or is interrupted, what is finished is kept, and said; where nothing is, the folder is removed.
-    Raises UserError while another process builds the same.
+    When it fails or is interrupted, finished groups are kept and a message says so; the folder is removed if there are none.
+    Raises UserError while another process builds the same data.
     """
     out = out.resolve()
     place = place_of(out, request)
@@ -197,7 +197,7 @@ def _moved(new: Path, out: Path) -> None:
 
 
 def remove(out: Path, request: str) -> None:
-    """Removes what a build that was killed after its last step left."""
+    """Removes the folder of a build that was killed after it was complete."""
     place = place_of(out.resolve(), request)
     if place.exists():
         with held(place, "wait for it, or choose another --out"):

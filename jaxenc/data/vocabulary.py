@@ -37,6 +37,11 @@ class Vocabulary:
         return (tokens == self.unk) | (tokens >= self.size)
 
     @property
+    def unknown_name(self) -> str:
+        """How messages call the tokens of `is_unknown`: a word beyond `size` has an id of its own, and is only predicted as unknown."""
+        return "predicted as unknown" if self.words else "unknown"
+
+    @property
     def ids(self) -> int:
         """How many ids a text may hold."""
         return self.words or self.size

@@ -1,4 +1,4 @@
-"""Worker processes that end with the command that started them, however it ends."""
+"""Worker processes, which end with the command that started them even if it is killed."""
 
 import collections
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from jaxenc.errors import UserError
 
 T = TypeVar("T")
-AHEAD = 3  # calls under way for each worker
+AHEAD = 3  # calls in progress for each worker
 
 
 @contextlib.contextmanager
@@ -24,23 +24,21 @@ def pool(count: int) -> Iterator[ProcessPoolExecutor]:
         try:
             yield workers
         except (BrokenProcessPool, BrokenPipeError) as error:
-            raise UserError("a worker process died, most likely for want of memory; use fewer --workers") from error
+            raise UserError("a worker process died, most likely out of memory; use fewer --workers") from error
         finally:
             workers.shutdown(cancel_futures=True)
 
 
 class Here(Executor):
-    """Runs calls at once in this process: where starting another one takes longer than the work."""
+    """Runs calls at once in this process, for work that takes less time than starting another one."""
 
     def submit(self, call: Callable, /, *args: Any, **kwargs: Any) -> Future:
         """The finished call."""
-        future: Future = Future()
-        future.set_result(call(*args, **kwargs))
-        return future
+        return done(call(*args, **kwargs))
 
 
 def in_order(calls: Iterable[tuple[T, Future]], ahead: int) -> Iterator[tuple[T, Any]]:
-    """(tag, result) of each (tag, call), in order. Draws calls as it goes: at most `ahead` are under way, so memory stays flat."""
+    """(tag, result) of each (tag, call), in order. At most `ahead` calls are drawn before their results are used, so memory stays flat."""
     waiting: collections.deque[tuple[T, Future]] = collections.deque()
     for call in calls:
         waiting.append(call)
@@ -59,8 +57,8 @@ def done(value: Any) -> Future:
 
 
 def _begin() -> None:
-    """In the worker: one thread a process, and Ctrl-C is the parent's to answer. A parent that is killed cannot end its workers, which
-    hold both ends of their queue and would wait for ever: so each watches it."""
+    """Runs in a worker: one thread a process, and the parent handles Ctrl-C. A killed parent cannot end its workers, which hold both ends
+    of their queue and would wait forever, so each watches its parent."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

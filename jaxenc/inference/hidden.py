@@ -1,4 +1,4 @@
-"""Hidden states of many rows: those of similar length are computed together, and copied while the device computes the next ones."""
+"""Hidden states of many rows: rows of similar length form a batch, and results are copied while the device computes the next one."""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from jaxenc.data.batch import Batch
 
 # Rows at a time, which bounds the memory of activations. A CPU is faster with few: 384 sentences took 3.8 s 8 at a time, 6.3 by 32.
 ROWS, ROWS_ON_CPU = 32, 8
-# Batches that a device computes while the host copies the results of earlier ones.
+# Batches that are queued on the device while the host copies earlier results.
 AHEAD = 2
 
 
 def hidden_states(start: Callable[[Batch], Array], rows: Batch, states: int, width: int, at_once: int = 0) -> np.ndarray:
     """float32 [states, batch, length, width] of `rows`, 0 at padding.
 
-    start: begins to compute the states of some rows, which it may pad at both ends of their shape. at_once: rows of one call; 0 is ROWS, or
-    ROWS_ON_CPU.
+    rows: i32 [batch, length] fields. start: queues the states of some rows, [states, >= n, >= length, width], which it may pad at the end
+    of both. at_once: rows of one call; 0 is ROWS, or ROWS_ON_CPU.
     """
     at_once = at_once or (ROWS_ON_CPU if jax.default_backend() == "cpu" else ROWS)
     real = rows["segments"] != 0

@@ -128,10 +128,10 @@ class Model:
 
         at_once: rows that are computed together, see `hidden_states`.
         """
-        return hidden_states(lambda some: self.started("hidden", some), rows, *self.shape, at_once)
+        return hidden_states(lambda some: self.compute("hidden", some), rows, *self.shape, at_once)
 
-    def started(self, name: str, rows: Batch) -> Array:
-        """The output `name` for `rows`, on the device, maybe still being computed. `rows` are padded so that few shapes are compiled: to a
+    def compute(self, name: str, rows: Batch) -> Array:
+        """The output `name` for `rows`, on the device; it does not wait for it. `rows` are padded so that few shapes are compiled: to a
         power of two of rows, of a `compiled_length`. name: one of `Objective.outputs`, or `top`, the last layer of `hidden` alone,
         [1, batch, length, width]."""
         count, length = rows["tokens"].shape
@@ -151,7 +151,7 @@ class Model:
         if "mlm" not in self.params:
             raise UserError("this model has no masked-token head: load one that was trained with it")
         ids = masked_ids(tokenizer, text, inputs.whole("k", k))
-        logits = np.asarray(self.started("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text")))[0, : len(ids)]
+        logits = np.asarray(self.compute("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text")))[0, : len(ids)]
         return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
 
     def complete(

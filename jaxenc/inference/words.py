@@ -57,7 +57,7 @@ def _window(model: Model, sentences: Sequence[Sentence], batch: int, output: str
         for start in range(0, len(members), batch):
             chosen = members[start : start + batch]
             some = {field: array[chosen, :length] for field, array in rows.items()}
-            started.append((chosen, model.started(output, inputs.filled(some, batch, some["tokens"].shape[1]))))
+            started.append((chosen, model.compute(output, inputs.filled(some, batch, some["tokens"].shape[1]))))
     out: dict[int, np.ndarray] = {}
     for chosen, computed in started:
         hidden = np.asarray(computed)

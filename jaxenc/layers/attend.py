@@ -168,7 +168,7 @@ def resolve(
     return "pallas" if packed and fastest == "cudnn" else fastest
 
 
-@jax.named_scope("attend")
+@jax.named_scope("attend")  # the name that bench/kinds.py looks for
 def attend(
     q: Array, k: Array, v: Array, visible: Visible, execution: Execution, rate: float, noise: Keys | None, layer: int | Array
 ) -> Array:

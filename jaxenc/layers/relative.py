@@ -134,7 +134,7 @@ class Terms:
     labels: Array
 
 
-@jax.named_scope("attend")
+@jax.named_scope("attend")  # the name that bench/kinds.py looks for
 def relative_attend(
     q: Array,
     k: Array,

@@ -68,7 +68,7 @@ def train_step(
     )
     own = without(state.all_params, objective.frozen)
     update = optimizers.build(optimizer, own, phase.lr, phase.warmup, phase.schedule_steps).update
-    with jax.named_scope("optimizer"):
+    with jax.named_scope("optimizer"):  # the name that bench/kinds.py looks for
         loss, norm = accumulate.combine(objective, terms, weights), optax.tree.norm(grads)
         good = jnp.isfinite(loss) & jnp.isfinite(norm)
         params, moments, lr = update(grads, norm, state.moments, state.params, state.step - phase.schedule_start)

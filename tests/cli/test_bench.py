@@ -79,7 +79,7 @@ def test_the_peer_gets_the_run_and_its_own_process(monkeypatch: pytest.MonkeyPat
 def test_the_vocabulary_is_that_of_the_named_data(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable) -> None:
     """A step costs what it costs in training, and a teacher with the data's tokenizer fits."""
     given: list[tuple[Run, Vocabulary]] = []
-    monkeypatch.setattr(bench, "time_step", lambda *asked: given.append(asked[:2]) or step.Timing("cpu", *[1] * 9, None))
+    monkeypatch.setattr(bench, "time_step", lambda *asked, by_kind: given.append(asked[:2]) or step.Timing("cpu", *[1] * 9, None))
     assert main(["bench", "step", "--config", "bert/tiny", f"--config.data.path={data}"]) == 0
     [(run, vocabulary)] = given
     assert run.model.vocab_size == vocabulary.size == manifest.read(data).tokenizer.size != 4096

@@ -1,4 +1,4 @@
-"""Remembered words give the library's ids: `encode_flat` against `encode_words`, which knows nothing of them."""
+"""Cached words give the library's ids: `encode_flat` against `encode_words`, which does not use the cache."""
 
 import itertools
 import random
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, remembered, sentencepiece, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_bpe, word_cache, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import choices
 from jaxenc.data.tokenizers.word_table import WordTable
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
@@ -90,7 +90,7 @@ def _published_wordpiece(folders: pytest.TempPathFactory) -> Tokenizer:
 
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_lines_of_all_scripts(tool: Tokenizer, count: int) -> None:
-    """Some at a time, so that most words of the later ones are remembered."""
+    """Some at a time, so that most words of the later ones are cached."""
     lines = [*LINES, *NASTY, *mixed(count, 1)]
     for start in range(0, len(lines), count // 5):
         same(tool, lines[start : start + count // 5])
@@ -112,21 +112,21 @@ def test_random_texts_with_odd_blanks(tool: Tokenizer, texts: list[str]) -> None
 
 
 def test_memory_is_bounded(monkeypatch) -> None:
-    """It starts anew when it holds enough, and the ids stay those of the library."""
+    """It is emptied when it holds enough, and the ids stay those of the library."""
     tool = wordpiece.train(LINES, 2000)
-    empty = tool._remembered.nbytes
-    monkeypatch.setattr(remembered, "MOST_BYTES", empty + 10_000)
+    empty = tool._cache.nbytes
+    monkeypatch.setattr(word_cache, "MOST_BYTES", empty + 10_000)
     held = []
     for line in [*LINES, *mixed(300, 4)]:
         same(tool, [line])
-        held.append(tool._remembered.nbytes - empty)
+        held.append(tool._cache.nbytes - empty)
     assert 10_000 < max(held) < 20_000 and sum(after < before for before, after in itertools.pairwise(held)) > 3
 
 
-def test_words_that_are_remembered_are_not_encoded_again(monkeypatch) -> None:
+def test_cached_words_are_not_encoded_again(monkeypatch) -> None:
     tool = bpe.train(LINES, 600)
     tool.encode_flat(["to be or not to be"])
-    monkeypatch.setattr(tool._remembered, "_encode", lambda texts: [] if not texts else pytest.fail(f"{texts} encoded again"))
+    monkeypatch.setattr(tool._cache, "_encode", lambda texts: [] if not texts else pytest.fail(f"{texts} encoded again"))
     assert tool.encode_flat(["to not be"]).lengths.sum() > 0
 
 

@@ -93,7 +93,7 @@ def test_a_large_corpus_holds_out_the_share_alone() -> None:
 
 
 def test_a_long_beginning_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "REMEMBERED", 1000)
+    monkeypatch.setattr(rule, "KEPT", 1000)
     texts, begun = [Document("", (text,)) for text in documents(300)], []
 
     def read() -> Iterator[Document]:

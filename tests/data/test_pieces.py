@@ -62,7 +62,7 @@ def test_pieces_in_any_order_and_process_give_the_folder(corpus: Path, tokenizer
             facts[group.name] = other.submit(make, group).result() if number % 2 else make(group)
     (tmp_path / "new").mkdir()
     for split in ("train", "held_out"):
-        shards, cuts = shard_writer.Shards(), []
+        shards, cuts = shard_writer.NextShard(), []
         for group in all_groups:
             cuts += [shards.add(group.name, facts[group.name][split].tokens)]
         for number, names in enumerate(filter(None, [*cuts, shards.take()])):

@@ -36,7 +36,7 @@ def test_any_number_of_workers_gives_the_same_files(kind: str, tmp_path: Path, m
     train(lines(500)).save(tmp_path / "here")
     monkeypatch.setattr(training, "SMALL", 100)
     for workers in (1, 3):
-        training.saved(train, iter(lines(500)), tmp_path / str(workers), workers)
+        training.train_and_save(train, iter(lines(500)), tmp_path / str(workers), workers)
         for path in (tmp_path / "here").iterdir():
             assert path.read_bytes() == (tmp_path / str(workers) / path.name).read_bytes(), path.name
 
@@ -49,12 +49,12 @@ def died(texts: Iterable[str]) -> Tokenizer:
     os._exit(7)
 
 
-@pytest.mark.parametrize("train, said", [(refused, "too small"), (died, "died .exit code 7., most likely for want of memory")])
+@pytest.mark.parametrize("train, said", [(refused, "too small"), (died, "died .exit code 7., most likely out of memory")])
 def test_what_goes_wrong_in_the_process_is_one_line(train, said: str, tmp_path: Path, monkeypatch) -> None:
     """Also where it ends before it has read all texts."""
     monkeypatch.setattr(training, "SMALL", 100)
     with pytest.raises(UserError, match=said):
-        training.saved(train, iter(["word " * 1000] * 2000), tmp_path / "out")
+        training.train_and_save(train, iter(["word " * 1000] * 2000), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -65,9 +65,9 @@ def test_an_error_of_the_texts_ends_the_process(tmp_path: Path, monkeypatch) -> 
 
     monkeypatch.setattr(training, "SMALL", 100)
     with pytest.raises(UserError, match="a.txt:7"):
-        training.saved(functools.partial(bpe.train, vocab_size=300), texts(), tmp_path / "out")
+        training.train_and_save(functools.partial(bpe.train, vocab_size=300), texts(), tmp_path / "out")
     with pytest.raises(UserError, match="--workers 0: takes 1 or more"):
-        training.saved(functools.partial(bpe.train, vocab_size=300), iter(lines(5)), tmp_path / "out", 0)
+        training.train_and_save(functools.partial(bpe.train, vocab_size=300), iter(lines(5)), tmp_path / "out", 0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -52,13 +52,13 @@ def test_a_sentence_has_the_same_bits_whatever_stands_around_it(model: Model) ->
 
 def test_the_shape_that_is_computed_goes_by_the_sentence_alone(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a machine's bits depend on the shape, they depend on nothing else: a batch is full, a row as long as its own sentence asks."""
-    shapes, started = [], Model.started
+    shapes, started = [], Model.compute
 
     def given(self: Model, name: str, rows: dict) -> jax.Array:
         shapes.append((rows["segments"].shape[0], rows["segments"].sum(axis=1)))
         return started(self, name, rows)
 
-    monkeypatch.setattr(Model, "started", given)
+    monkeypatch.setattr(Model, "compute", given)
     list(words.vectors(model, SENTENCES, 4))
     assert [count for count, _ in shapes] == [4, 4, 4]
     assert sorted(tuple(sorted(places)) for _, places in shapes) == [(0, 0, 0, 13), (0, 0, 4, 4), (2, 3, 4, 7)]

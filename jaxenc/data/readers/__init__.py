@@ -1,4 +1,4 @@
-"""Text from wherever people keep it: files of many kinds, archives, folders, other places; as documents, in order, in bounded memory."""
+"""Reads files of many kinds, archives, folders and URLs as documents, in order and in bounded memory."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,13 +9,13 @@ from jaxenc.data.readers.sources import Source
 from jaxenc.errors import UserError
 
 __all__ = [
-    "Counts", "Document", "Progress", "Reading", "Source", "advice", "check_file", "documents", "inputs", "progress_of", "reported",
-    "watched",
+    "Counts", "Document", "Progress", "Reading", "Source", "advice", "check_file", "documents", "inputs", "progress_of",
+    "reported", "watched",
 ]  # fmt: skip
 
 
 def documents(sources: Sequence[Source], reading: Reading, counts: Counts) -> Iterator[Document]:
-    """The documents of `sources` (see `inputs`), in order; `counts` grows with what is changed or left out.
+    """The documents of `sources` (see `inputs`), in order; `counts` is updated while they are read.
 
     Raises UserError naming the file, with its line or row, for what cannot be read, and when the sources hold no document at all.
     """
@@ -23,7 +23,7 @@ def documents(sources: Sequence[Source], reading: Reading, counts: Counts) -> It
 
 
 def watched(sources: Sequence[Source], reading: Reading, counts: Counts, what: str) -> Iterator[Document]:
-    """`documents`; every five seconds a line on stderr that starts with `what` says how much has been read and how long the rest takes."""
+    """As `documents`, with a progress line on stderr every five seconds: `what`, how much has been read and how long the rest takes."""
     progress = progress_of(sources)
     return reported(_documents(sources, reading, counts, progress), what, progress)
 
@@ -35,8 +35,8 @@ def progress_of(sources: Sequence[Source]) -> Progress:
 
 
 def advice(sources: Sequence[Source], counts: Counts) -> str:
-    """What the user should know of how the sources became documents, "" for nothing: a corpus in one file without a blank line is one
-    document, which cannot be divided in trained and held-out ones."""
+    """A hint for the user about how the sources were read, "" for none: one file without a blank line is one document, and nothing of it
+    can be held out."""
     if len(sources) == 1 and counts.undivided_files == 1:
         how = "put a blank line between two documents, or read each line as one with --document line"
         return f"{sources[0].name}: has no blank line, so it is one document: {how}"

@@ -15,7 +15,7 @@ from jaxenc.data.readers.document import Counts
 from jaxenc.data.readers.streams import HEAD, seekable
 from jaxenc.errors import UserError
 
-# Names of files that hold no text, or none that can be taken out here: in folders, globs and archives they are skipped.
+# Suffixes of files without readable text: they are skipped in folders, globs and archives.
 NOT_TEXT = frozenset(
     "png jpg jpeg gif bmp tif tiff webp ico svg heic psd mp3 wav flac ogg m4a aac mp4 mkv avi mov webm wmv ttf otf woff woff2 eot pdf doc"
     " docx xls xlsx ppt pptx odt ods odp epub mobi exe dll so dylib a o obj pyc pyo class jar whl bin iso img dmg deb rpm pkl pickle npy"
@@ -26,7 +26,7 @@ _OFFICE = {"[Content_Types].xml": "a document of Microsoft Office", "mimetype": 
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a path in a folder or an archive is hidden, or lies in what is, or was left there by a desktop."""
+    """Whether a path in a folder or an archive is hidden, is in a hidden folder, or is a file of the desktop (Thumbs.db)."""
     parts = name.replace("\\", "/").split("/")
     return any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in parts) or parts[-1].lower() in _DESKTOP
 
@@ -42,18 +42,18 @@ def is_archive(head: bytes) -> bool:
 
 
 def members(file: IO[bytes], name: str, counts: Counts) -> Iterator[tuple[str, io.BufferedReader]]:
-    """(name, file) of each member that may hold text. Each file is read before the next is asked for, all of it within `unharmed`.
+    """(name, file) of each member that may hold text. Read each file before asking for the next, all within `archive_errors`.
 
-    Members are skipped and counted as `is_skipped` says, and so are links, devices and empty files. A file in which one cannot seek is
-    copied first (`seekable`). Raises UserError for encrypted archives and documents of an office.
+    Members for which `is_skipped` is true are skipped and counted, and so are links, devices and empty files. An archive that is not
+    seekable is copied first (`seekable`). Raises UserError for encrypted archives and office documents.
     """
     with seekable(file, name) as whole:
         yield from _zip(whole, name, counts) if whole.read(2) == b"PK" else _tar(whole, name, counts)
 
 
 @contextlib.contextmanager
-def unharmed(name: str) -> Iterator[None]:
-    """Raises UserError for an archive that turns out to be damaged, also while a member is read."""
+def archive_errors(name: str) -> Iterator[None]:
+    """Raises UserError for a damaged archive, also while a member is read."""
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError) as error:
@@ -62,7 +62,7 @@ def unharmed(name: str) -> Iterator[None]:
 
 def _zip(file: IO[bytes], name: str, counts: Counts) -> Iterator[tuple[str, io.BufferedReader]]:
     with zipfile.ZipFile(file) as archive:
-        # A damaged one may have an empty name, over which is_dir() fails.
+        # Not is_dir(), which fails for the empty name that a damaged member may have.
         found = sorted((member for member in archive.infolist() if not member.filename.endswith("/")), key=lambda member: member.filename)
         office = next((what for member, what in _OFFICE.items() if any(f.filename == member for f in found)), "")
         if office:

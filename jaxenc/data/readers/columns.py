@@ -7,17 +7,17 @@ from jaxenc.data.readers import fields
 from jaxenc.data.readers.document import Counts, Document, Reading, documents_of
 from jaxenc.errors import UserError
 
-ROWS = 256  # of a batch
-BUFFER = 1 << 20  # bytes that are read ahead of a column
+ROWS = 256  # rows of a batch
+BUFFER = 1 << 20  # bytes of read-ahead
 
 
 def documents(name: str, file: IO[bytes], reading: Reading, counts: Counts, kind: str) -> Iterator[Document]:
     """A document for each row with text; the source of each is `name` and the number of its row, from 1.
 
-    file: one can seek in it. kind: `parquet` or `arrow`. The text is in the column that `reading` names, with dots for columns inside of
-    others; without a name it is `text` or `words`, or the only one. Of Parquet nothing but that column is read.
+    file: seekable. kind: `parquet` or `arrow`. The text is in the column that `reading` names, with dots for nested columns; without a name
+    it is `text` or `words`, or the only one. Of Parquet only that column is read.
 
-    Raises UserError naming the columns that are there, for a missing one or one without text; and for damaged files.
+    Raises UserError for a missing column or one without text, which names the columns that exist, and for a damaged file.
     """
     try:
         import pyarrow
@@ -58,12 +58,12 @@ def _arrow(name: str, file: IO[bytes], wanted: str) -> Iterator[tuple[str, list[
         part = batch.select([top])
         for start in range(0, part.num_rows, ROWS):
             rows = part.slice(start, ROWS)
-            rows.validate(full=True)  # offsets that lead out of the data would be followed
+            rows.validate(full=True)  # pyarrow would follow offsets that point outside the data
             yield field, rows.to_pylist()
 
 
 def _text_column(schema: Any, wanted: str, name: str) -> str:
-    """The column to read. Raises UserError where it is not there, or where its type says that it holds no text."""
+    """The column to read. Raises UserError for a missing column and for one whose type is not text."""
     import pyarrow
 
     field = fields.column(schema.names, wanted, name)

@@ -11,7 +11,7 @@ from jaxenc.data.readers.document import Counts
 from jaxenc.data.readers.streams import HEAD, Stream
 from jaxenc.errors import UserError
 
-# {kind: its first bytes}; a file of Zstandard may begin with a frame to skip.
+# {kind: its first bytes}; a Zstandard file may start with a skippable frame.
 FIRST = {
     "gzip": (b"\x1f\x8b",),
     "xz": (b"\xfd7zXZ\0",),
@@ -19,9 +19,10 @@ FIRST = {
     "Zstandard": (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16))),
 }
 SUFFIXES = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2", ".zst": "Zstandard"}
-DEEPEST = 4  # containers in containers: a file may unpack to itself
-OUT = 1 << 18  # bytes that one call unpacks
-IN = {"Zstandard": 1 << 8}  # bytes that go in at once: its decoder has no limit on what comes out
+DEEPEST = 4  # nested containers; a crafted file may unpack to itself
+OUT = 1 << 18  # most bytes that one call unpacks
+IN = {"Zstandard": 1 << 8}  # bytes of input at a time, few where the decoder cannot limit its output
+_ZLIB = type(zlib.decompressobj())
 
 
 def kind_of(head: bytes) -> str:
@@ -35,15 +36,15 @@ def suffix_of(name: str) -> str:
 
 
 def unpacked(file: io.BufferedReader, name: str, counts: Counts) -> tuple[io.BufferedReader, str]:
-    """`file` and `name` without compression and the suffix for it, when the first bytes say that there is some.
+    """`file` unpacked and `name` without the suffix, if the first bytes say that it is compressed; else both as they are.
 
-    What follows the compressed data and is none itself is counted and left out. Raises UserError, here or while reading, for damaged data
-    and for a file whose name says that it is compressed and which is not.
+    Other bytes after the compressed data are counted and dropped. Raises UserError, here or while reading, for damaged data and for a
+    file that is not compressed although its name says so.
     """
     for _ in range(DEEPEST):
         kind, suffix = kind_of(file.peek(8)), suffix_of(name)
         if not kind and suffix:
-            raise UserError(f"{name}: is no {SUFFIXES[suffix]} data, although its name ends in {suffix}; rename it, or get it again")
+            raise UserError(f"{name}: is not {SUFFIXES[suffix]} data, although its name ends in {suffix}; rename it, or get it again")
         if not kind:
             return file, name
         file = io.BufferedReader(Stream(_members(file, name, kind, counts)), HEAD)
@@ -75,7 +76,7 @@ def _members(file: io.BufferedReader, name: str, kind: str, counts: Counts) -> I
                 out, raw = _step(decoder, raw)
             except UserError:
                 raise
-            except Exception as error:  # each library has its own
+            except Exception as error:  # each library raises its own
                 raise UserError(f"{name}: the compressed data is damaged ({error}); make the file again") from error
             if out:
                 yield out
@@ -90,13 +91,10 @@ def _members(file: io.BufferedReader, name: str, kind: str, counts: Counts) -> I
 
 
 def _step(decoder: Any, raw: bytes) -> tuple[bytes, bytes]:
-    """(what comes out, what of `raw` has not gone in)."""
+    """(unpacked bytes, the part of `raw` that was not consumed)."""
     if hasattr(decoder, "needs_input"):
         return decoder.decompress(raw, OUT), b""
     if isinstance(decoder, _ZLIB):
         out = decoder.decompress(raw, OUT)
         return out, decoder.unconsumed_tail
     return decoder.decompress(raw), b""
-
-
-_ZLIB = type(zlib.decompressobj())

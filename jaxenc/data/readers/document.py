@@ -1,4 +1,4 @@
-"""What readers take and give: how inputs become documents, a document, and the counts of what was changed on the way."""
+"""What readers take and return: how inputs become documents, a document, and counts of what was changed."""
 
 import codecs
 import dataclasses
@@ -36,14 +36,14 @@ class Reading:
                 raise UserError(f"{option} {value}: takes one of {', '.join(known)}")
         try:
             codecs.getincrementaldecoder(self.encoding or "utf-8")
-            "a".encode(self.encoding or "utf-8")  # refuses codecs that are none of text
+            "a".encode(self.encoding or "utf-8")  # refuses codecs that are not for text, such as base64
         except (LookupError, ValueError) as error:
             raise UserError(f"--encoding {self.encoding}: Python has no such encoding; name one such as cp1252 or gb18030") from error
 
     def identity(self, content: str) -> str:
-        """What the documents of a source follow from: the identity of its content alone, unless this reading differs from the default."""
+        """Identifies the documents of a source with the identity `content`: that itself, if all fields have their defaults."""
         rules = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if getattr(self, f.name) != f.default}
-        rules.pop("tfds_dir", None)  # where the data lies does not change it
+        rules.pop("tfds_dir", None)  # where the data is stored does not change it
         return hashlib.sha256(json.dumps([content, rules], sort_keys=True).encode()).hexdigest() if rules else content
 
 
@@ -73,8 +73,8 @@ class Counts:
     U+FFFD. split_lines: cuts made in lines longer than LINE_BYTES, at white space where there is some. split_documents: cuts made in
     documents longer than DOCUMENT_CHARACTERS, between two lines: each part is a document of its own. empty_documents: documents without
     any text, dropped; a null is one. trailing_bytes: bytes after the end of compressed data. skipped_files: hidden ones, links, pipes and
-    those whose name says that they hold no text, in folders, globs and archives. empty_files: in folders, globs and archives.
-    repeated_files: files that were named before. skipped_pages: of a wiki: redirects, and pages that are no articles. undivided_files:
+    those whose name says that they hold no text; in folders, globs and archives. empty_files: in folders, globs and archives.
+    repeated_files: files that were named before. skipped_pages: wiki pages that are redirects or not articles. undivided_files:
     plain-text files of several lines without a blank line, so that each is one document.
     """
 

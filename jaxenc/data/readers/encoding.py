@@ -28,7 +28,7 @@ _CODE_PAGES = ("gb18030", "shift_jis", "euc_jp", "euc_kr", "big5", "cp1251", "ko
 def utf8(file: io.BufferedReader, name: str, encoding: str, counts: Counts) -> io.BufferedReader:
     """`file` as UTF-8 without its byte order mark. encoding: of the file, "" for what its mark says, or else UTF-8."""
     mark, marked = next(((mark, code) for mark, code in _MARKS if file.peek(4)[:4].startswith(mark)), (b"", "utf-8"))
-    # In an encoding of 8 bits the bytes of a mark may be letters.
+    # In an 8-bit encoding the bytes of a mark may be letters.
     if mark and (not encoding or codecs.lookup(encoding).name.startswith("utf")):
         file.read(len(mark))
         encoding = marked
@@ -43,7 +43,7 @@ def _converted(file: io.BufferedReader, name: str, encoding: str, counts: Counts
         block = file.read(BLOCK)
         try:
             text = decoder.decode(block, not block)
-        except UnicodeError as error:  # a wide encoding whose name leaves the order of bytes to a mark
+        except UnicodeError as error:  # UTF-16 or UTF-32 without a byte order
             raise UserError(f"{name}: is not {encoding}, as --encoding says ({error}); {_what(block)}") from error
         invalid = text.count("\ufffd")
         if invalid > max(FEW, SHARE * len(text)):
@@ -57,8 +57,8 @@ def _converted(file: io.BufferedReader, name: str, encoding: str, counts: Counts
 def decoded(raw: bytes, name: str, counts: Counts) -> str:
     """The text of a block of UTF-8, whole lines, without NUL characters and with U+FFFD for invalid sequences; both are counted.
 
-    Raises UserError naming the file and its likely encoding when they exceed SHARE of the block: debris of another encoding, or of a
-    binary file, would train in silence.
+    Raises UserError naming the file and its likely encoding when they exceed SHARE of the block: otherwise a file in another encoding, or
+    a binary one, would become garbage that a model is trained on without notice.
     """
     try:
         text, invalid = raw.decode(), 0
@@ -82,7 +82,7 @@ def _what(raw: bytes) -> str:
 
 
 def _likely(raw: bytes) -> str:
-    """A guess at the encoding, "" for none: by where the NUL bytes are, by the share of letters outside ASCII, by what decodes."""
+    """A guess at the encoding, "" for none: by the positions of NUL bytes, the share of letters outside ASCII, and what decodes."""
     if raw.count(0):
         places = [raw[i::4].count(0) for i in range(4)]
         even, odd = places[0] + places[2], places[1] + places[3]
@@ -103,11 +103,11 @@ def _likely(raw: bytes) -> str:
 
 
 def _reads(raw: bytes, code: str) -> float:
-    """The share of the characters that text is made of, when `raw` is read as `code`; rarer ones count half, invalid bytes nothing."""
+    """The share of characters usual in text when `raw` is read as `code`; symbols count half, invalid bytes nothing."""
     text = raw[: 1 << 14].decode(code, "replace")
     points = {"L": 1.0, "M": 1.0, "N": 1.0, "P": 1.0, "Z": 1.0, "S": 0.5}
     kinds = [unicodedata.category(c) for c in text]
     good = sum(0.0 if c == "\ufffd" else 1.0 if c in "\r\n\t" else points.get(kind[0], 0.0) for c, kind in zip(text, kinds, strict=True))
-    # A letter after another one is rarely a capital after a small one: what tells KOI8-R from Windows-1251.
+    # A capital rarely follows a small letter in a word, which distinguishes KOI8-R from Windows-1251.
     odd = sum(first == "Ll" and second == "Lu" for first, second in itertools.pairwise(kinds))
     return (good - odd) / max(len(text), 1)

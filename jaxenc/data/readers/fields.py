@@ -6,15 +6,16 @@ from typing import Any
 from jaxenc.data.readers.document import Counts
 from jaxenc.errors import UserError
 
-USUAL = ("text", "words")  # the fields that need no name
+USUAL = ("text", "words")  # the fields that are read without --field
 _NAMED = 12  # fields that a message names
+_MISSING = object()
 
 
 def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -> str:
     """The text of a record: a string, bytes of UTF-8, a list of either, joined by one blank, or "" for null.
 
-    field: its name, with dots for nested fields; "" for the one of USUAL that is there. Raises UserError `where`: ... that names the
-    fields that are there, for a field that is missing or holds something else.
+    field: its name, with dots for nested fields; "" for the one of USUAL that the record has. Raises UserError, which starts with `where`
+    and names the fields of the record, for a field that is missing or holds something else.
     """
     usual = record.get(field) if field else record.get("text") if record.get("words") is None else None
     if isinstance(usual, str):
@@ -39,7 +40,7 @@ def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -
 
 
 def column(names: Sequence[str], field: str, where: str) -> str:
-    """The field to read of a table with the columns `names`. Raises UserError `where`: ... that names the columns, where it is missing."""
+    """The field to read of a table with the columns `names`. Raises UserError, with `where` and the columns, if it is missing."""
     if not field and len(names) == 1:
         return names[0]
     found = [name for name in ((field,) if field else USUAL) if name in names or name.split(".")[0] in names]
@@ -57,7 +58,7 @@ def _advice(names: Iterable[str]) -> str:
 
 
 def _names(record: Mapping[str, Any]) -> list[str]:
-    """The fields of a record; those inside of another one with a dot."""
+    """The fields of a record; nested ones with a dot."""
     return [
         name
         for outer, value in record.items()
@@ -66,7 +67,7 @@ def _names(record: Mapping[str, Any]) -> list[str]:
 
 
 def _nested(record: Mapping[str, Any], field: str) -> Any:
-    """The value under a dotted name; a key that has the dots itself comes first. None inside of a null."""
+    """The value of a dotted name, None below a null, or _MISSING. A key that itself contains the dots comes first."""
     if field in record:
         return record[field]
     value: Any = record
@@ -80,7 +81,5 @@ def _nested(record: Mapping[str, Any], field: str) -> Any:
 
 
 def _bytes(texts: Sequence[str], parts: Sequence[Any]) -> Iterable[tuple[str, bytes]]:
+    """(text, bytes that it was decoded from) of the parts that are bytes."""
     return ((text, part) for text, part in zip(texts, (p for p in parts if p is not None), strict=True) if isinstance(part, bytes))
-
-
-_MISSING = object()

@@ -1,4 +1,4 @@
-"""From the names that a user gives to sources: files, folders, patterns, pipes, addresses, saved data sets; in order, each once."""
+"""From the names after --input to sources: files, folders, patterns, pipes, URLs, saved datasets; in order, each once."""
 
 import glob
 import os
@@ -21,14 +21,14 @@ _STREAMS = ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 
 
 def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Source, ...]:
-    """The sources that `names` name, in that order and each once, whatever way it is named.
+    """The sources of `names`, in order. A file that is named twice, by any path, is read once.
 
     A name is a file; a folder, whose files are read in the order of their paths; a pattern (`*`, `?`, `[...]`, `**` for folders of any
-    depth), where no such file is; `-` for the standard input; a data set that `datasets` saved, DIR or DIR:SPLIT; an address (gs://,
+    depth), unless a file has that very name; `-` for the standard input; a dataset that `datasets` saved, DIR or DIR:SPLIT; a URL (gs://,
     s3://, hf://, https://, ...), copied first (`remote.staged`); tfds:NAME[/CONFIG][:VERSION][:SPLIT]; or `docstrings`. Pipes are copied
-    to the disk first (TMPDIR), for they can be read once only. What folders and patterns leave out is counted.
+    to the disk first (TMPDIR), since they can be read only once. Files that folders and patterns skip are counted.
 
-    Raises UserError for a name of nothing, an empty file, a folder without text, and what cannot be read.
+    Raises UserError for a name without a file, an empty file, a folder without text, and what cannot be read.
     """
     if not names:
         raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
@@ -51,7 +51,7 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
 
 
 def check_file(name: str) -> None:
-    """Raises UserError when `name` is no file, or an empty one."""
+    """Raises UserError if `name` is not a file, or is an empty one."""
     path = Path(name)
     if path.is_dir():
         raise UserError(f"{name}: is a folder; name a file in it")
@@ -62,7 +62,7 @@ def check_file(name: str) -> None:
 
 
 def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str, Source]]:
-    """(what tells it from others, source) for each source that one name names."""
+    """(key, source) of each source that one name stands for. Sources with the same key are the same file or dataset."""
     if name == docstrings.NAME:
         yield name, Docstrings()
     elif name.startswith(tfds.PREFIX):
@@ -105,13 +105,13 @@ def _named(name: str) -> tuple[str, Source]:
 
 
 def _file(name: str) -> File:
-    """The name that messages write is printable where the one of the file is not UTF-8."""
+    """The file `name`. Messages escape the bytes of its name that are not UTF-8."""
     with user_errors(name, READABLE):
         return File(os.fsencode(name).decode("utf-8", "backslashreplace"), os.path.getsize(name), name)
 
 
 def _copied(name: str, number: int) -> File:
-    """What a pipe holds, as a file without a name: it is gone when this process ends, however it ends."""
+    """The content of the pipe with file descriptor `number`, as an unlinked file: it disappears when this process ends or is killed."""
     with user_errors(name, "make room in the folder for temporary files, or name another one in TMPDIR"):
         with tempfile.TemporaryFile() as copy:
             while block := os.read(number, BLOCK):
@@ -163,7 +163,7 @@ def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
                     pending.append(path)
     links = {os.path.realpath(path) for path in paths if os.path.islink(path)}
     for path in sorted(paths, key=os.fsencode):
-        # Hugging Face's cache has the files under their checksums, and links to them under their names, which say what they are.
+        # Hugging Face's cache stores files under their checksums, with links that have the names; the names say what the files are.
         if "." in os.path.basename(path) or os.path.islink(path) or os.path.realpath(path) not in links:
             yield from _kept(path, counts)
 

@@ -12,24 +12,24 @@ from jaxenc.data.readers.fields import text_of
 from jaxenc.data.readers.streams import HEAD, line_blocks
 from jaxenc.errors import UserError
 
-LONGEST = 1 << 28  # bytes of one record: a small compressed file may hold one without end
+LONGEST = 1 << 28  # bytes of one record: a small compressed file may unpack to an endless one
 _BETWEEN = re.compile(r"[\s,]*")
-_NEAR = 16  # characters before the end of what has been read: an error there says that a record goes on
+_NEAR = 16  # an error in the last characters read, this many, means that the record is not read to its end yet
 
 
 def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Counts) -> Iterator[Document]:
     """A document for each record that has text; the source of each is `name` and the number of its line, or of the record.
 
-    The text is in the field that `reading` names (`fields.text_of`). In CirrusSearch's dumps the lines that say where the next page
-    belongs are left out, and pages that are no articles are skipped and counted.
+    The text is in the field that `reading` names (`fields.text_of`). Of CirrusSearch dumps the index lines are skipped, and pages that
+    are not articles are skipped and counted.
 
-    Raises UserError naming file and line for what is no record, for one without the field, and for one longer than LONGEST bytes.
+    Raises UserError naming file and line for what is not a record, for one without the field, and for one longer than LONGEST bytes.
     """
     head = file.peek(HEAD)[:HEAD].lstrip()
     over_lines = head.startswith(b"[") or (b"\n" in head and head.split(b"\n", 1)[0].rstrip().endswith((b"{", b"[", b",")))
     for where, record in (_over_lines if over_lines else _on_lines)(name, file, counts):
         if not isinstance(record, dict):
-            raise UserError(f'{where}: needs {{"text": "..."}} or {{"words": ["...", ...]}}, and is no object')
+            raise UserError(f'{where}: needs {{"text": "..."}} or {{"words": ["...", ...]}}, and is not an object')
         if len(record) == 1 and isinstance(record.get("index"), dict):
             continue
         if record.get("namespace") and "wiki" in record:
@@ -79,7 +79,7 @@ def _over_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[
         elif at < len(text):
             break
         held = [text[at:]]
-        # Twice as much each time, so that a long record is not read again for each block.
+        # Twice as much each time, so that a long record is not parsed again for each block.
         while sum(map(len, held)) <= 2 * len(held[0]) and (block := next(blocks, (0, b""))[1]):
             held.append(decoded(block, name, counts))
         if len(held) == 1:

@@ -5,7 +5,7 @@ import re
 
 from jaxenc.errors import UserError
 
-# First bytes of what holds no text that could be read here, and what to do with it.
+# First bytes of files without readable text: what such a file is, and what to do.
 _REFUSED = (
     (b"%PDF", "a PDF document; take its text out first, for example with pdftotext"),
     (b"\x89PNG", "an image"),
@@ -25,6 +25,7 @@ _REFUSED = (
     (b"Rar!", "a RAR archive; unpack it, or make a .zip or .tar of it"),
     (b"\x04\x22\x4d\x18", "compressed with LZ4; unpack it, or compress it with gzip, xz, bzip2 or Zstandard"),
     (b"\x1f\x9d", "compressed with compress (.Z); unpack it, or compress it with gzip"),
+    (b"version https://git-lfs", "a pointer of Git LFS and not the file itself; get it with `git lfs pull`"),
     (b"ID3", "a sound file"),
     (b"OggS", "a sound file"),
     (b"RIFF", "a sound, image or video file"),
@@ -35,7 +36,7 @@ _BY_SUFFIX = {
     ".vtt": "subtitles",
 }  # fmt: skip
 _TABLES = ((b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"))
-# A stream of Arrow begins so, and then says how many bytes its schema has.
+# An Arrow stream starts with these bytes and the size of its schema in bytes.
 _STREAM = b"\xff\xff\xff\xff"
 _SCHEMA = 1 << 24
 _TABLE_SUFFIXES = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
@@ -44,7 +45,7 @@ _TABLE_SUFFIXES = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"
 def table_kind(head: bytes, name: str, wanted: str) -> str:
     """`parquet` or `arrow` for such a file, "" for others. wanted: the format that was asked for.
 
-    Raises UserError for a file that is known to hold no text, and for one that is not of the format that was asked for.
+    Raises UserError for a kind of file that holds no text, and for a file of another format than `wanted` or its name says.
     """
     kind = next((kind for first, kind in _TABLES if head.startswith(first)), "")
     if head.startswith(_STREAM) and 0 < int.from_bytes(head[4:8], "little") < _SCHEMA:
@@ -54,7 +55,7 @@ def table_kind(head: bytes, name: str, wanted: str) -> str:
     needed = wanted if wanted != "auto" else kind or _TABLE_SUFFIXES.get(os.path.splitext(name)[1].lower(), "")
     if kind != needed and (kind or needed in _TABLE_SUFFIXES.values()):
         says = "--format says" if wanted != "auto" else "its name says"
-        raise UserError(f"{name}: is {f'a {kind} file and not {needed}' if kind else f'no {needed} file'}, as {says}; check which it is")
+        raise UserError(f"{name}: {says} {needed}, but its content is {kind or 'not'}; check which it is")
     return kind
 
 
@@ -62,11 +63,9 @@ def text_kind(head: bytes, name: str) -> str:
     """The reader for a text file: `text`, `jsonl`, `csv`, `tsv`, `subtitles`, `wikipedia`, `wikiextractor` or `wet`.
 
     head: its first bytes as UTF-8; name: without a suffix for compression. JSON is known by its first record too, whatever the name.
-    Raises UserError for web pages, other XML and pointers of Git LFS.
+    Raises UserError for web pages and other XML.
     """
     start = head.lstrip()
-    if start.startswith(b"version https://git-lfs"):
-        raise UserError(f"{name}: is a pointer of Git LFS and not the file itself; get it with `git lfs pull`")
     if re.match(rb"(<\?xml[^>]*>\s*)?<mediawiki\b", start):
         return "wikipedia"
     if re.match(rb'<doc id="[^"\n]*" (rev|url)', start):

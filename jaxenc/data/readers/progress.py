@@ -1,4 +1,4 @@
-"""How much of the input has been read, on stderr."""
+"""Progress lines on stderr: how much of the input has been read."""
 
 import sys
 import time
@@ -10,17 +10,17 @@ EVERY = 5.0  # seconds between two lines
 
 
 class Progress:
-    """How many bytes of the sources have been read: whole ones, and where the one that is open stands."""
+    """Counts the bytes read of several sources. total: bytes of all of them, 0 if unknown."""
 
     def __init__(self, total: int) -> None:
         self.total, self._done, self._here = total, 0, lambda: 0
 
     def begins(self, position: Callable[[], int]) -> None:
-        """`position` tells from now on how many bytes of the present source have been read."""
+        """The next source is open; `position` returns how many of its bytes have been read."""
         self._here = position
 
     def ends(self, size: int) -> None:
-        """The present source, of `size` bytes, has been read."""
+        """The open source, of `size` bytes, has been read to its end."""
         self._done, self._here = self._done + size, lambda: 0
 
     @property
@@ -30,7 +30,7 @@ class Progress:
 
 
 def reported(found: Iterable[Document], what: str, progress: Progress) -> Iterator[Document]:
-    """`found` as it is; every EVERY seconds a line on stderr says how much has been read, how fast, and where sizes are known how long the
+    """`found` unchanged; every EVERY seconds a line on stderr says how much has been read, how fast and, if sizes are known, how long the
     rest takes at that speed."""
     characters, started = 0, time.monotonic()
     last = started

@@ -1,4 +1,4 @@
-"""Data sets that Hugging Face's `datasets` saved with `save_to_disk`, read without that package."""
+"""Datasets that Hugging Face's `datasets` saved with `save_to_disk`, read without that package."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,8 @@ def is_saved(name: str) -> bool:
 
 
 def files(name: str) -> list[str]:
-    """Its files of Arrow, in order. A set with one split needs no SPLIT. Raises UserError for a missing split, file or order of rows."""
+    """Its Arrow files, in order. A dataset with one split needs no SPLIT. Raises UserError for a missing split or file, and for rows that
+    are selected by a list of indices."""
     folder, split = _parts(name)
     if os.path.isfile(os.path.join(folder, _SPLITS)):
         splits = read_json(Path(folder, _SPLITS), _ADVICE).get("splits")

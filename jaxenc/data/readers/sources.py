@@ -1,4 +1,4 @@
-"""What text comes from: a file, the embedded corpus, a split of tensorflow_datasets. Each can be pickled and opened in another process."""
+"""Where text comes from: a file, the embedded corpus, a split of tensorflow_datasets. Each can be pickled and opened in another process."""
 
 import dataclasses
 import io
@@ -45,7 +45,7 @@ class Source(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """A file on this machine. path: where it lies, which is another place than `name` where it was copied from elsewhere."""
+    """A file on this machine. path: where to open it; of a copy, `name` is the original."""
 
     name: str
     size: int
@@ -82,14 +82,14 @@ class Docstrings:
 
 @dataclasses.dataclass(frozen=True)
 class TfdsSplit:
-    """A split of a data set that tensorflow_datasets prepared. name: tfds:NAME[/CONFIG][:VERSION][:SPLIT]."""
+    """A split of a dataset that tensorflow_datasets prepared. name: tfds:NAME[/CONFIG][:VERSION][:SPLIT]."""
 
     name: str
     size: int
     folder: str
 
     def identity(self) -> str:
-        """sha256 of the data set's full name and version, the split, and the names and sizes of its files."""
+        """sha256 of the dataset's full name and version, the split, and the names and sizes of its files."""
         return tfds.identity(self.name, self.folder)
 
     def documents(self, reading: Reading, counts: Counts, progress: Progress) -> Iterator[Document]:
@@ -99,13 +99,13 @@ class TfdsSplit:
 
 
 def _documents(name: str, file: io.BufferedReader, reading: Reading, counts: Counts, depth: int = 0) -> Iterator[Document]:
-    """The documents of an open file: what it is, its first bytes say before its name does."""
+    """The documents of an open file. Its first bytes decide what it is, and then its name."""
     where, (file, name) = name, compressed.unpacked(file, name, counts)
     head = file.peek(HEAD)[:HEAD]
     if archives.is_archive(head):
         if depth == compressed.DEEPEST:
             raise UserError(f"{where}: archives lie more than {depth} deep in each other; unpack them first")
-        with archives.unharmed(where):
+        with archives.archive_errors(where):
             for member, part in archives.members(file, where, counts):
                 yield from _documents(member, part, reading, counts, depth + 1)
     elif kind := kinds.table_kind(head, name, reading.format):

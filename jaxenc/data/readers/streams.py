@@ -1,4 +1,4 @@
-"""Files out of blocks of bytes, and blocks of whole lines out of files; in bounded memory."""
+"""Binary files made from blocks of bytes, and the lines of binary files in blocks; in bounded memory."""
 
 import contextlib
 import io
@@ -9,19 +9,19 @@ from typing import IO
 from jaxenc.files import user_errors
 
 BLOCK = 1 << 20
-HEAD = 1 << 16  # bytes at the start of a file by which its kind is decided
+HEAD = 1 << 16  # bytes at the start of a file that decide its kind
 IN_MEMORY = 1 << 26  # bytes of a copy that is not written to the disk
 
 
 class Stream(io.RawIOBase):
-    """A binary file to be read once: the blocks that an iterator yields. A read is short at the end only."""
+    """A binary file to be read once, made of the blocks of an iterator. Only the last read is short."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         super().__init__()
         self._blocks, self._rest = blocks, memoryview(b"")
 
     def readable(self) -> bool:
-        """Always."""
+        """Always True."""
         return True
 
     def readinto(self, target: bytearray) -> int:
@@ -43,8 +43,7 @@ class Stream(io.RawIOBase):
 
 @contextlib.contextmanager
 def seekable(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """`file`, from its start, if one can seek in it; or a copy of the rest of it: in memory, or in a temporary file (TMPDIR) when it is
-    large."""
+    """`file` at its start if it is seekable, else a copy of what is left of it: in memory, or if large in a temporary file (TMPDIR)."""
     if file.seekable():
         file.seek(0)
         yield file

@@ -1,4 +1,4 @@
-"""Subtitles, SubRip (.srt) and WebVTT (.vtt): what is spoken, without numbers and times."""
+"""Subtitles, SubRip (.srt) and WebVTT (.vtt): the spoken text, without numbers and times."""
 
 import io
 import re
@@ -14,7 +14,7 @@ _MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 
 
 def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Document]:
-    """One document: a line for each line that is shown. What stands in a cue before its times, and blocks without times, are left out."""
+    """One document: a line for each line that is shown. The lines of a cue before its times, and blocks without times, are left out."""
 
     def lines() -> Iterator[str]:
         shown = False

@@ -13,7 +13,7 @@ from jaxenc.data.readers.streams import line_blocks
 from jaxenc.errors import UserError
 
 LONGEST = 1 << 28  # bytes of a line
-CELL = 1 << 24  # characters of a cell; a quote that is not closed makes one of the rest of the file
+CELL = 1 << 24  # characters of a cell; a quote that is never closed makes the rest of the file one cell
 _DELIMITERS = (",", ";", "\t", "|")
 _SPAN = 100  # lines that a row of a TSV may span
 

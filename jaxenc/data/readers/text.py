@@ -45,11 +45,11 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
 
 
 def _texts(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[tuple[int, list[str], bool]]:
-    """(number of the first, texts of lines, whether they continue a line that was cut); cuts come one by one."""
+    """(number of the first line, texts of lines, whether they continue a line that was cut); parts of a cut line come one by one."""
     head = file.peek(HEAD)[:HEAD]
     if b"\r" in head and b"\n" not in head:
         file = io.BufferedReader(Stream(unified(file)), BLOCK)
-    rest, continues = b"", False  # of a long line, whose parts went out before
+    rest, continues = b"", False  # of a long line whose first parts were yielded
     for first, block in line_blocks(file, LINE_BYTES):
         raw = (rest + block).split(b"\n")
         if not continues and max(map(len, raw)) < LINE_BYTES:
@@ -73,8 +73,8 @@ def _ended(lines: list[str]) -> list[str]:
 
 
 def _parts(line: bytes, whole: bool) -> tuple[list[bytes], bytes]:
-    """The parts of a line, without its end, and what is left of one that goes on in the next block. A part of a long line ends after the
-    last blank in it, or else between two characters."""
+    """(parts of a line, the rest of one that goes on in the next block). A part of a long line ends after its last blank, or else between
+    two characters. whole: whether the line ends here."""
     parts = []
     while len(line) + whole > LINE_BYTES or (len(line) == LINE_BYTES and not whole):
         part = line[:LINE_BYTES]

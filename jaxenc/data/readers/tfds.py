@@ -1,4 +1,4 @@
-"""Data sets that tensorflow_datasets prepared as ArrayRecord, read without TensorFlow and without the network."""
+"""Datasets that tensorflow_datasets prepared as ArrayRecord, read without TensorFlow and without the network."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from jaxenc.data.readers.fields import text_of
 from jaxenc.errors import UserError
 
 PREFIX = "tfds:"
-BATCH = 256  # examples that are read together
+BATCH = 256  # examples that are read at once
 _NAME = re.compile(r"tfds:(?P<name>[\w/.-]+)(:(?P<version>\d+\.\d+\.\d+))?(:(?P<split>\w+(\[[^\]]*\])?(\+\w+(\[[^\]]*\])?)*))?")
 
 
@@ -22,7 +22,7 @@ def examples(name: str, folder: str = "") -> Iterator[dict[str, Any]]:
 
     A text is a str and a label its name; numbers and arrays are of NumPy. Sequences of texts or labels are lists, and features inside of
     another one are in a dict. folder: where tensorflow_datasets keeps prepared data; "" for its own default (TFDS_DATA_DIR, or
-    ~/tensorflow_datasets). Raises UserError that says what to do where the data set is not there or not prepared as ArrayRecord.
+    ~/tensorflow_datasets). Raises UserError for a dataset that is missing or not prepared as ArrayRecord, with what to do.
     """
     builder, split = _opened(name, folder)
     features = builder.info.features
@@ -50,7 +50,7 @@ def size(name: str, folder: str) -> int:
 
 
 def identity(name: str, folder: str) -> str:
-    """sha256 of the data set's full name and version, the split, its number of examples, and the names and sizes of its files."""
+    """sha256 of the dataset's full name and version, the split, its number of examples, and the names and sizes of its files."""
     builder, split = _opened(name, folder)
     info = builder.info.splits[split]
     files = [[path.name, path.stat().length] for path in map(_path, info.filepaths)]
@@ -64,7 +64,7 @@ def _path(path: Any) -> Any:
 
 
 def _opened(name: str, folder: str) -> tuple[Any, str]:
-    """(builder of the prepared files, split). The code of the data set is not needed."""
+    """(builder of the prepared files, split). It does not need the code of the dataset."""
     parts = _NAME.fullmatch(name)
     if not parts:
         raise UserError(f"{name}: is not tfds:NAME[/CONFIG][:VERSION][:SPLIT], for example tfds:wikipedia/20230601.en:train")
@@ -96,7 +96,7 @@ def _prepare(name: str, folder: str) -> str:
 
 
 def _value(value: Any, feature: Any) -> Any:
-    """A value as Python and NumPy write it, with the names of labels."""
+    """A value with str for bytes and the names of labels."""
     if isinstance(value, dict):
         inner = getattr(feature, "feature", feature)
         return {key: _value(part, inner[key]) for key, part in value.items()}

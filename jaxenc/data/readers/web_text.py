@@ -1,4 +1,4 @@
-"""Common Crawl's WET files: the text that was taken out of web pages."""
+"""Common Crawl's WET files: text that was extracted from web pages."""
 
 import io
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
     """A document for each page; the source of each is `name` and the page's address.
 
     Source of the layout: WARC 1.0 (ISO 28500), records of the type `conversion`. Records that describe the file are left out. Raises
-    UserError for a WARC of the pages themselves, whose markup is no text, and for damage.
+    UserError for a WARC file with the pages themselves, and for a damaged file.
     """
     while header := _header(name, file):
         try:
@@ -38,7 +38,7 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
 
 
 def _header(name: str, file: io.BufferedReader) -> dict[str, str]:
-    """The fields of the next record, by their names in small letters; {} at the end of the file."""
+    """The header fields of the next record, by lower-case name; {} at the end of the file."""
     line = b"\n"
     while line and not line.strip():
         line = file.readline(_HEADER)

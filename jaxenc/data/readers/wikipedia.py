@@ -1,4 +1,4 @@
-"""Wikipedia: XML dumps (pages-articles.xml), of whose articles the prose is kept, and what wikiextractor made of them."""
+"""Wikipedia: the prose of XML dumps (pages-articles.xml), and the output of wikiextractor."""
 
 import html
 import io
@@ -15,8 +15,8 @@ from jaxenc.errors import UserError
 def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Document]:
     """A document for each article, without its title; the source of each is `name` and the title.
 
-    An article is a page of namespace 0 that is no redirect; others are skipped and counted, and so are pages that are not wikitext. What
-    is kept of its text `wikitext.prose` says. Raises UserError for a dump that is damaged.
+    An article is a page of namespace 0 that is not a redirect; others are skipped and counted, and so are pages that are not wikitext.
+    `wikitext.prose` says what is kept of its text. Raises UserError for a damaged dump.
     """
     parser = xml.XMLPullParser(("start", "end"))
     root = None

@@ -1,8 +1,8 @@
-r"""The prose of an article of a wiki: wikitext without its markup, by a few rules that cost time in proportion to its length.
+r"""The prose of an article of a wiki: wikitext without its markup, by a few rules that take linear time.
 
 Left out: templates, tables, comments, references, formulas, code, galleries, files and images, categories, links to other languages,
-headings, lists, and switches such as __NOTOC__. A link leaves its label, a link to the web its label or nothing. What a template would have
-written is lost: a date or a number now and then. As in BERT, whose authors took "only the text passages" of Wikipedia and ignored
+headings, lists, and switches such as __NOTOC__. Of a link its label is kept, if it has one or leads to an article. What a template would
+have written is lost: now and then a date or a number. As in BERT, whose authors took "only the text passages" of Wikipedia and ignored
 "lists, tables, and headers" (Devlin et al. 2019, section 3.1).
 """
 
@@ -50,7 +50,7 @@ def prose(text: str) -> list[str]:
 
 
 def _without_tags(text: str) -> str:
-    """Without the elements of _DROPPED and all that is in them; one that is not closed ends with its own tag."""
+    """Without the elements of _DROPPED and their content; of one that is never closed only the tag is removed."""
     out, at, tags = [], 0, list(_TAG.finditer(text))
     last = {tag.group(2).lower(): tag.start() for tag in tags if tag.group(1)}
     inside = ""
@@ -68,7 +68,7 @@ def _without_tags(text: str) -> str:
 
 
 def _without_braces(text: str) -> str:
-    """Without templates and tables, which may lie in each other. An opening mark that is not closed leaves what is behind it."""
+    """Without templates and tables, nested ones too. After an opening mark that is never closed the text is kept."""
     marks, stack, closed = list(_BRACES.finditer(text)), [], {}
     for index, mark in enumerate(marks):
         if mark.group() in ("{{", "{|"):
@@ -90,7 +90,7 @@ def _without_braces(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """Links as their labels; files, images, categories and links to other languages are left out, whatever lies in them."""
+    """Links as their labels; files, images, categories and links to other languages are left out with everything in them."""
     out: list[list[str]] = [[]]
     at = 0
     for mark in _LINK.finditer(text):

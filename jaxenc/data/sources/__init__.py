@@ -28,7 +28,7 @@ KINDS = {
     "swapped_pairs": (5, lambda shards, config, *choices: SwappedPairs(shards, config.length, config.short_probability, *choices)),
 }
 
-PACKED = ("packed",)  # data.rows whose rows hold several texts that do not see each other
+PACKED = ("packed",)  # data.rows with several texts in a row, which do not attend to each other
 
 UNFRAMED = ("text",)  # data.rows that need no ids for the ends of a row
 
@@ -60,7 +60,7 @@ def open_source(config: DataConfig, split: str, seed: int, evaluation: bool, ope
     check(config, 0)
     if not config.mixture:
         return _rows(config, config.path, split, seed, evaluation, opener)
-    # A part without held-out documents has no part in an evaluation.
+    # An evaluation leaves out folders without held-out documents.
     facts = [opener(name, split).manifest for name in config.mixture]
     mixture.check_tokenizers(config.mixture, facts)
     names = [name for name, one in zip(config.mixture, facts, strict=True) if one.splits[split].tokens or not evaluation]

@@ -10,7 +10,7 @@ import numpy as np
 from jaxenc.data.store import Shards
 from jaxenc.files import mapped, write_bytes
 
-SUM = 4  # int64s behind a grid in its file, which hold the sha256 of its bytes
+SUM = 4  # int64s at the end of a grid's file: the sha256 of the grid
 
 
 def kept(shards: Shards, name: str, last: int, make: Callable[[], np.ndarray]) -> np.ndarray:
@@ -20,7 +20,7 @@ def kept(shards: Shards, name: str, last: int, make: Callable[[], np.ndarray]) -
     process makes its own. A file in which any number has changed is made again.
     """
     path = shards.path / f"{name}-{shards.manifest.fingerprint[:12]}.npy"
-    with contextlib.suppress(OSError, ValueError):  # not there, or damaged: made again below
+    with contextlib.suppress(OSError, ValueError):  # missing or damaged: made again below
         cached = mapped(path)
         if cached.dtype == np.int64 and cached.ndim == 1 and len(cached) > SUM:
             grid = cached[:-SUM]

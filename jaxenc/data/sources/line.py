@@ -16,7 +16,7 @@ from jaxenc.data.store import Shards
 class Line:
     """The documents one after another, each closed by <eod> where the vocabulary has one. len: its tokens, these included.
 
-    Behind the end comes the start again, so a place is any integer. Place p is where token p begins. A border is a place where a
+    After its end it starts again, so a place is any integer. Place p is where token p begins. A border is a place where a
     sentence begins; <eod> is a sentence of its own. Borders are numbered in the order of their places from 0, which is at place 0.
     """
 
@@ -52,10 +52,10 @@ class Line:
         return np.searchsorted(self._ends[0], places, "left") if self._closed else np.zeros_like(places)
 
     def runs(self, at: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-        """((at, starts, sizes) as `source.laid` takes them, of the tokens of the data; the places of the <eod> among them).
+        """((at, starts, sizes) for `source.laid`, of the tokens of the data; the places of the <eod> among them).
 
-        at, starts, sizes: int64 [n], the sizes[i] tokens of the line from place starts[i] on, which are to stand at at[i] and after it.
-        Each is cut at every <eod>, or where the line has none at its end, into runs of neighbouring tokens of the data.
+        at, starts, sizes: int64 [n], the sizes[i] tokens of the line from place starts[i] on go to at[i] and after it. Each run is cut at
+        every <eod>, or if the line has none at its end, into runs of neighbouring tokens of the data.
         """
         closed, ends = int(self._closed), starts + sizes
         first, last = (self._cuts_before(places) for places in (starts, ends - 1 + closed))
@@ -70,7 +70,7 @@ class Line:
         return (at[some], ((begins - closed * cut) % len(self.shards.tokens))[some], pieces[some]), eods
 
     def _cuts_before(self, places: np.ndarray) -> np.ndarray:
-        """The number of <eod> before each place, of any round; where there is none, of ends of the line at or before it."""
+        """The number of <eod> before each place, of any round; in a line without <eod>, of ends of the line at or before it."""
         rounds, places = np.divmod(places, len(self))
         return rounds * self._documents + np.searchsorted(self._ends[0], places, "left") if self._closed else rounds
 
@@ -82,7 +82,7 @@ class Line:
         return self._ends[0][numbers] + rounds * len(self)
 
     def border(self, places: np.ndarray) -> np.ndarray:
-        """Number of the first border at or behind each place, int64 [n]."""
+        """Number of the first border at or after each place, int64 [n]."""
         rounds, places = np.divmod(places, len(self))
         before = self._before(places)
         return self.shards.sentences.search(places - before, "left") + before + rounds * self._borders

@@ -1,4 +1,4 @@
-"""Rows of several data folders in given shares."""
+"""Mixes the rows of several data folders in given shares."""
 
 import dataclasses
 import functools
@@ -16,12 +16,12 @@ from jaxenc.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Mixture:
-    """An epoch holds quotas[p] rows of part p: the rows of part p numbered from the start of the run, in its own epochs.
+    """Each epoch has quotas[p] rows of part p, which is read in epochs of its own, one after another.
 
-    Rows of part p are drawn by number: draw d is the row at place d mod n of the part's own epoch d div n, shuffled within it (n is the
-    number of its rows), and epoch e of the mixture has the draws from e · quotas[p] on. So a part is read evenly, whole epoch after whole
-    epoch, however its quota compares with its size, and no table of rows is needed. `index` and `epoch` of a row are those of its part,
-    where `index` counts the rows of the parts before it too: they name the text, so static masks (train.dupe_factor) repeat with it.
+    Draw d of part p is the row at place d mod n of the part's own epoch d div n, shuffled within it (n is the number of its rows), and
+    epoch e of the mixture has the draws from e · quotas[p] on. So each part is read evenly, whatever its quota and its size, and no table
+    of rows is needed. `index` and `epoch` of a row are those of its part, and `index` also counts the rows of the parts before it: they
+    identify the text, so static masks (train.dupe_factor) repeat with it.
     """
 
     parts: tuple[Source, ...]
@@ -35,7 +35,7 @@ class Mixture:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Those that all parts have."""
+        """The fields that all parts have."""
         return tuple(name for name in self.parts[0].fields if all(name in part.fields for part in self.parts))
 
     @property
@@ -70,7 +70,7 @@ class Mixture:
 
 @dataclasses.dataclass(frozen=True)
 class Once:
-    """The rows of all parts once each, in one fixed order that mixes them: for an evaluation, whose first rows are then of all parts."""
+    """The rows of all parts once each, mixed in one fixed order, so that the first rows of an evaluation are from all parts."""
 
     mixture: Mixture
 
@@ -92,7 +92,7 @@ class Once:
         return len(self.mixture)
 
     def rows(self, epoch: int, indices: np.ndarray) -> Batch:
-        """As of the mixture."""
+        """See Source. Every epoch is the same."""
         return self.mixture.rows(0, permuted(len(self), 0, 0, np.asarray(indices, np.int64)))
 
 
@@ -121,8 +121,8 @@ def quotas(wanted: np.ndarray, rows: int) -> tuple[int, ...]:
 
 
 def mixed(parts: Sequence[Source], names: Sequence[str], wanted: np.ndarray, seed: int) -> Mixture:
-    """The mixture of a run: as many rows in an epoch as the parts have in all. names: of the parts, for the UserError that a part of which
-    an epoch would hold no row raises."""
+    """The mixture of a run, with as many rows in an epoch as the parts have in all. names: of the parts. Raises UserError, which names the
+    part, if one has no row in an epoch."""
     out = Mixture(tuple(parts), quotas(wanted, sum(map(len, parts))), seed)
     for name, share, quota in zip(names, wanted, out.quotas, strict=True):
         if not quota:

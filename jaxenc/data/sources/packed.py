@@ -1,4 +1,4 @@
-"""Rows of several whole texts, packed so that almost no place is padding; the texts of a row do not see each other."""
+"""Rows of several whole texts, packed with almost no padding; the texts of a row do not attend to each other."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ from jaxenc.data.sources import grid
 from jaxenc.data.sources.source import fields, laid
 from jaxenc.data.store import Bits, Concatenation, Shards
 
-# Documents that are packed together: enough that the rows of a window are full, few enough that memory stays that of the result.
+# Documents that are packed together: enough to fill their rows, few enough that the result takes most of the memory.
 WINDOW = 1 << 16
 
 
@@ -22,8 +22,8 @@ class Packed:
 
     A document longer than length - 2 tokens is cut into texts of that many tokens and one of the rest; any other is one text. Texts are
     packed best-fit decreasing (as in Ding et al. 2024, "Fewer Truncations Improve Language Modeling"): from the longest to the
-    shortest, each goes into the row with the least room that still holds it. WINDOW documents in order are packed at a time, so which texts
-    share a row depends on the data and the length alone and is the same in every epoch. Within a window rows are in the order of their
+    shortest, each goes into the row with the least room that still fits it. WINDOW documents are packed at a time. Which texts share a
+    row depends on the data and the length alone and is the same in every epoch. Within a window rows are in the order of their
     first texts, and the texts of a row in the order of the data. An epoch shows every token exactly once.
     """
 
@@ -41,7 +41,7 @@ class Packed:
 
     @functools.cached_property
     def _texts(self) -> np.ndarray:
-        """The texts row by row, int64 [texts + 1]: each as `_coded` says, and an empty one at the end."""
+        """The texts row by row, int64 [texts + 1], in the code of `_coded`, with an empty one at the end."""
         name = f"packed-{self.shards.split}-{self.length}"
         return grid.kept(self.shards, name, 2 * self.length * len(self.shards.tokens) + 1, self._pack)
 

@@ -25,7 +25,7 @@ class Pairs:
     (`is_random` 1); the longer of A and B loses tokens at its front or back, at random, until both fit.
 
     Unlike there, the chunks are the same in every epoch, so that their number is fixed and a row needs no other row: a chunk ends
-    before the sentence that would exceed length - 3 and not behind it, the other document is never the chunk's own when there are two,
+    before the sentence that would exceed length - 3 and not after it, the other document is never the chunk's own when there are two,
     and the unused tail of a random pair is not put back. Measured on 35 M tokens of English books and manuals, one pass shows 22 % of
     the tokens nowhere at length 128, and 24 % at length 512; other tokens come a second time as random text.
     With one document the random text comes from that document, as in the original. In evaluation the draws do not depend on the epoch.
@@ -88,7 +88,7 @@ class Pairs:
         return np.where(short, 2 + random.below(words[:, 1], full - 1), full)
 
     def _split(self, indices: np.ndarray, target: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(sentence where B starts, sentence behind B, document) of a chunk used up to the sentence that reaches the target."""
+        """(sentence where B starts, sentence after B, document) of a chunk used up to the sentence that reaches the target."""
         first, last = self._chunks[indices], self._chunks[indices + 1]
         reached = self.shards.sentences.search(self.shards.sentences.take(first) + target, "left")
         end = np.clip(reached, first + 1, last)

@@ -34,12 +34,12 @@ class Segments:
     Streams 2k and 2k + 1 walk part k of the text, the first from left to right (`direction` 1), the second from right to left (-1): its
     rows have the tokens in reversed order and the specials in the same places.
 
-    As in zihangdai/xlnet:data_utils.py (_split_a_and_b): A begins behind the reused part and ends at a border of sentences, any of those
-    before the room for A and B is full; B is the text from there to the first border behind that room, or with probability one half
+    As in zihangdai/xlnet:data_utils.py (_split_a_and_b): A begins after the reused part and ends at a border of sentences, any of those
+    before the room for A and B is full; B is the text from there to the first border after that room, or with probability one half
     (always when A has no such border) the sentences around a random place (`is_random` 1), as many as fill the room; then the longer of
     the two loses tokens at its right, B when they are equal, until both fit. <eod> is a sentence.
 
-    Unlike there, the text behind the end of a part is that of the next one, and behind the last the first, where the original stops
+    Unlike there, the text after the end of a part is that of the next one, and after the last the first, where the original stops
     before; the random place is anywhere in the split and not in the own part; and the choices are draws of (seed, epoch, row).
     `word_starts` marks the first piece of a word as it is written, also in a reversed row, and the first token in writing order of the
     reused part, of A and of B, which may stand inside a word.
@@ -122,7 +122,7 @@ def check_segments(config: DataConfig, batch: int) -> None:
     if reuse < 1:
         raise UserError("data.reuse is 0: rows of 'streams' go on from a part of the row before; set 1 or more, 256 for rows of 512")
     if reuse + SPECIALS + 2 > length:
-        room = f"{reuse + SPECIALS + 2} or more, for {SPECIALS} specials and two segments stand behind the reused part"
+        room = f"{reuse + SPECIALS + 2} or more, for {SPECIALS} specials and two segments stand after the reused part"
         raise UserError(f"data.reuse is {reuse} and data.length is {length}: make data.length {room}")
     if batch % 2:
         raise UserError(f"train.batch is {batch}: 'streams' come in pairs, one forward and one backward; make it even")
@@ -139,6 +139,6 @@ def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, eva
     parts = min(HELD_OUT // 2, fits) if evaluation else batch // 2
     if not 0 < parts <= fits:
         held = f"the split {shards.split} has {len(line):,} tokens, enough for {2 * fits} streams with rows of {length}"
-        mend = ": shorten the rows" if evaluation else f", and the batch is {batch}: lower the batch, shorten the rows"
-        raise UserError(f"{config.path}: {held}{mend} or add text")
+        advice = ": shorten the rows" if evaluation else f", and the batch is {batch}: lower the batch, shorten the rows"
+        raise UserError(f"{config.path}: {held}{advice} or add text")
     return opened(layout, Walk(len(line), parts, reuse), 2 * parts, batch, evaluation, limit)

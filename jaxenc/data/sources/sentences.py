@@ -25,7 +25,7 @@ class Sentences:
     there the two directions walk different parts of the text.
 
     <S> and </S> are the vocabulary's cls and sep. Targets from its size on are unk. The runs of a stream go on from row to row, also inside
-    a sentence; behind the last place of its part a row is padding (`segments` 0), so an epoch holds every place once a direction.
+    a sentence; after the last place of its part a row is padding (`segments` 0), so an epoch holds every place once a direction.
     """
 
     shards: Shards
@@ -74,7 +74,7 @@ class Sentences:
     def _around(self, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The ids on the left and on the right of the places from `begins` (int64 [n]) on: int64 [n, length] both.
 
-        Behind the end of the text comes its start, so a place is any integer.
+        After the end of the text comes its start, so a place is any integer.
         """
         vocabulary, tokens = self.shards.manifest.tokenizer, self.shards.tokens
         sentence = self._sentence(begins)

@@ -23,15 +23,15 @@ class DataConfig:
     length: tokens in a row, specials included; `phases` may have their own.
     rows: how text becomes rows, such as `text`, `packed`, `pairs` or `streams`.
         `text`: the documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one
-        document. `packed`: several documents, or parts of long ones, each between its own specials, that do not see each other. `pairs`:
-        two segments for next-sentence prediction; `swapped_pairs`: two that follow each other, half of them swapped. `streams`: rows that
-        follow each other in the text, slot by slot, with two segments after a part that the next row goes on from. `sentences`: rows
-        that follow each other too, of sentences that are read from both ends, each between its markers.
+        document. `packed`: several documents, or parts of long ones, each between its own specials, that do not attend to each other.
+        `pairs`: two segments for next-sentence prediction; `swapped_pairs`: two neighbouring segments, half of them swapped. `streams`:
+        each slot of the batch reads the text row after row; a row repeats the end of the one before and adds two segments. `sentences`:
+        also row after row, of sentences between markers, read from both ends of the text.
     short_probability: of both kinds of pairs, the share with a shorter target (0.1 in google-research/bert:create_pretraining_data.py).
     reuse: of streams, the tokens of a row that the next row finds in its memory (256 of 512 in XLNet's README.md).
     mixture: folders made by `jaxenc data` with one tokenizer, whose rows are mixed; `path` is then not set. An epoch has as many rows as
-        all of them, those of each folder in its share.
-    weights: shares of the folders of `mixture` in the rows, in its order, in any unit; () = by their size.
+        all folders together.
+    weights: relative shares of the folders of `mixture` in the rows, in its order; () = by their size.
     exponent: a folder's share is proportional to its number of tokens raised to this: 1 = by size, 0 = equal shares.
         With 0.7 small languages are read more often than by size, as in mBERT (google-research/bert:multilingual.md) and XLM
         (facebookresearch/XLM, lg_sampling_factor).
@@ -63,12 +63,12 @@ class DataConfig:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders that it names: those of the mixture or the one of `path`; () where none is set."""
+        """All data folders: those of the mixture, or the one of `path`; () if neither is set."""
         return self.mixture or (self.path,) * bool(self.path)
 
     @property
     def named(self) -> str:
-        """The folders in a message."""
+        """The folders, as messages name them."""
         return " + ".join(self.folders)
 
     @property
@@ -99,17 +99,17 @@ class Source(Protocol):
 
 
 def fields(shards: Shards, *own: str) -> tuple[str, ...]:
-    """What the rows of a source hold: the same for all, and its `own`. Data that does not know where words start has no `word_starts`."""
+    """The fields of a source's rows: those that all sources have, and its `own`. Data without the starts of words has no `word_starts`."""
     return ("tokens", "types", "segments", "positions", "index", "epoch", *["word_starts"] * shards.manifest.has_words, *own)
 
 
 def laid(
     table: Concatenation | Bits, shape: tuple[int, int], pad: int, at: np.ndarray, starts: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray:
-    """i32 of `shape`, `pad` but for runs of `table`: the sizes[i] items from starts[i] on, at the place at[i] of the flat array and after
-    it; int64 [runs], at in rising order.
+    """An i32 array of `shape`, filled with `pad`, with copies of runs of `table`: sizes[i] items from starts[i] on, from place at[i] of the
+    flattened array on. at, starts, sizes: int64 [runs], at in rising order.
 
-    The first two runs of a row are read as windows as long as the row, one copy each, which is ten times faster than an index a place.
+    The first two runs of a row are copied as windows as long as the row, ten times faster than by an index for each place.
     """
     out, (rows, length) = np.full(shape, pad, np.int32), shape
     row, column = np.divmod(at, length)

@@ -52,7 +52,7 @@ class StreamsPass:
     """The batches of an evaluation: the rows of `streams` streams once each, a group of `batch` streams after the other.
 
     A row has the same number in the epoch, and follows the same row, whatever the batch: number g is that of stream g mod `streams` at
-    step g div `streams`. Rows from number `end` on, and slots behind the last stream, are padding.
+    step g div `streams`. Rows from number `end` on, and slots after the last stream, are padding.
     """
 
     layout: RowLayout

@@ -15,7 +15,7 @@ from jaxenc.data.store import Bits, Concatenation, Shards
 
 @dataclasses.dataclass(frozen=True)
 class WholeSentences:
-    """A row is CLS, the sentences behind those of the row before, as many as fit length - 2 tokens, SEP, padding.
+    """A row is CLS, the sentences after those of the row before, as many as fit length - 2 tokens, SEP, padding.
 
     crosses: a row goes on into the next document, with one more SEP between two documents that takes a place as a token does
     (`full_sentences`, which published RoBERTa was trained on); else a row ends with its document (`doc_sentences`). A sentence longer
@@ -24,7 +24,7 @@ class WholeSentences:
 
     Rows are filled by the rule of the break modes `complete` and `complete_doc` of fairseq:fairseq/data/token_block_utils_fast.pyx.
     Unlike there, no row starts or ends with the SEP between documents, a long sentence is not a row of its own that loses its end,
-    doc_sentences keeps a document of one token, and there is no SEP behind each line of the corpus. Liu et al. enlarge the batch of
+    doc_sentences keeps a document of one token, and there is no SEP after each line of the corpus. Liu et al. enlarge the batch of
     doc_sentences to as many tokens as full_sentences has; here a batch is a number of rows.
     """
 
@@ -62,7 +62,7 @@ class WholeSentences:
         """tokens [n, length] and the other fields; see Source."""
         vocabulary, shape = self.shards.manifest.tokenizer, (len(indices), self.length)
         starts, ends = self._starts[indices], self._starts[np.asarray(indices) + 1]
-        # A run is the text of one document in one row; behind each is a separator.
+        # A run is the text of one document in one row; after each is a separator.
         first, last = (np.searchsorted(self._documents, at, "right") for at in (starts, ends - 1))
         counts = last - first + 1
         row, number = np.repeat(np.arange(len(counts)), counts), ranges(np.zeros_like(counts), counts)

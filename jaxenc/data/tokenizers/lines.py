@@ -1,19 +1,20 @@
-"""Long texts, cut or thinned out for trainers whose time, memory or limits are those of long texts."""
+"""Cuts long texts and thins out long words, which would cost trainers too much time or memory."""
 
 import dataclasses
 import math
 import re
 from collections.abc import Iterable, Iterator
 
-LONG_WORD = 100  # characters: the longest word that WordPiece takes; see wordpiece_rules.py
-MOST_LONG = 1 << 22  # characters of longer words that are trained on: each takes up to 60 bytes of memory (measured)
-_LONG = re.compile(rf"(?<!\S)\S{{{LONG_WORD + 1},}}")
+from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
+
+MOST_LONG = 1 << 22  # characters of longer words that are trained on: a character takes up to 60 bytes of memory (measured)
+_LONG = re.compile(rf"(?<!\S)\S{{{LONGEST_WORD + 1},}}")
 
 
 @dataclasses.dataclass
 class LongWords:
-    """Counts characters while `thinned` runs. all: of the texts; long: of words of more than LONG_WORD characters; used: of these, those
-    that were not left out."""
+    """Counts characters while `thinned` runs. all: of the texts; long: of words longer than LONGEST_WORD; used: those of long words that
+    were kept."""
 
     all: int = 0
     long: int = 0
@@ -21,7 +22,7 @@ class LongWords:
 
     @property
     def share(self) -> float:
-        """Of the text that is in long words."""
+        """The share of the text that is in long words."""
         return self.long / max(self.all, 1)
 
     @property
@@ -31,11 +32,11 @@ class LongWords:
 
 
 def thinned(texts: Iterable[str], counts: LongWords, most: int = MOST_LONG) -> Iterator[str]:
-    """`texts` with at most `most` characters of words longer than LONG_WORD, which bounds the memory of a training.
+    """`texts` with at most `most` characters of words longer than LONGEST_WORD, which bounds the memory of a training.
 
-    The different words of a language are few, but a line without blanks is a new word every time. All are kept until half of `most` is
-    used. What is used of the rest grows with the logarithm of what was read, evenly over a corpus of any size, until `most` is used after
-    a thousand times as much.
+    A language has few different words, but each line without blanks is a new one. All of them are kept until half of `most` is used. After
+    that the kept part grows with the logarithm of what was read, so that it comes from all parts of a corpus of any size; it reaches `most`
+    after a thousand times as much text.
     """
     half = most / 2
 
@@ -43,14 +44,14 @@ def thinned(texts: Iterable[str], counts: LongWords, most: int = MOST_LONG) -> I
         counts.long += len(match.group())
         allowed = min(most, half * (1 + math.log2(max(1, counts.long / half)) / 10))
         part = match.group()[: int(allowed) - counts.used]
-        if len(part) <= LONG_WORD:  # wait until more is allowed
+        if len(part) <= LONGEST_WORD:  # wait until more is allowed
             return " "
         counts.used += len(part)
         return part
 
     for text in texts:
         counts.all += len(text)
-        yield _LONG.sub(kept, text) if len(text) > LONG_WORD else text
+        yield _LONG.sub(kept, text) if len(text) > LONGEST_WORD else text
 
 
 def cut(text: str, longest: int) -> Iterator[str]:

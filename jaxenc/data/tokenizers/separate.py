@@ -1,17 +1,17 @@
-"""Which words of a text are read by themselves, so that their ids can be remembered (remembered.py).
+"""Which words of a text are tokenised by themselves, so that their ids can be cached (word_cache.py).
 
-A word stands between blanks (U+0020) and includes those before it. What may look across a blank, step by step:
+A word is the text between blanks (U+0020), with the blanks before it. What may look across a blank, step by step:
 
 - Unicode normalization never does: the blank is a starter that composes with nothing, so marks after it keep their order among themselves
   and stay there (Unicode standard annex 15, sections 9 and 10). Case, accents and replaced characters are rules for each character alone:
-  the library lower-cases a sigma without a look at its neighbours.
+  the library lower-cases a sigma without looking at its neighbours.
 - A model's table of characters (`Precompiled`) reads grapheme clusters, and a blank is in one with a mark after it or with a sign such as
   U+0600 before it: `by_clusters`.
 - Splitters of words at white space, at punctuation, at Chinese characters and after many letters see a blank as the end of a word.
-- Byte-level BPE writes the blank into the word after it, and treats the last white space before a word in another way than the rest:
+- Byte-level BPE writes the blank into the word after it, and treats the last white space before a word differently from the rest:
   `by_edges`.
 - An added piece with white space in it, or that takes the blanks around it, reaches into other words: `reaches_out`.
-- The models themselves, of every kind, get one word at a time.
+- The models themselves, of every kind, see one word at a time.
 """
 
 import unicodedata
@@ -25,20 +25,20 @@ JOINED = frozenset("\u0e33\u0eb3\u0d4e")
 
 
 def never(word: str) -> bool:
-    """Of vocabularies of which nothing is known: no word, so that every text is encoded whole."""
+    """The rule of vocabularies about which nothing is known: no word, so every text is encoded whole."""
     return False
 
 
 def always(word: str) -> bool:
-    """Of vocabularies whose words end at white space and whose normalizer reads single characters: every word."""
+    """The rule of vocabularies whose words end at white space and whose normalizer reads single characters: every word."""
     return True
 
 
 def by_clusters(word: str) -> bool:
-    """Of models with a table of characters: a word that no grapheme cluster joins to the blanks around it.
+    """The rule of models with a table of characters: a word that no grapheme cluster joins to the blanks around it.
 
-    It is ASCII, or its ends are letters, numbers, punctuation or symbols of the basic plane that join nothing. Marks at its end are passed
-    over, since the normalizer may drop them.
+    It is ASCII, or its first and last characters are letters, numbers, punctuation or symbols of the basic plane that join nothing. Marks
+    at its end are ignored, since the normalizer may drop them.
     """
     bare = word.strip(" ")
     if bare.isascii():
@@ -50,11 +50,11 @@ def by_clusters(word: str) -> bool:
 
 
 def by_edges(written: Callable[[str], str]) -> Rule:
-    """The rule of byte-level BPE, whose normalizer is `written`: a word that begins and ends, once normalized, with no white space.
+    """The rule of byte-level BPE, whose normalizer is `written`: a word that does not begin or end with white space after normalization.
 
     A pattern that finds words from left to right then finds one that starts at the blank, whatever stands before: all of its parts but
-    white space itself hold a blank only as their first character, and a run of white space is not cut by what is two characters on. So
-    the blanks at the end of a text are read by themselves too.
+    white space itself hold a blank only as their first character, and where a run of white space is cut depends only on the next character.
+    So the blanks at the end of a text are tokenised by themselves too.
     """
 
     def separate(word: str) -> bool:

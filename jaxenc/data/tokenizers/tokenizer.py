@@ -13,7 +13,7 @@ import tokenizers as library
 
 from jaxenc.data import characters, sentences
 from jaxenc.data.tokenizers import separate as separation
-from jaxenc.data.tokenizers.remembered import Encoded, Remembered
+from jaxenc.data.tokenizers.word_cache import Encoded, WordCache
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
@@ -48,13 +48,13 @@ class Tokenizer:
         spelled: how it writes a piece that a person names. readable: how a person reads a piece.
         words: of a kind whose words are read by their characters, all of them by id.
         by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
-        separate: which words are read by themselves, wherever they stand; see separate.py. word: the ids of such a word without its blanks,
-        where there is a faster way to them than a call of the library and the splitter does not cut it; else None.
+        separate: which words are tokenised by themselves, wherever they are; see separate.py. word: the ids of such a word without its
+        blanks, if it is a single word to the splitter and there is a faster way than a call of the library; else None.
         """
         self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
         self._spelled, self._readable = spelled, readable
         self._words, self._by_line = words, by_line
-        self._remembered = Remembered(self.encode_words, separation.never if separation.reaches_out(literal) else separate, word)
+        self._cache = WordCache(self.encode_words, separation.never if separation.reaches_out(literal) else separate, word)
         self.vocabulary = vocabulary
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -69,16 +69,16 @@ class Tokenizer:
         """
         return [(encoding.ids, encoding.word_ids) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
 
-    def encode_places(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Corpus mode: of each text the ids, and of each id the first character of the text that it stands for and the end (exclusive)."""
+    def encode_offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """Corpus mode: of each text the ids, and of each id its offsets: the first character that it stands for and the end (exclusive)."""
         return [(encoding.ids, encoding.offsets) for encoding in self._literal.encode_batch(texts, add_special_tokens=False)]
 
     def encode_flat(self, texts: Sequence[str]) -> Encoded:
-        """Corpus mode: what `encode_words` gives, in three flat arrays.
+        """Corpus mode: as `encode_words`, in three flat arrays.
 
-        The fast way for a corpus: the ids of words seen before are remembered, in about 100 MB of memory at most (remembered.py).
+        It is the fastest way for a corpus: the ids of words seen before are cached, in about 100 MB of memory at most (word_cache.py).
         """
-        return self._remembered.encode(texts)
+        return self._cache.encode(texts)
 
     def sentences(self, line: str) -> list[str]:
         """Corpus mode: the sentences of one line of a text, none of them blank."""

@@ -1,4 +1,4 @@
-"""Training in a process of its own, which ends at once when it is asked to: the libraries' trainers do not answer signals."""
+"""Trains a vocabulary in a process of its own, which can be ended at once: the libraries' trainers do not react to signals."""
 
 import ctypes
 import itertools
@@ -16,20 +16,20 @@ from jaxenc.errors import UserError
 
 Train = Callable[[Iterable[str]], Tokenizer]
 
-SMALL = 1 << 19  # characters that are trained on without a process of their own: it takes longer to start
-BATCH = 1 << 16  # characters sent at once
+SMALL = 1 << 19  # characters; less text is trained on in this process, since another one takes longer to start
+BATCH = 1 << 16  # characters sent to the process at once
 EVERY = 10.0  # seconds between two lines of progress
 END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2): the signal to get when the parent dies
 
 
-def saved(train: Train, texts: Iterable[str], folder: Path, workers: int = 1) -> None:
-    """Saves what `train` makes of `texts` into `folder`; the same for any number of workers.
+def train_and_save(train: Train, texts: Iterable[str], folder: Path, workers: int = 1) -> None:
+    """Trains on `texts` and saves the tokenizer in `folder`. The result is the same for any number of workers.
 
     train: a picklable function, such as a `functools.partial`. texts: read once. workers: threads that count words. More than SMALL
-    characters are trained on in a spawned process: a script calls this under its __main__ guard. Ctrl-C, SIGTERM (as `jaxenc` takes it)
-    and the death of this process end that one at once.
+    characters are trained on in a spawned process, so a script must call this under its __main__ guard. That process ends at once with
+    Ctrl-C, SIGTERM (as `jaxenc` handles it) and the death of this process.
 
-    Raises UserError for fewer than one worker and when the process dies, and what `texts` and `train` raise.
+    Raises UserError for fewer than one worker and when the process dies, and whatever `texts` and `train` raise.
     """
     if workers < 1:
         raise UserError(f"--workers {workers}: takes 1 or more")
@@ -56,12 +56,12 @@ def _in_process(train: Train, texts: Iterator[str], folder: Path, workers: int) 
                 sink.send(batch)
             sink.send([])
         except BrokenPipeError:
-            pass  # it failed before the last text, and its answer says why
+            pass  # the process failed before the last text; its answer says why
         error = _answer(answers)
     except EOFError:
         process.join()
         raise UserError(
-            f"tokenizer: the process that trains died (exit code {process.exitcode}), most likely for want of memory; train on less text"
+            f"tokenizer: the process that trains died (exit code {process.exitcode}), most likely out of memory; train on less text"
         ) from None
     finally:
         process.kill()
@@ -83,7 +83,7 @@ def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
 
 
 def _answer(answers: Connection) -> Exception | None:
-    """What the process ends with. Raises EOFError when it dies without an answer."""
+    """The error of the process, None if it succeeded. Raises EOFError when it dies without an answer."""
     started = time.monotonic()
     while not answers.poll(EVERY):
         print(f"tokenizer: all is read; choosing pieces for {time.monotonic() - started:,.0f} s", file=sys.stderr)
@@ -91,7 +91,7 @@ def _answer(answers: Connection) -> Exception | None:
 
 
 def _train(train: Train, source: Connection, reply: Connection, folder: Path, workers: int, parent: int) -> None:
-    """In the process. Its threads are those of the tokenizers library, which reads the two variables when it first needs them."""
+    """Runs in the process. The tokenizers library reads both variables when it first starts threads."""
     os.environ.update(TOKENIZERS_PARALLELISM=str(workers > 1).lower(), RAYON_NUM_THREADS=str(workers))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -105,9 +105,9 @@ def _train(train: Train, source: Connection, reply: Connection, folder: Path, wo
 
 
 def _end_with_parent(parent: int) -> None:
-    """The kernel kills this process with its parent, even in native code that holds Python's lock.
+    """The kernel kills this process with its parent, even in native code that holds the GIL.
 
-    Elsewhere than on Linux a parent that is killed by SIGKILL leaves it to finish its work.
+    Only on Linux: elsewhere the process finishes its work when its parent is killed by SIGKILL.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)

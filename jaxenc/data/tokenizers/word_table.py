@@ -1,14 +1,14 @@
-"""A hash table from words to numbers that is looked up for many words at once, in NumPy."""
+"""A hash table from words to numbers in NumPy, which looks up many words at once."""
 
 import numpy as np
 
-LONG_ENTRY = 180  # bytes of memory that a word in the dict takes beside its text: two objects and their place (sys.getsizeof)
-SHORT = 15  # bytes of a word that is a key of the table by itself, with its length in the sixteenth; longer ones are in a dict
+LONG_ENTRY = 180  # bytes of memory that a word in the dict takes besides its text: two objects and a slot (sys.getsizeof)
+SHORT = 15  # bytes; such a word and its length fit a key of 16 bytes, and longer ones go to a dict
 MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd multipliers (Fibonacci hashing, Knuth 6.4; xxHash)
 
 
 class WordTable:
-    """Owns the numbers of words in UTF-8. Open addressing with linear probing; at most half of the slots are taken."""
+    """Owns the numbers of words in UTF-8. Open addressing with linear probing; at most half of the slots are used."""
 
     def __init__(self, bits: int = 14):
         """bits: the table starts with 2**bits slots."""
@@ -20,13 +20,13 @@ class WordTable:
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes."""
+        """Bytes of memory that it takes."""
         return self._keys.nbytes + self._numbers.nbytes + self._long_bytes
 
     def find(self, buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """int32 [words]: the number of each word, -1 for one that is not held.
+        """int32 [words]: the number of each word, -1 for one that is not in the table.
 
-        starts, lengths: i64 [words], where the words lie in `buffer`; no length is 0.
+        starts, lengths: i64 [words], of the words in `buffer`, in bytes; no length is 0.
         """
         out = np.full(len(starts), -1, np.int32)
         short = lengths <= SHORT
@@ -37,7 +37,7 @@ class WordTable:
         return out
 
     def add(self, words: list[bytes], numbers: np.ndarray) -> None:
-        """Gives `words`, different ones that are not held, their numbers (int32, 0 or more)."""
+        """Adds `words`, all different and not in the table, with their numbers (int32 [words], 0 or more)."""
         sizes = np.array([len(word) for word in words], np.int64)
         short = sizes <= SHORT
         keys = _keys(b"".join(words), (np.cumsum(sizes) - sizes)[short], sizes[short])
@@ -63,7 +63,7 @@ class WordTable:
         slots = self._slots(keys)
         while len(keys):
             free = np.flatnonzero(self._keys[slots, 1] == 0)
-            _, first = np.unique(slots[free], return_index=True)  # two new keys may want one slot
+            _, first = np.unique(slots[free], return_index=True)  # two new keys may hash to one slot
             placed = free[first]
             self._keys[slots[placed]], self._numbers[slots[placed]] = keys[placed], numbers[placed]
             left = np.ones(len(keys), bool)
@@ -85,9 +85,9 @@ class WordTable:
 
 
 def _keys(buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """uint64 [words, 2]: the bytes of each word, zeros after it, its length in the last byte: equal keys are equal words."""
+    """uint64 [words, 2]: the bytes of each word (at most SHORT), zeros, and its length in the last byte, so equal keys are equal words."""
     held = np.frombuffer(buffer + bytes(16), np.uint8)
-    parts = np.ndarray((len(held) - 7,), "<u8", held, strides=(1,))  # of every place the eight bytes that start there
+    parts = np.ndarray((len(held) - 7,), "<u8", held, strides=(1,))  # the eight bytes that start at each offset
     out = np.empty((len(starts), 2), np.uint64)
     for part in (0, 1):
         bits = 8 * np.clip(lengths - 8 * part, 0, 8).astype(np.uint64)

@@ -99,7 +99,7 @@ def test_damaged_tables_are_one_line(tmp_path, name, write):
 
 def test_only_a_name_of_a_table_is_not_enough(tmp_path):
     (tmp_path / "a.parquet").write_text("text\n")
-    with pytest.raises(UserError, match=r"a\.parquet: is no parquet file, as its name says"):
+    with pytest.raises(UserError, match=r"a\.parquet: its name says parquet, but its content is not"):
         lines(tmp_path / "a.parquet")
 
 

@@ -85,7 +85,7 @@ def test_damage_is_one_line(tmp_path, kind):
 
 def test_a_name_that_promises_compression_and_layers_without_end(tmp_path):
     (tmp_path / "a.txt.zst").write_bytes(TEXT)
-    with pytest.raises(UserError, match=r"a\.txt\.zst: is no Zstandard data"):
+    with pytest.raises(UserError, match=r"a\.txt\.zst: is not Zstandard data"):
         lines(tmp_path / "a.txt.zst")
     (tmp_path / "a.jsonl.gz.xz").write_bytes(lzma.compress(gzip.compress(b'{"text": "a"}')))
     assert lines(tmp_path / "a.jsonl.gz.xz") == [("a",)]

@@ -88,7 +88,7 @@ def test_objects_over_several_lines_are_read(tmp_path):
         ('[{"text": "a"}', "the file ends inside"),
         ('[{"text": "a"}] []', "goes on after it"),
         ('[{"text": "a"}, {"text" "b"}, {"text": "c"}]' + " " * 100, "record 2: not a JSON object"),
-        ('["a", "b"]', r"record 1: needs \{.*is no object"),
+        ('["a", "b"]', r"record 1: needs \{.*is not an object"),
         ("[]", "no document found"),
         ('{"text": "a"}\n"b"\n', "a.json:2: needs"),
         ("[" * 100_000, "record 1: "),

@@ -66,7 +66,7 @@ def test_subtitles_give_what_is_spoken(tmp_path, name):
 def test_a_format_that_is_asked_for_and_is_not_there(tmp_path):
     (tmp_path / "a").write_text("hello\n")
     for kind, said in (
-        ("parquet", "a: is no parquet file, as --format says"),
+        ("parquet", "a: --format says parquet, but its content is not"),
         ("jsonl", "a:1: not a JSON object"),
         ("xls", "--format xls: takes one of"),
     ):

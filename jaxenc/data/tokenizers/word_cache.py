@@ -1,8 +1,8 @@
-"""Corpus mode at speed: the ids of a word are remembered, so that a text is looked up instead of cut into pieces again.
+"""A cache of the ids of words, for corpus mode: a word that was seen before is looked up instead of tokenised again.
 
-A word here is what stands from the first blank (U+0020) of a run of blanks, or from the start of the text, to the next such blank. Where
-every word of a text is read by itself (separate.py says when), its ids are those of its words, one after the other. A text that holds
-another word is encoded whole.
+A word here goes from the first of a run of blanks (U+0020), or from the start of the text, to the next such blank. The ids of a text are
+those of its words, one after the other, if each of them is tokenised by itself (separate.py says which are). Any other text is encoded
+whole.
 """
 
 import dataclasses
@@ -14,8 +14,8 @@ import numpy as np
 from jaxenc.data.tokenizers.word_table import WordTable
 
 BLANK = 0x20
-MOST_BYTES = 100 << 20  # of memory for what is remembered: about a million words of English
-WHOLE = 0  # the number of a word that is not read by itself
+MOST_BYTES = 100 << 20  # of memory for the cache: about a million words of English
+WHOLE = 0  # the number of all words that are not tokenised by themselves
 
 Word = Callable[[str], Sequence[int] | None]
 Words = Sequence[tuple[Sequence[int], Sequence[int]]]
@@ -43,23 +43,23 @@ def flat(encoded: Words) -> Encoded:
     return Encoded(tokens, lengths, words)
 
 
-class Remembered:
-    """Owns the ids of words seen before, in MOST_BYTES and what one more call brings; then it starts anew. The tokenizer must not change
-    meanwhile."""
+class WordCache:
+    """Owns the ids of words seen before. It is emptied at the first call that finds it larger than MOST_BYTES. The tokenizer must not
+    change."""
 
     def __init__(self, encode: Callable[[Sequence[str]], Words], separate: Callable[[str], bool], word: Word):
-        """encode: of texts, as `Tokenizer.encode_words`. separate: whether a word, the blanks before it included, is read by itself. word:
-        the ids of one without these blanks, where there is a faster way to them than `encode`; else None."""
+        """encode: of texts, as `Tokenizer.encode_words`. separate: whether a word, with the blanks before it, is tokenised by itself. word:
+        the ids of a word without these blanks if there is a faster way to them than `encode`, else None."""
         self._encode, self._separate, self._word, self._lock = encode, separate, word, threading.Lock()
         self._forget()
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes."""
+        """Bytes of memory that it takes."""
         return self._table.nbytes + self._begins.nbytes + self._ids.nbytes
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        """`flat` of what the library gives for `texts`. It may be called from several threads."""
+        """As `flat` of what the library returns for `texts`. It may be called from several threads."""
         raw = [text.encode() for text in texts]
         buffer = b"".join(raw)
         starts, firsts = _words(buffer, np.array([len(one) for one in raw], np.int64))
@@ -73,8 +73,8 @@ class Remembered:
 
     def _forget(self) -> None:
         self._table = WordTable()
-        self._begins = np.zeros(2, np.int32)  # by number: where the ids of a word begin; the next word's begin where they end
-        self._ids = np.zeros(0, np.uint32)  # twice the id, and one more for the first of a word of the vocabulary's word splitter
+        self._begins = np.zeros(2, np.int32)  # by number: where the ids of a word begin, which is where those of the word before end
+        self._ids = np.zeros(0, np.uint32)  # 2 * id, plus 1 where the word splitter of the vocabulary starts a word
 
     def _numbers(self, buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """int32 [words]: the number of each word; new words get one."""
