@@ -65,6 +65,7 @@ class Unfinished:
     def clear(self) -> None:
         """Forgets everything, where it turns out that this request can never give a data folder."""
         _clear(self.place)
+        self.finished = dict.fromkeys(SPLITS, Finished())
 
     def _names(self) -> list[str]:
         """Groups of which pieces are here and none is missing, sorted."""
