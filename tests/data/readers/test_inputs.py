@@ -138,6 +138,18 @@ def test_what_holds_nothing_is_named(tmp_path):
         lines(fill(tmp_path / "data", manifest_json="{}", tokenizer__vocab_txt="x"))
 
 
+def test_what_jaxenc_made_among_the_text_is_no_text(folder):
+    """A tokenizer, data and a run, made in the folder of the text; a folder of other files with such names is read."""
+    fill(folder / "tok", tokenizer_json="{}", vocab_txt="x")
+    (folder / "tok" / "tokenizer_config.json").write_text("{}")
+    fill(folder / "data", manifest_json="{}", tokenizer__vocab_txt="x", report_md="x")
+    fill(folder / "run", config_json='{"objective": {}, "model": {}}', log_jsonl="{}")
+    skipped = found(fill(folder / "words", vocab_txt="v\n"))[1].skipped_files
+    documents, counts = found(folder)
+    assert [d.lines for d in documents] == [("a",), ("c",), ("d",), ("v",)]
+    assert skipped == 0 and counts.skipped_files == 3 + 3  # .git, .hidden and photo.png too
+
+
 def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
     """As root every file can be read, so the refusal is made here."""
     (tmp_path / "a.txt").write_text("a\n")
