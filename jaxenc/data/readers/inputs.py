@@ -39,6 +39,9 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
     seen: set[str] = set()
     for name in names:
         found, skipped = 0, counts.skipped_files + counts.empty_files
+        if _is_stdin(name) and STDIN in seen:  # it has been read to its end
+            counts.repeated_files += 1
+            continue
         for key, source in _sources(name, reading, counts):
             found += 1
             counts.repeated_files += key in seen
@@ -90,8 +93,12 @@ def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str,
         yield _named(name)
 
 
+def _is_stdin(name: str) -> bool:
+    return name == STDIN or name in _STREAMS
+
+
 def _named(name: str) -> tuple[str, Source]:
-    if name == STDIN or name in _STREAMS:
+    if _is_stdin(name):
         return STDIN, _copied(name, 0)
     check_file(name)
     with user_errors(name, READABLE):

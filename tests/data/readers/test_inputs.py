@@ -100,13 +100,13 @@ def test_r40_a_named_pipe_and_process_substitution(tmp_path):
     os.close(read)
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-def test_r40_the_standard_input(name):
+@pytest.mark.parametrize("name, more", [("-", ""), ("/dev/stdin", ""), ("/dev/stdin", ", '-'")])
+def test_r40_the_standard_input(name, more):
     code = (
         "from jaxenc.data import readers as r; how, counts = r.Reading(), r.Counts();"
-        f"print([d.lines for d in r.documents(r.inputs([{name!r}], how, counts), how, counts)])"
+        f"print([d.lines for d in r.documents(r.inputs([{name!r}{more}], how, counts), how, counts)], counts.repeated_files)"
     )
-    for given, out in (("one\n\ntwo\n", "[('one',), ('two',)]\n"), ("", "")):
+    for given, out in (("one\n\ntwo\n", f"[('one',), ('two',)] {len(more[:1])}\n"), ("", "")):
         ran = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True)
         assert ran.stdout == out and (given or f"{name}: is empty" in ran.stderr)
 
