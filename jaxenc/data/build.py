@@ -20,7 +20,7 @@ from jaxenc.data.pieces import Work, path
 from jaxenc.data.readers import Counts, Document, Progress, Reading
 from jaxenc.data.shard_writer import Shards, write_shard
 from jaxenc.data.unfinished import Unfinished
-from jaxenc.data.workers import AHEAD, Here, pool
+from jaxenc.data.workers import AHEAD, Here, check_workers, pool
 from jaxenc.errors import UserError
 from jaxenc.files import sha256, user_errors
 
@@ -55,8 +55,7 @@ def build(
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
     if not inputs:
         raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
-    if workers < 1:
-        raise UserError(f"--workers {workers}: takes 1 or more")
+    check_workers(workers)
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
     holds_data = is_data(out)
     if not holds_data:

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.workers import check_workers
 from jaxenc.errors import UserError
 
 Train = Callable[[Iterable[str]], Tokenizer]
@@ -29,10 +30,9 @@ def saved(train: Train, texts: Iterable[str], folder: Path, workers: int = 1) ->
     characters are trained on in a spawned process: a script calls this under its __main__ guard. Ctrl-C, SIGTERM (as `jaxenc` takes it)
     and the death of this process end that one at once.
 
-    Raises UserError for fewer than one worker and when the process dies, and what `texts` and `train` raise.
+    Raises UserError for a number of workers that is not possible and when the process dies, and what `texts` and `train` raise.
     """
-    if workers < 1:
-        raise UserError(f"--workers {workers}: takes 1 or more")
+    check_workers(workers)
     texts, first, size = iter(texts), [], 0
     for text in texts:
         first.append(text)
