@@ -104,13 +104,14 @@ def _scalar(hint: type, value: Any, where: str) -> Any:
 
 
 def at_least(low: float, part: str, values: Any, *names: str) -> None:
-    """Raises UserError for the first of the fields `names` of the dataclass `values` that is below `low`, or has an item below it.
+    """Raises UserError for the first of the fields `names` of the dataclass `values` that is below `low` or no number (NaN), or has such an
+    item.
 
     part: the name of the dataclass in the message, such as `train`.
     """
     for name in names:
         held = getattr(values, name)
-        if any(value < low for value in (held if isinstance(held, tuple) else (held,))):
+        if any(not value >= low for value in (held if isinstance(held, tuple) else (held,))):
             raise UserError(f"{part}.{name} is {held}: it is at least {low}")
 
 

@@ -13,6 +13,7 @@ from jaxenc.bench.data import Timing as RowTiming
 from jaxenc.bench.peer import PEERS, PeerTiming, time_peer
 from jaxenc.bench.step import Timing, time_step
 from jaxenc.cli import recipe as cli_config
+from jaxenc.data import manifest
 from jaxenc.errors import UserError
 from jaxenc.layers.attend import BACKENDS
 from jaxenc.processes import cluster
@@ -87,6 +88,7 @@ def _attention(args: argparse.Namespace) -> int:
 
 def _data(args: argparse.Namespace) -> int:
     with contextlib.nullcontext(args.data) if args.data is not None else made_up() as folder:
+        manifest.read(folder)  # else each kind of row would be left out because there is no data
         for config, batch in KINDS:
             try:
                 timing = time_rows(folder, config, batch, args.steps)

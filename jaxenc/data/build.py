@@ -20,7 +20,7 @@ from jaxenc.data.pieces import Work, path
 from jaxenc.data.readers import Counts, Document, Progress, Reading
 from jaxenc.data.shard_writer import NextShard, write_shard
 from jaxenc.data.unfinished import Unfinished
-from jaxenc.data.workers import AHEAD, Here, pool
+from jaxenc.data.workers import AHEAD, Here, check_workers, pool
 from jaxenc.errors import UserError
 from jaxenc.files import sha256, user_errors
 
@@ -49,12 +49,12 @@ def build(
 
     The folder appears complete or not at all. One that holds the same request already is kept. Until then what is finished is kept beside
     it, and the same call goes on from there: see data/unfinished.py.
-    Raises UserError for input that cannot be read, no text, no permission, a full disk, and an `out` that holds something else.
+    Raises UserError for input that cannot be read or changes meanwhile, no text, no permission, a full disk, and an `out` that holds
+    something else.
     """
     if not 0 <= held_out < 1:
         raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
-    if workers < 1:
-        raise UserError(f"--workers {workers}: takes 1 or more")
+    check_workers(workers)
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
     holds_data = is_data(out)
     if not holds_data:
@@ -62,6 +62,7 @@ def build(
     counts = Counts()
     text = Text(readers.inputs(inputs, reading, counts), reading)
     dtype = "uint16" if tool.vocabulary.ids <= 1 << 16 else "uint32"
+    versions = [source.version() for source in text.sources]
     found = tuple(Input(source.name, source.size, reading.identity(source.identity())) for source in text.sources)
     asked = {"duplicates": duplicates.asked} if duplicates.asked else {}
     request = Manifest(manifest.VERSION, found, held_out, tool.vocabulary, {}, dtype, {}, {}, asked)
@@ -79,8 +80,18 @@ def build(
         if (table := tool.characters()) is not None:
             np.save(folder.new / characters.NAME, table)
         result = _fill(folder, request, text, counts, duplicates, workers, beam_options)
+        _must_be_unchanged(folder, request, text, versions)
         manifest.write(result, folder.new)
     return result
+
+
+def _must_be_unchanged(folder: Unfinished, request: Manifest, text: Text, versions: Sequence[str]) -> None:
+    """Raises UserError, and forgets what was made, where an input is no longer what `request` says. versions: from before it was read."""
+    for source, version, was in zip(text.sources, versions, request.inputs, strict=True):
+        # A file that was only touched is the same.
+        if source.version() != version and text.reading.identity(source.identity()) != was.sha256:
+            folder.clear()
+            raise UserError(f"{source.name}: changed while it was read; run the command again when nothing writes to it any more")
 
 
 def _kept(out: Path, request: Manifest) -> Manifest:

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxenc.config import at_least
 from jaxenc.data.groups import Group
 from jaxenc.errors import UserError
 from jaxenc.files import npz, written
 
 KINDS = ("", "exact", "near")
+# Lowest and highest value of each number. More hashes need more memory than a machine has, for an error that is below 0.01 already.
+LIMITS = {"words": (1, 1000), "permutations": (16, 4096), "similarity": (0.1, 1)}
 SCHEME = "affine32"  # of datasketch: its default may change, and the documents that stay must not
 WEIGHTS = (0.1, 0.9)  # datasketch's, of false positives and false negatives: a candidate is compared afterwards, a missed one is not
 BLOCK = 2048  # runs of words that are hashed at once
@@ -43,10 +44,9 @@ class Duplicates:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UserError(f"--drop-duplicates {self.kind}: takes exact or near")
-        at_least(1, "duplicates", self, "words")
-        at_least(16, "duplicates", self, "permutations")
-        if not 0.1 <= self.similarity <= 1:
-            raise UserError(f"duplicates.similarity is {self.similarity}: it takes 0.1 to 1")
+        for name, (low, high) in LIMITS.items():
+            if not low <= getattr(self, name) <= high:
+                raise UserError(f"--duplicate-{name} {getattr(self, name)}: takes {low} to {high:,}")
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class Unfinished:
     def clear(self) -> None:
         """Deletes everything, for a request that cannot give a data folder."""
         _clear(self.place)
+        self.finished = dict.fromkeys(SPLITS, Finished())
 
     def _names(self) -> list[str]:
         """The groups all of whose needed pieces are here, sorted."""

@@ -15,6 +15,15 @@ from jaxenc.errors import UserError
 
 T = TypeVar("T")
 AHEAD = 3  # calls in progress for each worker
+MOST = 64  # workers that any machine may be asked for, and MOST_PER_CORE of each core of a larger one
+MOST_PER_CORE = 4
+
+
+def check_workers(count: int) -> None:
+    """Raises UserError for a number of workers that is below 1, or so high that starting them would fill the machine."""
+    most = max(MOST, MOST_PER_CORE * (os.cpu_count() or 1))
+    if not 1 <= count <= most:
+        raise UserError(f"--workers {count}: takes 1 or more, and at most {most} on this machine")
 
 
 @contextlib.contextmanager

@@ -45,6 +45,12 @@ def test_bench_data_takes_no_options_of_the_others(given: list[str], capsys: pyt
     assert f"{given[0]}: `jaxenc bench data` does not take it" in capsys.readouterr().err
 
 
+def test_bench_of_what_is_no_data_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["bench", "data", "--data", str(tmp_path / "nowhere")]) == 2
+    said = capsys.readouterr().err
+    assert "nowhere" in said and "made by `jaxenc data`" in said and said.count("\n") == 1
+
+
 def test_the_loop_counts_the_batches_that_it_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock of ours: batches of 30 tokens at 3 a second are due every 10 s; numbers 3, 5 and 6 arrive 0.5 s after they are asked for."""
     now = [100.0]

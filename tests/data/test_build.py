@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc.data import build as building
-from jaxenc.data import manifest, sentences, shard_writer
+from jaxenc.data import held_out, manifest, sentences, shard_writer
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
 from jaxenc.data.tokenizers import load, wordpiece
@@ -145,6 +145,28 @@ def test_a_build_that_fails_leaves_nothing(tokenizer, tmp_path, content, said):
     assert os.listdir(tmp_path) == [name]
 
 
+@pytest.mark.parametrize("change", ["append", "same size", "touch"])
+def test_an_input_that_changes_while_it_is_read_is_refused(corpus, tokenizer, tmp_path, monkeypatch, capsys, change):
+    """Else the manifest would name one text and the shards hold another."""
+    text = tmp_path / "text.txt"
+    text.write_bytes(corpus.read_bytes())
+    scanned = held_out.scanned
+
+    def changed(*given):
+        content = {"append": text.read_bytes() + b"More.\n", "same size": text.read_bytes().replace(b"b", b"d"), "touch": text.read_bytes()}
+        text.write_bytes(content[change])
+        os.utime(text, ns=(0, 0))
+        return scanned(*given)
+
+    monkeypatch.setattr(held_out, "scanned", changed)
+    if change == "touch":
+        build([str(text)], tokenizer, tmp_path / "out")
+        return
+    with pytest.raises(UserError, match=r"text\.txt: changed while it was read; run the command again when nothing writes to it any more"):
+        build([str(text)], tokenizer, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["text.txt"] and "kept" not in capsys.readouterr().err
+
+
 def test_a_full_disk_is_one_line_and_loses_nothing(corpus, tokenizer, tmp_path, monkeypatch, capsys):
     def full(*given):
         raise OSError(28, "No space left on device")
@@ -165,7 +187,7 @@ def test_a_place_that_cannot_be_written_is_one_line(corpus, tokenizer, tmp_path)
         build([str(corpus)], tokenizer, tmp_path / "file" / "out")
 
 
-@pytest.mark.parametrize("held_out, workers", [(1.0, 1), (-0.1, 1), (0.1, 0)])
+@pytest.mark.parametrize("held_out, workers", [(1.0, 1), (-0.1, 1), (0.1, 0), (0.1, 10**8)])
 def test_impossible_settings(corpus, tokenizer, tmp_path, held_out, workers):
     with pytest.raises(UserError, match="takes"):
         build([str(corpus)], tokenizer, tmp_path / "out", held_out, workers)

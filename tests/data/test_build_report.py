@@ -130,6 +130,7 @@ def test_a_build_never_ends_without_rows(published: Path, tmp_path: Path, capsys
     (tmp_path / "text.txt").write_text("Berlin ist Paris.\n")
     with pytest.raises(UserError, match="every document is held out, 1 in all, so there is none to train on; use --held-out 0"):
         build([str(tmp_path / "text.txt")], published, tmp_path / "out", 0.999999)
+    assert "kept" not in capsys.readouterr().err  # nor does it say that anything is left to go on from
     (tmp_path / "text.txt").write_text("\n \n")
     with pytest.raises(UserError, match="no document found"):
         build([str(tmp_path / "text.txt")], published, tmp_path / "out", 0.0)

@@ -119,8 +119,19 @@ def test_a_request_without_them_is_the_one_of_older_folders(corpus: Path, tokeni
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"kind": "fuzzy"}, {"words": 0}, {"permutations": 4}, {"similarity": 0.0}, {"similarity": 1.5}, {"similarity": float("nan")}]
+    "wrong",
+    [
+        {"kind": "fuzzy"},
+        {"words": 0},
+        {"words": 10**9},
+        {"permutations": 4},
+        {"permutations": 10**11},
+        {"similarity": 0.0},
+        {"similarity": 1.5},
+        {"similarity": float("nan")},
+    ],
 )
 def test_impossible_rules(wrong: dict) -> None:
-    with pytest.raises(UserError, match=next(iter(wrong)) if "kind" not in wrong else "--drop-duplicates fuzzy"):
+    (name, value), *_ = wrong.items()
+    with pytest.raises(UserError, match=f"--duplicate-{name} {value}: takes " if name != "kind" else "--drop-duplicates fuzzy"):
         Duplicates(**{"kind": "near", **wrong})

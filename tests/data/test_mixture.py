@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import json
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -39,6 +40,15 @@ def test_shares_follow_weights_or_smoothed_sizes(weights, exponent):
     sizes = (9_000_000, 1_000_000, 10_000)
     raw = weights or [size**exponent for size in sizes]
     assert np.allclose(shares(sizes, weights, exponent), np.array(raw) / sum(raw), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "weights, exponent, expected",
+    [((1e308, 1e308), 1.0, (0.5, 0.5)), ((5e-324, 5e-324), 1.0, (0.5, 0.5)), ((), 1000.0, (1.0, 0.0)), ((), 1e-300, (0.5, 0.5))],
+)
+def test_shares_of_extreme_numbers_do_not_overflow(weights, exponent, expected):
+    with np.errstate(over="raise", invalid="raise"):
+        assert shares((9_000_000, 1_000_000), weights, exponent).tolist() == list(expected)
 
 
 def test_quotas_are_those_of_the_largest_remainder():
@@ -181,6 +191,11 @@ def test_an_evaluation_leaves_out_a_part_without_held_out_documents(parts, token
     [
         ({"path": "x", "mixture": ("a", "b")}, "data.path and data.mixture are both set"),
         ({"mixture": ("a", "b", "a")}, "data.mixture names a twice"),
+        ({"mixture": ("a/b", "./a/b/")}, "data.mixture names ./a/b/ twice"),
+        ({"mixture": ("a", "b"), "weights": (math.inf, 1.0)}, "data.weights is .*finite"),
+        ({"mixture": ("a", "b"), "weights": (math.nan, 1.0)}, "data.weights is .*at least 0"),
+        ({"mixture": ("a", "b"), "exponent": math.inf}, "data.exponent is inf: it takes finite numbers"),
+        ({"mixture": ("a", "b"), "exponent": math.nan}, "data.exponent is nan: it is at least 0"),
         ({"mixture": ("a", "b"), "weights": (1.0,)}, "data.weights has 1 numbers and data.mixture 2 folders"),
         ({"mixture": ("a", "b"), "weights": (1.0, -1.0)}, "data.weights is .*at least 0"),
         ({"mixture": ("a", "b"), "weights": (0.0, 0.0)}, "it takes positive numbers"),

@@ -48,6 +48,8 @@ def column(names: Sequence[str], field: str, where: str) -> str:
         raise UserError(f"{where}: has both text and words; choose with --field text or --field words")
     if not found:
         raise UserError(f"{where}: has no column {field or 'text'}; {_advice(names)}")
+    if list(names).count(found[0]) > 1:
+        raise UserError(f"{where}: has several columns {found[0]}; rename all but the one that holds the text")
     return found[0]
 
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jaxenc.data import docstrings, remote
+from jaxenc.data import docstrings, folders, remote
 from jaxenc.data.readers import saved, tfds
 from jaxenc.data.readers.archives import is_hidden, is_skipped
 from jaxenc.data.readers.document import Counts, Reading
@@ -17,6 +17,9 @@ from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 
 STDIN = "-"
+_TOKENIZER = frozenset(
+    ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model")
+)
 _STREAMS = ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 
 
@@ -36,6 +39,9 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
     seen: set[str] = set()
     for name in names:
         found, skipped = 0, counts.skipped_files + counts.empty_files
+        if _is_stdin(name) and STDIN in seen:  # it has been read to its end
+            counts.repeated_files += 1
+            continue
         for key, source in _sources(name, reading, counts):
             found += 1
             counts.repeated_files += key in seen
@@ -87,8 +93,12 @@ def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str,
         yield _named(name)
 
 
+def _is_stdin(name: str) -> bool:
+    return name == STDIN or name in _STREAMS
+
+
 def _named(name: str) -> tuple[str, Source]:
-    if name == STDIN or name in _STREAMS:
+    if _is_stdin(name):
         return STDIN, _copied(name, 0)
     check_file(name)
     with user_errors(name, READABLE):
@@ -139,8 +149,8 @@ def _matching(pattern: str, counts: Counts) -> Iterator[tuple[str, Source]]:
 
 
 def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
-    """The files below a folder, sorted; a folder that a link leads to is entered once."""
-    if os.path.isfile(os.path.join(folder, "manifest.json")) and os.path.isdir(os.path.join(folder, "tokenizer")):
+    """The files below a folder, sorted; a folder that a link leads to is entered once, and what jaxenc made is skipped."""
+    if _is_data(folder):
         raise UserError(f"{folder}: is a folder of `jaxenc data`, which holds tokens and no text; name the text that it was made from")
     paths: list[str] = []
     entered: set[str] = set()
@@ -155,7 +165,7 @@ def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
                 path = os.path.join(here, entry)
                 if not os.path.isdir(path):
                     paths.append(path)
-                elif is_hidden(entry):
+                elif is_hidden(entry) or _is_made(path):
                     counts.skipped_files += 1
                 elif saved.is_saved(path):
                     paths += saved.files(path)
@@ -166,6 +176,17 @@ def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
         # Hugging Face's cache stores files under their checksums, with links that have the names; the names say what the files are.
         if "." in os.path.basename(path) or os.path.islink(path) or os.path.realpath(path) not in links:
             yield from _kept(path, counts)
+
+
+def _is_data(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "manifest.json")) and os.path.isdir(os.path.join(folder, "tokenizer"))
+
+
+def _is_made(folder: str) -> bool:
+    """Whether a folder among the text is a tokenizer, data or a run of jaxenc: its files are no text, though some look like it."""
+    if _is_data(folder) or folders.is_run(Path(folder)):
+        return True
+    return os.path.isfile(os.path.join(folder, "tokenizer.json")) and _TOKENIZER.issuperset(os.listdir(folder))
 
 
 def _kept(path: str, counts: Counts) -> Iterator[tuple[str, Source]]:

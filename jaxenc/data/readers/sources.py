@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -39,6 +40,9 @@ class Source(Protocol):
     def identity(self) -> str:
         """sha256 of the content, or of what identifies it."""
 
+    def version(self) -> str:
+        """What tells at once that the content may have changed since."""
+
     def documents(self, reading: Reading, counts: Counts, progress: Progress) -> Iterator[Document]:
         """Its documents in order, in bounded memory. Raises UserError."""
 
@@ -55,6 +59,12 @@ class File:
         """sha256 of its bytes."""
         with user_errors(self.name, READABLE):
             return sha256(Path(self.path))
+
+    def version(self) -> str:
+        """Its size and the time of its last write."""
+        with user_errors(self.name, READABLE):
+            facts = os.stat(self.path)
+        return f"{facts.st_size} {facts.st_mtime_ns}"
 
     def documents(self, reading: Reading, counts: Counts, progress: Progress) -> Iterator[Document]:
         """The documents of the file, or of each file in an archive in the order of their names."""
@@ -75,6 +85,10 @@ class Docstrings:
         """As `docstrings.identity`."""
         return docstrings.identity()
 
+    def version(self) -> str:
+        """Always the same: a running Python keeps its modules."""
+        return ""
+
     def documents(self, reading: Reading, counts: Counts, progress: Progress) -> Iterator[Document]:
         """A document for each module."""
         return (Document(source, lines) for source, lines in docstrings.modules())
@@ -91,6 +105,10 @@ class TfdsSplit:
     def identity(self) -> str:
         """sha256 of the dataset's full name and version, the split, and the names and sizes of its files."""
         return tfds.identity(self.name, self.folder)
+
+    def version(self) -> str:
+        """Its identity, which reads no content."""
+        return self.identity()
 
     def documents(self, reading: Reading, counts: Counts, progress: Progress) -> Iterator[Document]:
         """A document for each example."""

@@ -11,6 +11,7 @@ from jaxenc.files import user_errors
 BLOCK = 1 << 20
 HEAD = 1 << 16  # bytes at the start of a file that decide its kind
 IN_MEMORY = 1 << 26  # bytes of a copy that is not written to the disk
+CHARACTER = 4  # bytes of the longest one in UTF-8
 
 
 class Stream(io.RawIOBase):
@@ -59,7 +60,8 @@ def seekable(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 def line_blocks(file: IO[bytes], limit: int) -> Iterator[tuple[int, bytes]]:
     """(number of its first line, bytes) of blocks of whole lines with their ends; the last line of a file may lack one.
 
-    A line of more than `limit` bytes that is not whole within a block comes in several, each of at least `limit` bytes but for the last.
+    A line of more than `limit` bytes that is not whole within a block comes in several, each of more than `limit` bytes but for the last.
+    Of UTF-8 no character is cut in two.
     """
     number, held, size = 1, [], 0
     while block := file.read(BLOCK):
@@ -73,11 +75,18 @@ def line_blocks(file: IO[bytes], limit: int) -> Iterator[tuple[int, bytes]]:
         if block:
             held.append(block)
             size += len(block)
-        if size > limit:
-            yield number, b"".join(held)
-            held, size = [], 0
-    if held:
+        if size > limit + CHARACTER:
+            part = b"".join(held)
+            cut = character_start(part)
+            yield number, part[:cut]
+            held, size = [part[cut:]], len(part) - cut
+    if size:
         yield number, b"".join(held)
+
+
+def character_start(raw: bytes) -> int:
+    """Where the last character of `raw` starts: a byte that does not continue a UTF-8 sequence, at most three bytes before the end."""
+    return next((i for i in range(len(raw) - 1, max(len(raw) - CHARACTER, 0), -1) if raw[i] & 0xC0 != 0x80), len(raw))
 
 
 def unified(file: IO[bytes]) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ import collections
 import csv
 import io
 import itertools
+import re
 from collections.abc import Iterator
 
 from jaxenc.data.readers import fields
@@ -15,6 +16,7 @@ from jaxenc.errors import UserError
 LONGEST = 1 << 28  # bytes of a line
 CELL = 1 << 24  # characters of a cell; a quote that is never closed makes the rest of the file one cell
 _DELIMITERS = (",", ";", "\t", "|")
+_SAID = re.compile(r"sep=(.)\r?\n?")
 _SPAN = 100  # lines that a row of a TSV may span
 
 
@@ -22,16 +24,18 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
     r"""A document for each row: the text of one column; the source of each is `name` and the number of the row's first line.
 
     The first row is the header, which names the columns; where `reading.field` is a number that the header does not have, there is none
-    and the field is the number of the column, from 1. delimiter: `,` (or `;`, tab or `|`, where the header has the column only then), or
-    tab. Quoted cells may hold line ends, delimiters and doubled quotes. In a TSV a quote that opens no such cell stands for itself.
+    and the field is the number of the column, from 1. delimiter: `,` (or `;`, tab or `|`, where the header has the column or several ones
+    only then, or where Excel's line `sep=;` before it says so), or tab. Quoted cells may hold line ends, delimiters and doubled quotes.
+    In a TSV a quote that opens no such cell stands for itself.
     Blank rows are left out. Raises UserError naming file and line for a row of another width and for a quote that is not closed.
     """
     lines = _lines(name, file, counts)
     header = next((line for line in lines if line.strip()), "")
     lines = itertools.chain([header], lines)
-    if delimiter != "\t":
-        wanted = (reading.field,) if reading.field else fields.USUAL
-        delimiter = next((d for d in _DELIMITERS if set(wanted) & set(next(csv.reader([header], delimiter=d)))), delimiter)
+    if delimiter != "\t" and (said := _SAID.fullmatch(header)):
+        delimiter, lines = said[1], itertools.chain(["\n"], itertools.islice(lines, 1, None))  # the numbers of lines stay
+    elif delimiter != "\t":
+        delimiter = _delimiter(header, reading.field)
     rows = _quoted(name, lines, delimiter) if delimiter != "\t" else _tsv(lines)
     width = index = -1
     for number, row in rows:
@@ -44,6 +48,14 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
         if len(row) != width:
             raise UserError(f"{name}:{number}: has {len(row)} columns, and the first row has {width}; quote cells with delimiters in them")
         yield from documents_of(row[index], f"{name}:{number}", counts)
+
+
+def _delimiter(header: str, field: str) -> str:
+    """The delimiter with which the header has the column; or else the one that cuts a header which commas do not."""
+    cut = {delimiter: next(csv.reader([header], delimiter=delimiter)) for delimiter in _DELIMITERS}
+    wanted = {field} if field else set(fields.USUAL)
+    several = [delimiter for delimiter in _DELIMITERS if len(cut[delimiter]) > 1 and not field.isdecimal()]
+    return next((delimiter for delimiter in _DELIMITERS if wanted & set(cut[delimiter])), next(iter(several), ","))
 
 
 def _place(row: list[str], field: str, where: str) -> tuple[int, bool]:

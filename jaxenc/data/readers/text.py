@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from jaxenc.data.readers import document as rules
 from jaxenc.data.readers.document import LINE_BYTES, Counts, Document, Reading
 from jaxenc.data.readers.encoding import decoded
-from jaxenc.data.readers.streams import BLOCK, HEAD, Stream, line_blocks, unified
+from jaxenc.data.readers.streams import BLOCK, HEAD, Stream, character_start, line_blocks, unified
 
 
 def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Counts) -> Iterator[Document]:
@@ -78,12 +78,7 @@ def _parts(line: bytes, whole: bool) -> tuple[list[bytes], bytes]:
     parts = []
     while len(line) + whole > LINE_BYTES or (len(line) == LINE_BYTES and not whole):
         part = line[:LINE_BYTES]
-        cut = part.rfind(b" ") + 1 or _character_start(part)
+        cut = part.rfind(b" ") + 1 or character_start(part)
         parts.append(line[:cut])
         line = line[cut:]
     return ([*parts, line], b"") if whole else (parts, line)
-
-
-def _character_start(raw: bytes) -> int:
-    """Where the last character of `raw` starts: a byte that does not continue a UTF-8 sequence, at most three bytes before the end."""
-    return next((i for i in range(len(raw) - 1, max(len(raw) - 4, 0), -1) if raw[i] & 0xC0 != 0x80), len(raw))

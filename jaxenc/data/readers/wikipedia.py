@@ -35,18 +35,28 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
 
 
 def extracted(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Document]:
-    """A document for each `<doc ...>` that wikiextractor wrote, without its title; the source of each is `name` and its line."""
+    """A document for each `<doc ...>` that wikiextractor wrote, without its title; the source of each is `name` and its line.
+
+    Raises UserError for one that is not closed: the file ends too early.
+    """
     held: list[str] = []
-    start, at = 1, 0
+    start, at = 0, 0  # start: line of the document that is open, 0 for none
     for first, block in line_blocks(file, BLOCK):
         for number, line in enumerate(decoded(block, name, counts).removesuffix("\n").split("\n"), first):
             if line.startswith("<doc id="):
+                _must_be_closed(name, start)
                 held, start, at = [], number, number + 1
             elif line.strip() == "</doc>":
                 yield from documents_of("\n".join(held), f"{name}:{start}", counts)
-                held = []
+                held, start = [], 0
             elif number != at:  # the line of the title
                 held.append(html.unescape(line))
+    _must_be_closed(name, start)
+
+
+def _must_be_closed(name: str, start: int) -> None:
+    if start:
+        raise UserError(f"{name}:{start}: damaged: this document has no </doc>; extract it again")
 
 
 def _page(page: xml.Element, name: str, counts: Counts) -> Iterator[Document]:

@@ -107,7 +107,9 @@ def check_tokenizers(folders: Sequence[str], manifests: Sequence[Manifest]) -> N
 def shares(tokens: Sequence[int], weights: Sequence[float], exponent: float) -> np.ndarray:
     """The share of each part in the rows of an epoch, float64 [parts], 1 in all: by its weight, or by its number of tokens raised to the
     exponent where there are no weights."""
-    sizes = np.array(weights or [float(count) ** exponent for count in tokens], np.float64)
+    sizes = np.array(weights or tokens, np.float64)
+    sizes /= sizes.max()  # so that neither a power nor the sum overflows
+    sizes = sizes if weights else sizes**exponent
     return sizes / sizes.sum()
 
 

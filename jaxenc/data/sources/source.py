@@ -1,6 +1,7 @@
 """What the pipeline needs of any source of rows, and the settings that choose one."""
 
 import dataclasses
+import os
 from typing import Protocol
 
 import numpy as np
@@ -50,15 +51,18 @@ class DataConfig:
         if not 0 <= self.short_probability <= 1:
             raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
         at_least(0, "data", self, "reuse", "exponent", "weights")
+        if infinite := [name for name in ("exponent", "weights") if not np.isfinite(getattr(self, name)).all()]:
+            raise UserError(f"data.{infinite[0]} is {getattr(self, infinite[0])}: it takes finite numbers")
         if self.path and self.mixture:
             raise UserError("data.path and data.mixture are both set: name one folder with data.path, or several with data.mixture")
-        if doubled := [folder for i, folder in enumerate(self.mixture) if folder in self.mixture[:i]]:
+        names = list(map(os.path.normpath, self.mixture))
+        if doubled := [folder for i, folder in enumerate(self.mixture) if names[i] in names[:i]]:
             raise UserError(f"data.mixture names {doubled[0]} twice: name it once, and set data.weights")
         if self.weights and len(self.weights) != len(self.mixture):
             raise UserError(
                 f"data.weights has {len(self.weights)} numbers and data.mixture {len(self.mixture)} folders: give each its weight"
             )
-        if self.weights and not sum(self.weights) > 0:
+        if self.weights and not any(self.weights):
             raise UserError(f"data.weights is {self.weights}: it takes positive numbers")
 
     @property

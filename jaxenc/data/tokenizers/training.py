@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.workers import check_workers
 from jaxenc.errors import UserError
 
 Train = Callable[[Iterable[str]], Tokenizer]
@@ -29,10 +30,9 @@ def train_and_save(train: Train, texts: Iterable[str], folder: Path, workers: in
     characters are trained on in a spawned process, so a script must call this under its __main__ guard. That process ends at once with
     Ctrl-C, SIGTERM (as `jaxenc` handles it) and the death of this process.
 
-    Raises UserError for fewer than one worker and when the process dies, and whatever `texts` and `train` raise.
+    Raises UserError for an impossible number of workers and when the process dies, and whatever `texts` and `train` raise.
     """
-    if workers < 1:
-        raise UserError(f"--workers {workers}: takes 1 or more")
+    check_workers(workers)
     texts, first, size = iter(texts), [], 0
     for text in texts:
         first.append(text)

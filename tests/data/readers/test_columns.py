@@ -65,6 +65,13 @@ def test_a_lone_column_needs_no_name_and_bad_bytes_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize("write", WRITE.values())
+def test_two_columns_of_one_name_are_not_chosen_between_in_silence(tmp_path, write):
+    write(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), tmp_path / "a")
+    with pytest.raises(UserError, match="has several columns text; rename"):
+        lines(tmp_path / "a")
+
+
+@pytest.mark.parametrize("write", WRITE.values())
 @pytest.mark.parametrize(
     "field, said",
     [

@@ -100,13 +100,13 @@ def test_r40_a_named_pipe_and_process_substitution(tmp_path):
     os.close(read)
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-def test_r40_the_standard_input(name):
+@pytest.mark.parametrize("name, more", [("-", ""), ("/dev/stdin", ""), ("/dev/stdin", ", '-'")])
+def test_r40_the_standard_input(name, more):
     code = (
         "from jaxenc.data import readers as r; how, counts = r.Reading(), r.Counts();"
-        f"print([d.lines for d in r.documents(r.inputs([{name!r}], how, counts), how, counts)])"
+        f"print([d.lines for d in r.documents(r.inputs([{name!r}{more}], how, counts), how, counts)], counts.repeated_files)"
     )
-    for given, out in (("one\n\ntwo\n", "[('one',), ('two',)]\n"), ("", "")):
+    for given, out in (("one\n\ntwo\n", f"[('one',), ('two',)] {len(more[:1])}\n"), ("", "")):
         ran = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True)
         assert ran.stdout == out and (given or f"{name}: is empty" in ran.stderr)
 
@@ -136,6 +136,18 @@ def test_what_holds_nothing_is_named(tmp_path):
         lines("/dev/zero")
     with pytest.raises(UserError, match="is a folder of `jaxenc data`"):
         lines(fill(tmp_path / "data", manifest_json="{}", tokenizer__vocab_txt="x"))
+
+
+def test_what_jaxenc_made_among_the_text_is_no_text(folder):
+    """A tokenizer, data and a run, made in the folder of the text; a folder of other files with such names is read."""
+    fill(folder / "tok", tokenizer_json="{}", vocab_txt="x")
+    (folder / "tok" / "tokenizer_config.json").write_text("{}")
+    fill(folder / "data", manifest_json="{}", tokenizer__vocab_txt="x", report_md="x")
+    fill(folder / "run", config_json='{"objective": {}, "model": {}}', log_jsonl="{}")
+    skipped = found(fill(folder / "words", vocab_txt="v\n"))[1].skipped_files
+    documents, counts = found(folder)
+    assert [d.lines for d in documents] == [("a",), ("c",), ("d",), ("v",)]
+    assert skipped == 0 and counts.skipped_files == 3 + 3  # .git, .hidden and photo.png too
 
 
 def test_an_unreadable_file_is_named(tmp_path, monkeypatch):

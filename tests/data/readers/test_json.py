@@ -72,6 +72,15 @@ def test_one_array_of_objects_is_read(tmp_path, monkeypatch, block, how):
     assert documents[1].source == f"{tmp_path}/a.json:record 2"
 
 
+@pytest.mark.parametrize("block", range(5, 12))
+def test_no_character_of_a_long_line_is_cut_in_two(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(streams, "BLOCK", block)
+    texts = ["ไทย" * 9, "\U0001f600é" * 9]
+    (tmp_path / "a.json").write_text(json.dumps([{"text": text} for text in texts], ensure_ascii=False), encoding="utf-8")
+    documents, counts = found(tmp_path / "a.json")
+    assert [d.lines for d in documents] == [(text,) for text in texts] and counts.invalid == 0
+
+
 def test_objects_over_several_lines_are_read(tmp_path):
     path = tmp_path / "a.json"
     path.write_text("\n".join(json.dumps({"text": text, "n": [1]}, indent=2) for text in ("one", "two")))

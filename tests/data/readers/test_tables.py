@@ -66,7 +66,10 @@ def test_a_column_by_number_has_no_header(tmp_path):
     [
         ("id,content\n1,a\n", "", r"a\.csv:1: has no column text; .*--field: id, content"),
         ("id,content\n1,a\n", "body", r"a\.csv:1: has no column body; .*--field: id, content"),
+        ("id;content\n1;a\n", "", r"a\.csv:1: has no column text; .*--field: id, content"),
         ("text,words\na,b\n", "", "has both text and words"),
+        ("text,id,text\na,1,b\n", "", r"a\.csv:1: has several columns text; rename"),
+        ("sep=;\ntext;id\na;1\nb\n", "", r"a\.csv:4: has 1 columns, and the first row has 2"),
         ('text\n"open\n' + "more\n" * 10, "", r"a\.csv:2: not a row of a table"),
         ('text\n"a"b\n', "", r"a\.csv:2: not a row of a table"),
         ("text\n", "", "no document found"),
@@ -81,6 +84,13 @@ def test_bad_tables_are_one_line(tmp_path, content, field, said):
 def test_a_table_of_one_column_needs_no_name_and_windows_files_are_read(tmp_path):
     (tmp_path / "a.csv").write_bytes('\ufeffsentence\r\none\r\n"two\r\nlines"\r\n'.encode())
     assert lines(tmp_path / "a.csv") == [("one",), ("two", "lines")]
+
+
+@pytest.mark.parametrize("delimiter", ";\t|")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_excel_says_of_the_delimiter_is_no_text(tmp_path, delimiter, end):
+    (tmp_path / "a.csv").write_bytes(end.join([f"sep={delimiter}", f"id{delimiter}text", f"1{delimiter}one, two", ""]).encode())
+    assert lines(tmp_path / "a.csv") == [("one, two",)]
 
 
 def test_a_table_of_another_name_is_read_by_its_format(tmp_path):

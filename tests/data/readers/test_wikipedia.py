@@ -100,3 +100,11 @@ def test_what_wikiextractor_wrote(tmp_path):
     assert [d.lines for d in documents] == [("First <one>.", "Second.")] and counts.empty_documents == 1
     (tmp_path / "wiki_00").write_text('{"id": "1", "url": "u", "title": "A", "text": "A\\n\\nFirst."}\n')
     assert lines(tmp_path) == [("A", "First.")]
+
+
+@pytest.mark.parametrize("rest", ["", '<doc id="3" url="u" title="C">\nC\n\nThird.\n</doc>\n'])
+def test_what_wikiextractor_did_not_finish_is_named(tmp_path, rest):
+    first = '<doc id="1" url="u" title="A">\nA\n\nFirst.\n</doc>\n'
+    (tmp_path / "wiki_00").write_text(first + '<doc id="2" url="u" title="B">\nB\n\nSecond.\n' + rest)
+    with pytest.raises(UserError, match="wiki_00:6: damaged: this document has no </doc>; extract it again"):
+        lines(tmp_path / "wiki_00")
