@@ -39,19 +39,19 @@ class Tokenizer:
         words: Sequence[str] = (),
         by_line: bool = False,
         separate: separation.Rule = separation.never,
-        word: Callable[[str], Sequence[int] | None] = lambda word: None,
+        by_word: Callable[[Sequence[str]], Encoded] | None = None,
     ):
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
         extend: what this kind of vocabulary does for `extended`, with pieces that are new, once each; it refuses what no text can give.
         spelled: how it writes a piece that a person names. words: of a kind whose words are read by their characters, all of them by id.
         by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
-        separate: which words are read by themselves, wherever they stand; see separate.py. word: the ids of such a word without its blanks,
-        where there is a faster way to them than a call of the library and the splitter does not cut it; else None.
+        separate: which words are read by themselves, wherever they stand; see separate.py. by_word: the ids of such words, as
+        `encode_flat` gives them, where there is a faster way to them than `encode_words`.
         """
         self._literal, self._framed, self._files, self._extend, self._spelled = literal, framed, dict(files), extend, spelled
         self._words, self._by_line = words, by_line
-        self._remembered = Remembered(self.encode_words, separation.never if separation.reaches_out(literal) else separate, word)
+        self._remembered = Remembered(self.encode_words, separation.never if separation.reaches_out(literal) else separate, by_word)
         self.vocabulary = vocabulary
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
