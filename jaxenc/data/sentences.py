@@ -12,7 +12,8 @@ _SPACED = frozenset(".!?\u2024\u203c\u203d\u2047\u2048\u2049\u2e2e\u2e3c\u2e53\u
 _DOTS = frozenset("\ufe52\uff0e")
 _CLOSING = "\"'”’»›)\\]}」』）】〉》］｝〕〗〙〛﹂﹄"
 _ENGLISH = frozenset(".!?")
-_WORD_BEFORE = re.compile(r"([^\W\d_](?:[\w.]*\w)?)\.$")
+_LAST_WORD = re.compile(r"([^\W\d_](?:[\w.]*\w)?)\Z")
+_LONGEST_WORD = 24  # characters before a full stop that are looked at
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof rev hon st sr jr gen col capt lt sgt gov sen rep messrs mme mlle vs etc fig figs eq no nos vol vols ch sec p pp ed"
     " eds cf viz al e.g i.e eg ie inc ltd co corp dept approx ca jan feb mar apr jun jul aug sep sept oct nov dec".split()
@@ -38,24 +39,28 @@ def split(line: str) -> list[str]:
     line = line.strip()
     out, start = [], 0
     for match in _rule(_ENGLISH if line.isascii() else _MARKS.intersection(line) | _ENGLISH).finditer(line):
-        if line[match.start()] == "." and _is_abbreviation(line[max(start, match.start() - 24) : match.start() + 1]):
+        at, end = match.span()
+        mark = line[at]
+        if mark == "." and _is_abbreviation(line[max(start, at - _LONGEST_WORD, line.rfind(" ", start, at) + 1) : at]):
             continue
-        end = match.start() + len(match.group().rstrip())
-        if out and line[match.start()] not in _SPACED and not any(map(str.isalpha, line[start:end])):
+        if mark not in _SPACED and out and not any(map(str.isalpha, line[start:end])):
             out[-1] += line[start:end]
         else:
             out.append(line[start:end])
         start = end
     out.append(line[start:])
-    return [sentence for sentence in out if sentence.strip()]
+    return [sentence for sentence in out if sentence and not sentence.isspace()]
 
 
 @functools.lru_cache(1024)
 def _rule(marks: frozenset[str]) -> re.Pattern[str]:
-    """What ends a sentence in a text with these marks: a pattern of all marks would take four times as long."""
+    """What ends a sentence in a text with these marks: a pattern of all marks would take four times as long.
+
+    It begins with one character of a set, for which the library looks in half the time that a repeated one takes (measured).
+    """
     joined = lambda found: re.escape("".join(sorted(found)))
     spaced, dots, others = joined(marks & _SPACED), joined(marks & _DOTS), joined(marks - _SPACED - _DOTS)
-    ends = [rf"[{spaced}]+[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W\d_a-z])"]
+    ends = [rf"[{spaced}][{spaced}]*[\"'”’)\]]*(?=\s+[\"'“‘(\[]*[^\W\d_a-z])"]
     firsts = [f"[{others}]"] if others else []
     if dots:
         firsts.append(rf"(?<![\d{dots}])[{dots}](?![{dots}])|(?<=\d)[{dots}](?![\d{dots}])")
@@ -64,8 +69,10 @@ def _rule(marks: frozenset[str]) -> re.Pattern[str]:
     return re.compile("|".join(ends))
 
 
+@functools.lru_cache(1 << 14)
 def _is_abbreviation(before: str) -> bool:
-    found = _WORD_BEFORE.search(before)
+    """Whether the full stop after `before`, what stands between the last blank and it, belongs to its word."""
+    found = _LAST_WORD.search(before)
     if not found:
         return False
     word = found.group(1)

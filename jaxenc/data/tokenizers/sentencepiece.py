@@ -18,17 +18,17 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, separate, spm_train
+from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, separate, spm_train, unigram_words
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece_rules import SentencePieceRules
 from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.unigram_words import MARK
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, user_errors
 
-MARK = "▁"
 OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"
 
 
@@ -67,6 +67,12 @@ class UnigramRules:
     def normalizer(self) -> normalizers.Normalizer:
         """The rule as a normalizer of the tokenizers library."""
         return self.normalization.normalizer(clean=True) or normalizers.Sequence([])
+
+    @property
+    def word_writer(self) -> Callable[[str], str]:
+        """What `normalizer` makes of a word: ASCII without controls is in every form of Unicode already, and has no accents."""
+        normalize, ascii_case = self.normalizer.normalize_str, str.lower if self.normalization.lowercase else str
+        return lambda word: ascii_case(word) if word.isascii() and word.isprintable() else normalize(word)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -172,7 +178,8 @@ def _build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRu
     hidden = facts.hidden | {*framing.specials, *({"<eop>", "<eod>"} & ids.keys())}
     facts = dataclasses.replace(facts, hidden=frozenset(hidden))
     # No word holds a blank, so a piece that starts with one is never found in a text.
-    literal = _library(rules, [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces], ids[framing.unk])
+    literal_pieces = [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces]
+    literal = _library(rules, literal_pieces, ids[framing.unk])
     framed = _library(rules, facts.pieces, ids[framing.unk])
     mask = {framing.mask: {"lstrip": True}}
     framed.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(hidden, key=ids.__getitem__)])
@@ -187,7 +194,10 @@ def _build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRu
         NAME: written(facts, ids[framing.unk]),
         SETTINGS: json.dumps(_config(facts, rules, framing), indent=2) + "\n",
     }
-    looked_up = {"separate": separate.by_clusters if facts.charsmap else separate.always, "word": _word(literal)}
+    looked_up = {
+        "separate": separate.by_clusters if facts.charsmap else separate.always,
+        "by_word": unigram_words.encoder(literal, literal_pieces, rules.word_writer),
+    }
     return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled, **looked_up)
 
 
@@ -195,20 +205,6 @@ def _library(rules: UnigramRules | SentencePieceRules, pieces: Sequence[tuple[st
     out = library.Tokenizer(models.Unigram(list(pieces), unk, False))
     out.normalizer, out.pre_tokenizer, out.decoder = rules.normalizer, _splitter(), decoders.Metaspace(MARK, "always")
     return out
-
-
-def _word(tool: library.Tokenizer) -> Callable[[str], Sequence[int] | None]:
-    """A function from a word, blanks around it left out, to its ids: those that `tool` gives, in half the time (measured), for it asks the
-    model alone. None for a word that the splitter would cut."""
-    normalize, tokenize = tool.normalizer.normalize_str, tool.model.tokenize
-
-    def ids(word: str) -> Sequence[int] | None:
-        held = normalize(word)
-        if held.split() != [held] or MARK in held:
-            return None
-        return [piece.id for piece in tokenize(MARK + held)]
-
-    return ids
 
 
 def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Framing) -> dict[str, object]:

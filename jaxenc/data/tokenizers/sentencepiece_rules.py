@@ -9,7 +9,7 @@ sentencepiece library.
 
 import base64
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokenizers import normalizers
@@ -34,6 +34,11 @@ class SentencePieceRules:
         # sentencepiece library takes the longest match. So characters are composed before, and again after (half-width kana).
         table = [normalizers.NFC(), normalizers.Precompiled(self.charsmap), normalizers.NFC()] if self.charsmap else []
         return normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), *accents, *letters, *table])
+
+    @property
+    def word_writer(self) -> Callable[[str], str]:
+        """What `normalizer` makes of a word."""
+        return self.normalizer.normalize_str
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Tokenizer:
         words: Sequence[str] = (),
         by_line: bool = False,
         separate: separation.Rule = separation.never,
-        word: Callable[[str], Sequence[int] | None] = lambda word: None,
+        by_word: Callable[[Sequence[str]], Encoded] | None = None,
     ):
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
@@ -48,13 +48,13 @@ class Tokenizer:
         spelled: how it writes a piece that a person names. readable: how a person reads a piece.
         words: of a kind whose words are read by their characters, all of them by id.
         by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
-        separate: which words are tokenised by themselves, wherever they are; see separate.py. word: the ids of such a word without its
-        blanks, if it is a single word to the splitter and there is a faster way than a call of the library; else None.
+        separate: which words are tokenised by themselves, wherever they are; see separate.py. by_word: the ids of such words, as
+        `encode_flat` gives them, if there is a faster way than `encode_words`.
         """
         self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
         self._spelled, self._readable = spelled, readable
         self._words, self._by_line = words, by_line
-        self._cache = WordCache(self.encode_words, separation.never if separation.reaches_out(literal) else separate, word)
+        self._cache = WordCache(self.encode_words, separation.never if separation.reaches_out(literal) else separate, by_word)
         self.vocabulary = vocabulary
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:

@@ -17,7 +17,6 @@ BLANK = 0x20
 MOST_BYTES = 100 << 20  # of memory for the cache: about a million words of English
 WHOLE = 0  # the number of all words that are not tokenised by themselves
 
-Word = Callable[[str], Sequence[int] | None]
 Words = Sequence[tuple[Sequence[int], Sequence[int]]]
 
 
@@ -47,10 +46,16 @@ class WordCache:
     """Owns the ids of words seen before. It is emptied at the first call that finds it larger than MOST_BYTES. The tokenizer must not
     change."""
 
-    def __init__(self, encode: Callable[[Sequence[str]], Words], separate: Callable[[str], bool], word: Word):
-        """encode: of texts, as `Tokenizer.encode_words`. separate: whether a word, with the blanks before it, is tokenised by itself. word:
-        the ids of a word without these blanks if there is a faster way to them than `encode`, else None."""
-        self._encode, self._separate, self._word, self._lock = encode, separate, word, threading.Lock()
+    def __init__(
+        self,
+        encode: Callable[[Sequence[str]], Words],
+        separate: Callable[[str], bool],
+        by_word: Callable[[Sequence[str]], Encoded] | None = None,
+    ):
+        """encode: of texts, as `Tokenizer.encode_words`. separate: whether a word, with the blanks before it, is tokenised by itself.
+        by_word: `flat` of what `encode` gives for such words, if there is a faster way."""
+        self._encode, self._separate, self._lock = encode, separate, threading.Lock()
+        self._by_word = by_word or (lambda words: flat(self._encode(words)))
         self._forget()
 
     @property
@@ -69,12 +74,14 @@ class WordCache:
         whole = np.diff(_sums(numbers == WHOLE)[firsts]) > 0
         if not whole.any():
             return known
-        return _merged(known, flat(self._encode([text for text, one in zip(texts, whole, strict=True) if one])), whole)
+        return merged(known, flat(self._encode([text for text, one in zip(texts, whole, strict=True) if one])), whole)
 
     def _forget(self) -> None:
         self._table = WordTable()
-        self._begins = np.zeros(2, np.int32)  # by number: where the ids of a word begin, which is where those of the word before end
-        self._ids = np.zeros(0, np.uint32)  # 2 * id, plus 1 where the word splitter of the vocabulary starts a word
+        # By number: where the ids of a word begin; those of the next word begin where they end.
+        self._begins, self._held = np.zeros(1 << 10, np.int32), 1
+        # Twice the id, plus 1 where the word splitter of the vocabulary starts a word.
+        self._ids = np.zeros(1 << 10, np.uint32)
 
     def _numbers(self, buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """int32 [words]: the number of each word; new words get one."""
@@ -91,17 +98,15 @@ class WordCache:
     def _add(self, words: list[bytes]) -> None:
         texts = [word.decode() for word in words]
         separate = np.array([self._separate(text) for text in texts], bool)
-        encoded = flat(self._of_words([text for text, one in zip(texts, separate, strict=True) if one]))
+        encoded = self._by_word([text for text, one in zip(texts, separate, strict=True) if one])
         numbers = np.full(len(words), WHOLE, np.int32)
-        numbers[separate] = np.arange(len(encoded.lengths)) + len(self._begins) - 1
+        held, begin = self._held, int(self._begins[self._held])
+        self._held, end = held + len(encoded.lengths), begin + len(encoded.tokens)
+        numbers[separate] = np.arange(held, self._held)
         self._table.add(words, numbers)
-        self._begins = np.concatenate([self._begins, self._begins[-1] + np.cumsum(encoded.lengths, dtype=np.int32)])
-        self._ids = np.concatenate([self._ids, 2 * encoded.tokens + encoded.words])
-
-    def _of_words(self, texts: Sequence[str]) -> Words:
-        quick = [self._word(text.strip(" ")) for text in texts]
-        slow = iter(self._encode([text for text, ids in zip(texts, quick, strict=True) if ids is None]))
-        return [next(slow) if ids is None else (ids, [0] * len(ids)) for ids in quick]
+        self._begins, self._ids = _room(self._begins, self._held + 1), _room(self._ids, end)
+        self._begins[held + 1 : self._held + 1] = begin + np.cumsum(encoded.lengths)
+        self._ids[begin:end] = 2 * encoded.tokens + encoded.words
 
     def _known(self, numbers: np.ndarray, firsts: np.ndarray) -> Encoded:
         """The ids of the words with these numbers. firsts: i64 [texts + 1], the place of each text's first word."""
@@ -109,6 +114,11 @@ class WordCache:
         ends = _sums(self._begins[numbers + 1] - begins)
         ids = self._ids[np.repeat(begins - ends[:-1], np.diff(ends)) + np.arange(ends[-1])]
         return Encoded(ids >> np.uint32(1), np.diff(ends[firsts]), (ids & np.uint32(1)).astype(bool))
+
+
+def _room(array: np.ndarray, size: int) -> np.ndarray:
+    """`array`, or where it has fewer than `size` places a copy of it with a quarter more than are needed."""
+    return array if size <= len(array) else np.concatenate([array, np.zeros(size + size // 4 - len(array), array.dtype)])
 
 
 def _words(buffer: bytes, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -126,7 +136,7 @@ def _sums(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
-def _merged(known: Encoded, other: Encoded, whole: np.ndarray) -> Encoded:
+def merged(known: Encoded, other: Encoded, whole: np.ndarray) -> Encoded:
     """`known`, with the texts of `other` in the place of those in `whole` (bool [texts])."""
     lengths = known.lengths.copy()
     lengths[whole] = other.lengths

@@ -4,6 +4,7 @@ import numpy as np
 
 LONG_ENTRY = 180  # bytes of memory that a word in the dict takes besides its text: two objects and a slot (sys.getsizeof)
 SHORT = 15  # bytes; such a word and its length fit a key of 16 bytes, and longer ones go to a dict
+KEPT = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)  # masks of the first 0 to 8 bytes
 MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd multipliers (Fibonacci hashing, Knuth 6.4; xxHash)
 
 
@@ -50,12 +51,12 @@ class WordTable:
             self._long_bytes += LONG_ENTRY + len(words[place])
 
     def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
-        out, waiting, slots = np.full(len(keys), -1, np.int32), np.arange(len(keys)), self._slots(keys)
+        slots, out, waiting = self._slots(keys), np.full(len(keys), -1, np.int32), np.arange(len(keys))
         while len(waiting):
-            there = self._keys[slots]
-            same = (there == keys).all(1)
+            there = self._keys.take(slots, axis=0)  # faster than indexing (measured)
+            same = (there[:, 0] == keys[:, 0]) & (there[:, 1] == keys[:, 1])
             out[waiting[same]] = self._numbers[slots[same]]
-            on = ~same & (there[:, 1] != 0)
+            on = np.flatnonzero(~same & (there[:, 1] != 0))
             waiting, keys, slots = waiting[on], keys[on], (slots[on] + 1) & (len(self._keys) - 1)
         return out
 
@@ -63,8 +64,8 @@ class WordTable:
         slots = self._slots(keys)
         while len(keys):
             free = np.flatnonzero(self._keys[slots, 1] == 0)
-            _, first = np.unique(slots[free], return_index=True)  # two new keys may hash to one slot
-            placed = free[first]
+            self._numbers[slots[free]] = free  # of the new keys that hash to one slot, the last one written gets it
+            placed = free[self._numbers[slots[free]] == free]
             self._keys[slots[placed]], self._numbers[slots[placed]] = keys[placed], numbers[placed]
             left = np.ones(len(keys), bool)
             left[placed] = False
@@ -90,8 +91,6 @@ def _keys(buffer: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     parts = np.ndarray((len(held) - 7,), "<u8", held, strides=(1,))  # the eight bytes that start at each offset
     out = np.empty((len(starts), 2), np.uint64)
     for part in (0, 1):
-        bits = 8 * np.clip(lengths - 8 * part, 0, 8).astype(np.uint64)
-        kept = np.where(bits == 64, ~np.uint64(0), (np.uint64(1) << (bits & np.uint64(63))) - np.uint64(1))
-        out[:, part] = parts[starts + 8 * part] & kept
+        out[:, part] = parts[starts + 8 * part] & KEPT[np.clip(lengths - 8 * part, 0, 8)]
     out[:, 1] |= lengths.astype(np.uint64) << np.uint64(56)
     return out
