@@ -18,6 +18,8 @@ from jaxenc.data.tokenizers import wordpiece
         ("Wait... Stop!! “Why?” “So.”", ["Wait...", "Stop!!", "“Why?”", "“So.”"]),
         ("Москва. Это город.", ["Москва.", "Это город."]),
         ("你好。世界！再见", ["你好。", "世界！", "再见"]),
+        # Dots more than 24 characters before the full stop are not looked at: this is no abbreviation.
+        (f"See www.{'a' * 30}. Next", [f"See www.{'a' * 30}.", "Next"]),
         ("no end at all", ["no end at all"]),
         ("   ", []),
     ],
