@@ -14,7 +14,7 @@ from jaxenc.bench.clock import seconds_a_call
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.layers import attend
-from jaxenc.layers.attend import Visible
+from jaxenc.layers.visible import Visible
 from jaxenc.sharding.mesh import platform
 
 WARM_UP = 3

@@ -16,9 +16,9 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.heads import BUILT_IN
 from jaxenc.layers import activation, initializers
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.initializers import Initializer
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 

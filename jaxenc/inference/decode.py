@@ -19,8 +19,8 @@ from jaxenc.heads.next_token import NEXT_TOKEN
 from jaxenc.inference import sampling
 from jaxenc.inference.inputs import SHORTEST, power_of_two
 from jaxenc.inference.sampling import Sampling
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.cache import Cache
+from jaxenc.layers.visible import Visible
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective
 from jaxenc.tree import Tree

@@ -7,12 +7,13 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible, attend
+from jaxenc.layers.attend import attend
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense, together
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.frame import BlockSpec, residual_aux
 from jaxenc.layers.norm import LayerNorm
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 
 

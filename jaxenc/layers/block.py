@@ -4,11 +4,11 @@ from flax import linen as nn
 from jax import Array
 
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.attention import SelfAttention
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.feed_forward import FeedForward
 from jaxenc.layers.frame import BlockSpec
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 
 

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxenc.layers.attend import HIDDEN, where_seen
+from jaxenc.layers.attend import where_seen
 from jaxenc.layers.dropout import dropout
+from jaxenc.layers.visible import HIDDEN
 from jaxenc.rng import Keys
 
 

@@ -13,8 +13,8 @@ from jaxenc.execution import Execution
 from jaxenc.families.contract import Encoder, EncoderConfig, Encodes, ModelConfig, States
 from jaxenc.heads.contract import Fitted, Head, Setting
 from jaxenc.heads.pooler import TANH
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 

@@ -15,7 +15,7 @@ from jaxenc.heads import Head
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation
-from jaxenc.layers.attend import HIDDEN
+from jaxenc.layers.visible import HIDDEN
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.rng import Keys

@@ -19,9 +19,9 @@ from jaxenc.families.stacked import StackedEncoder
 from jaxenc.heads.classifier import Classifier
 from jaxenc.heads.masked_lm import MlmHead
 from jaxenc.heads.pooler import Pooler
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.embeddings import Embeddings
 from jaxenc.layers.softmax import NEVER
+from jaxenc.layers.visible import Visible
 from jaxenc.precision import policy
 from tests.families import reference_bert as reference
 

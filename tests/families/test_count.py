@@ -15,7 +15,7 @@ from jaxenc.families.stacked import StackedEncoder
 from jaxenc.heads.classifier import Classifier
 from jaxenc.heads.masked_lm import MlmHead
 from jaxenc.heads.pooler import Pooler
-from jaxenc.layers.attend import Visible
+from jaxenc.layers.visible import Visible
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.precision import policy

@@ -13,7 +13,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.families.electra import sizes
 from jaxenc.families.electra.model import Electra, ElectraConfig
-from jaxenc.layers.attend import Visible
+from jaxenc.layers.visible import Visible
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters

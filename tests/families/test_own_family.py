@@ -22,10 +22,10 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.network_pair.model import NetworkPairConfig
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
+from jaxenc.layers.visible import Visible
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import MlmConfig

@@ -17,7 +17,7 @@ from jaxenc.families.count import parameter_count
 from jaxenc.families.two_stream import Memory, Query, Rows, TwoStreams
 from jaxenc.families.xlnet import sizes
 from jaxenc.families.xlnet.model import Xlnet, XlnetConfig
-from jaxenc.layers.attend import Visible
+from jaxenc.layers.visible import Visible
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.sharding import partition
 from jaxenc.training.run import Run

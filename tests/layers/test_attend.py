@@ -11,7 +11,8 @@ import pytest
 from jaxenc import rng
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible, attend, for_mask, resolve
+from jaxenc.layers.attend import attend, for_mask, resolve
+from jaxenc.layers.visible import Visible
 from jaxenc.precision import policy
 
 EXACT = Execution(policy("float32"), "xla", "none", False)

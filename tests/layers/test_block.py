@@ -12,12 +12,12 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.feed_forward import FeedForward
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.layers.two_streams import TwoStreamBlock
+from jaxenc.layers.visible import Visible
 from jaxenc.precision import policy
 from jaxenc.sharding import rules
 from tests import tiny

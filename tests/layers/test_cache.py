@@ -11,10 +11,10 @@ from flax import linen as nn
 from jaxenc import tree
 from jaxenc.execution import Execution
 from jaxenc.layers import cache as caches
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.layers.stack import Stack
+from jaxenc.layers.visible import Visible
 from jaxenc.precision import policy
 from tests.layers import reference_block as reference
 

@@ -13,9 +13,10 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxenc import rng
 from jaxenc.layers import fused_tiles
-from jaxenc.layers.attend import Visible, attend
+from jaxenc.layers.attend import attend
 from jaxenc.layers.dropout import keep
 from jaxenc.layers.fused_tiles import Tile, Tiles, tiles
+from jaxenc.layers.visible import Visible
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition, rules

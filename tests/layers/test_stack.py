@@ -10,11 +10,11 @@ from flax import linen as nn
 
 from jaxenc import rng, tree
 from jaxenc.execution import Execution
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.block import Block
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import TruncatedNormal
 from jaxenc.layers.stack import Stack, layer_name
+from jaxenc.layers.visible import Visible
 from jaxenc.precision import policy
 
 PLAIN = Execution(policy("float32"), "xla", "none", False)

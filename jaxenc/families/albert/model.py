@@ -13,11 +13,11 @@ from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.albert.vocabulary import published_albert
 from jaxenc.families.contract import EncoderConfig, States, states
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 
 

@@ -16,13 +16,13 @@ from jaxenc.families.bert.vocabulary import published_bert
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.networks import Networks
 from jaxenc.layers import cache as caches
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.initializers import glorot_uniform
 from jaxenc.layers.stack import Stack, stack_flops
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 
 # Hidden states [batch, length, embedding] and the token table; tokens, types and positions, i32 [batch, length].

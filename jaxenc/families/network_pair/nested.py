@@ -11,8 +11,8 @@ from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.contract import TOKEN_TABLE, Encoder, EncoderConfig, States
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.cache import Cache
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 

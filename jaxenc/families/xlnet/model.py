@@ -17,12 +17,12 @@ from jaxenc.execution import Execution
 from jaxenc.families.contract import EncoderConfig, States, states
 from jaxenc.families.two_stream import Rows, TwoStreams
 from jaxenc.families.xlnet.vocabulary import published_xlnet
-from jaxenc.layers.attend import Visible
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.relative import Context, Sight, sinusoids
 from jaxenc.layers.stack import Stack
 from jaxenc.layers.two_streams import StreamEmbeddings, TwoStreamBlock, of_query
+from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
