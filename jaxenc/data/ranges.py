@@ -11,3 +11,8 @@ def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
+
+
+def numbers(sizes: np.ndarray) -> np.ndarray:
+    """0, 1, ... sizes[0] - 1, then 0, 1, ... sizes[1] - 1, and so on: int64 [sum of sizes]. sizes: int64 [n], >= 0."""
+    return ranges(np.zeros_like(sizes), sizes)

@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 
-from jaxenc.data.ranges import ranges
+from jaxenc.data.ranges import numbers
 from jaxenc.data.sources import grid
 from jaxenc.data.store import Shards
 
@@ -60,7 +60,7 @@ class Line:
         closed, ends = int(self._closed), starts + sizes
         first, last = (self._cuts_before(places) for places in (starts, ends - 1 + closed))
         counts = last - first + 1
-        run, nth = np.repeat(np.arange(len(counts)), counts), ranges(np.zeros_like(counts), counts)
+        run, nth = np.repeat(np.arange(len(counts)), counts), numbers(counts)
         cut = first[run] + nth
         begins = np.where(nth == 0, starts[run], self._cut(cut - 1) + closed)
         pieces = np.where(nth == counts[run] - 1, ends[run], self._cut(cut)) - begins

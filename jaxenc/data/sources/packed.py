@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
-from jaxenc.data.ranges import ranges
+from jaxenc.data.ranges import numbers, ranges
 from jaxenc.data.sources import grid
 from jaxenc.data.sources.source import fields, laid
 from jaxenc.data.store import Bits, Concatenation, Shards
@@ -59,7 +59,7 @@ class Packed:
         vocabulary, shape = self.shards.manifest.tokenizer, (len(indices), self.length)
         first, after = self._rows[indices], self._rows[np.asarray(indices) + 1]
         row = np.repeat(np.arange(len(first)), after - first)
-        number = ranges(np.zeros_like(first), after - first)
+        number = numbers(after - first)
         starts, sizes = _decoded(self._texts[first[row] + number], self.length)
         # Places are those of the flat batch: `begins` and `ends` of the CLS and the SEP of each text.
         before = np.cumsum(sizes + 2) - (sizes + 2)
@@ -73,7 +73,7 @@ class Packed:
 
         segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         segments.reshape(-1)[texts] = np.repeat(number + 1, sizes + 2)
-        positions.reshape(-1)[texts] = ranges(np.zeros_like(sizes), sizes + 2)
+        positions.reshape(-1)[texts] = numbers(sizes + 2)
         out = {
             "tokens": lay(self.shards.tokens, vocabulary.pad, vocabulary.cls, vocabulary.sep),
             "types": np.zeros(shape, np.int32),
@@ -118,7 +118,7 @@ def _pieces(bounds: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     [documents + 1], the offset of each document and of the end."""
     starts, ends = bounds[:-1], bounds[1:]
     counts = -(-(ends - starts) // width)
-    offsets = np.repeat(starts, counts) + ranges(np.zeros_like(counts), counts) * width
+    offsets = np.repeat(starts, counts) + numbers(counts) * width
     return offsets, np.minimum(width, np.repeat(ends, counts) - offsets)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
-from jaxenc.data.ranges import ranges
+from jaxenc.data.ranges import numbers
 from jaxenc.data.sources import grid
 from jaxenc.data.sources.source import fields, framed, laid
 from jaxenc.data.store import Bits, Concatenation, Shards
@@ -65,7 +65,7 @@ class WholeSentences:
         # A run is the text of one document in one row; after each is a separator.
         first, last = (np.searchsorted(self._documents, at, "right") for at in (starts, ends - 1))
         counts = last - first + 1
-        row, number = np.repeat(np.arange(len(counts)), counts), ranges(np.zeros_like(counts), counts)
+        row, number = np.repeat(np.arange(len(counts)), counts), numbers(counts)
         border = lambda document: self._documents[np.minimum(document, len(self._documents) - 1)]
         begins = np.where(number == 0, starts[row], border(first[row] + number - 1))
         sizes = np.where(number == counts[row] - 1, ends[row], border(first[row] + number)) - begins
