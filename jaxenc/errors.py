@@ -14,13 +14,15 @@ def one_line(text: str) -> str:
 
 
 class UserError(Exception):
-    """Bad input or a bad configuration: one line that says what is wrong, where, and what to do.
+    """Bad input or a bad configuration: one line that says where it is, what is wrong, and what to do: `where: what; fix`.
 
     The command line prints the message and exits with code 2; `--debug` shows the traceback.
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(one_line(message))
+    def __init__(self, what: str, where: object = "", fix: str = "") -> None:
+        """what: what is wrong. where: a file, with its line if there is one, an option or a field of the run. fix: what the user can do."""
+        message = f"{where}: {what}" if str(where) else what
+        super().__init__(one_line(f"{message}; {fix}" if fix else message))
 
 
 class Unsupported(UserError):

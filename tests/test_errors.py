@@ -8,6 +8,11 @@ def test_a_message_is_one_line_without_codes_of_the_terminal() -> None:
     assert len(str(UserError("x" * 10**6))) <= LONGEST
 
 
+def test_a_message_says_where_what_and_the_fix() -> None:
+    assert str(UserError("blank line", "vocab.txt:3", "remove it")) == "vocab.txt:3: blank line; remove it"
+    assert str(UserError("no text", fix="name a file")) == "no text; name a file"
+
+
 def test_a_divergence_says_how_to_go_on() -> None:
     assert str(Diverged("step 4")) == "step 4: lower optim.lr, in a new work directory with --continue-from this one"
 
