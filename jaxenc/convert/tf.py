@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from jaxenc.convert import assemble
-from jaxenc.data.tokenizers import Tokenizer, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, vocab_txt, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
@@ -60,9 +60,8 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     path = folder / "vocab.txt"
     if choice or not path.is_file() or any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
         return assemble.open_tokenizer(folder, choice)
-    uncased = wordpiece.from_vocab(path, PublishedRules(lowercase=True, strip_accents=True))
-    pieces = map(uncased.token, set(range(uncased.vocabulary.size)) - set(uncased.vocabulary.reserved))
+    pieces = (piece for piece in vocab_txt.read(path)[0] if piece not in wordpiece.SPECIALS and not wordpiece.UNUSED.fullmatch(piece))
     cased = any(piece != piece.lower() for piece in pieces)
     reason = "capital letters, so texts are kept as they are" if cased else "no capital letters, so texts are lower-cased"
     print(f"convert: {path} has {reason}", file=sys.stderr)
-    return wordpiece.from_vocab(path, PublishedRules(lowercase=False, strip_accents=False)) if cased else uncased
+    return wordpiece.from_vocab(path, PublishedRules(lowercase=not cased, strip_accents=not cased))

@@ -1,10 +1,11 @@
 """Text to ids and back. One file per kind of vocabulary; all of them build the same `Tokenizer`."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, word_bpe, word_list, wordpiece, wordpiece_rules
+from jaxenc.data.tokenizers import agreement, bpe, reach, sentencepiece, word_bpe, word_list, wordpiece, wordpiece_rules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import Unsupported, UserError
@@ -22,7 +23,7 @@ def load(directory: str | Path) -> Tokenizer:
     `spiece.model`.
 
     A `tokenizer_config.json` next to BERT's vocab.txt says how texts are read: normalize, do_lower_case, strip_accents; without one BERT's
-    defaults hold.
+    defaults hold, and a warning on stderr says where these keep many pieces from being found.
     Raises UserError when the folder holds none of these files, a vocabulary that is not sound, or two files that disagree about a piece;
     Unsupported for other kinds.
     """
@@ -32,7 +33,11 @@ def load(directory: str | Path) -> Tokenizer:
     if (path := folder / "vocab.txt").is_file():
         if word_list.is_list(path):
             return word_list.from_vocab(path)
-        return wordpiece.from_vocab(path, wordpiece_rules.of_settings(folder / SETTINGS))
+        rules = wordpiece_rules.of_settings(folder / SETTINGS)
+        tool = wordpiece.from_vocab(path, rules)
+        if line := reach.warning(path, tool, rules):
+            print(line, file=sys.stderr)
+        return tool
     if (path := folder / "vocab.json").is_file():
         return word_bpe.from_files(folder) if word_bpe.is_vocab(path) else bpe.from_files(folder)
     if (path := folder / sentencepiece.NAME).is_file():

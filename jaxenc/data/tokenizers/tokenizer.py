@@ -41,6 +41,7 @@ class Tokenizer:
         by_line: bool = False,
         separate: separation.Rule = separation.never,
         by_word: Callable[[Sequence[str]], Encoded] | None = None,
+        twins: Mapping[int, int] = {},
     ):
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
@@ -50,10 +51,11 @@ class Tokenizer:
         by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
         separate: which words are tokenised by themselves, wherever they are; see separate.py. by_word: the ids of such words, as
         `encode_flat` gives them, if there is a faster way than `encode_words`.
+        twins: {id that no text gives: id of the same piece that texts give}, of a piece that stands twice in the vocabulary.
         """
         self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
         self._spelled, self._readable = spelled, readable
-        self._words, self._by_line = words, by_line
+        self._words, self._by_line, self._twins = words, by_line, twins
         self._cache = WordCache(self.encode_words, separation.never if separation.reaches_out(literal) else separate, by_word)
         self.vocabulary = vocabulary
 
@@ -155,11 +157,11 @@ class Tokenizer:
         gives one space for any; WordPiece, GPT-1's BPE and word lists put one space between words, also around punctuation and Chinese
         characters.
         """
-        return self._framed.decode(list(ids), skip_special_tokens=False)
+        return self._framed.decode([self._twins.get(index, index) for index in ids], skip_special_tokens=False)
 
     def token(self, index: int) -> str:
         """The piece of one id. Raises ValueError outside the vocabulary."""
-        piece = self._framed.id_to_token(index)
+        piece = self._framed.id_to_token(self._twins.get(index, index))
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.ids}")
         return piece

@@ -5,6 +5,7 @@ How a text is normalized and split into words is in wordpiece_rules.py.
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,16 +13,17 @@ import tokenizers as library
 from tokenizers import decoders, models, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, separate, wordpiece_rules, wordpiece_train
+from jaxenc.data.tokenizers import checks, separate, vocab_txt, wordpiece_rules, wordpiece_train
 from jaxenc.data.tokenizers.normalization import Normalization
-from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, WordPieceRules
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
-from jaxenc.files import read_lines
+from jaxenc.files import read_json
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 UNUSED = re.compile(r"\[unused\d+\]")
+REPEATED, LAST = "repeated_pieces", "last"  # in a tokenizer_config.json: of a piece on several lines of vocab.txt the last gives the id
 
 
 def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normalization()) -> Tokenizer:
@@ -31,30 +33,28 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 
 
 def from_vocab(path: str | Path, rules: PublishedRules | WordPieceRules) -> Tokenizer:
-    """The tokenizer of a BERT vocab.txt: one piece a line, the id is the line's number from 0. rules: how it reads texts.
+    """The tokenizer of a BERT vocab.txt, whose lines are read as vocab_txt.py says. rules: how it reads texts.
 
-    Raises UserError naming the line of a byte order mark, a blank, padded or repeated piece, and the specials that are missing.
+    A warning on stderr names lines that are repeated, blank or padded. Of repeated ones it is left out where the tokenizer_config.json
+    beside the file says `"repeated_pieces": "last"`, as `Tokenizer.save` writes it. Raises UserError as `vocab_txt.read`, and for special
+    pieces that are missing.
     """
-    pieces = read_lines(Path(path), "name a vocab.txt in UTF-8")
+    path = Path(path)
+    pieces, notes = vocab_txt.read(path)
     _check(pieces, path)
+    settings = path.with_name(SETTINGS)
+    if not (settings.is_file() and read_json(settings, checks.AGAIN).get(REPEATED) == LAST):
+        for note in notes:
+            print(f"warning: {path}: {note}", file=sys.stderr)
     return _build(pieces, rules)
 
 
 def _check(pieces: Sequence[str], path: str | Path) -> None:
-    seen: dict[str, int] = {}
     for number, piece in enumerate(pieces, 1):
-        if number == 1 and piece.startswith("\ufeff"):
-            raise UserError(f"{path}:{number}: starts with a byte order mark; remove it")
-        if not piece.strip(" \t\r"):
-            raise UserError(f"{path}:{number}: blank line; every line is one piece, whose id is its number")
-        if piece != piece.strip(" \t\r"):
-            raise UserError(f"{path}:{number}: {piece!r} has white space around it; remove it")
-        if piece in seen:
-            raise UserError(f"{path}:{number}: {piece!r} is already on line {seen[piece]}; every piece has one id")
-        seen[piece] = number
-    missing = [piece for piece in SPECIALS if piece not in seen]
-    if missing:
-        raise UserError(f"{path}: lacks {' '.join(missing)}; put each on a line of its own (lines 1 to {len(pieces)} were read)")
+        if piece != piece.strip(vocab_txt.BLANKS):
+            raise UserError(f"{piece!r} has white space around it", f"{path}:{number}", "remove it")
+    if missing := [piece for piece in SPECIALS if piece not in pieces]:
+        raise UserError(f"lacks {' '.join(missing)}", path, f"put each on a line of its own (lines 1 to {len(pieces)} were read)")
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
@@ -77,7 +77,7 @@ def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, 
 
 
 def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tokenizer:
-    ids = {piece: index for index, piece in enumerate(pieces)}
+    ids, twins = {piece: index for index, piece in enumerate(pieces)}, vocab_txt.twins(pieces)
 
     def model() -> library.Tokenizer:
         out = library.Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD))
@@ -92,16 +92,17 @@ def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tok
     )
     facts = {"type": "wordpiece", "pieces": list(pieces), **rules.facts}
     pad, unk, cls, sep, mask = (ids[piece] for piece in SPECIALS)
-    reserved = tuple(index for piece, index in ids.items() if piece in SPECIALS or UNUSED.fullmatch(piece))
+    no_text = lambda piece: not piece or piece in SPECIALS or UNUSED.fullmatch(piece)
+    reserved = tuple(index for index, piece in enumerate(pieces) if index in twins or no_text(piece))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, reserved, fingerprint(facts))
-    config = {**rules.settings, "clean_up_tokenization_spaces": True}
-    config |= {f"{name[1:-1].lower()}_token": name for name in SPECIALS}
-    files = {
-        "tokenizer.json": framed.to_str(pretty=True),
-        "vocab.txt": "".join(piece + "\n" for piece in pieces),
-        "tokenizer_config.json": json.dumps(config, indent=2) + "\n",
-    }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(pieces, rules, more), separate=separate.always)
+    # Published folders ask transformers to join `don ' t` when it decodes; new ones decode there as here.
+    config = {**rules.settings, "clean_up_tokenization_spaces": isinstance(rules, PublishedRules)}
+    config |= {f"{name[1:-1].lower()}_token": name for name in SPECIALS} | ({REPEATED: LAST} if twins else {})
+    files = {"vocab.txt": "".join(piece + "\n" for piece in pieces), SETTINGS: json.dumps(config, indent=2) + "\n"}
+    if not twins:  # a tokenizer.json has each piece once
+        files["tokenizer.json"] = framed.to_str(pretty=True)
+    extend = lambda more: _extended(pieces, rules, more)
+    return Tokenizer(literal, framed, vocabulary, files, extend, separate=separate.always, twins=twins)
 
 
 def _extended(pieces: Sequence[str], rules: PublishedRules | WordPieceRules, more: Sequence[str]) -> Tokenizer:

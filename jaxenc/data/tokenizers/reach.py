@@ -1,0 +1,64 @@
+"""Pieces that no text gives: a sign that a vocabulary is read by another rule than the one it was made for."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, WordPieceRules
+
+MANY = 0.01  # share of the pieces; bert-base-uncased has 0.00003
+
+
+def unreachable(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> list[str]:
+    """Those of `pieces` that no text gives under `rules`.
+
+    A single character inside of words (`##京`, `##!`) is left out where it is also a piece by itself: published vocabularies have both
+    forms of characters that are always words of their own.
+    """
+    words = {piece: f"a{piece[2:]}" if piece.startswith("##") and piece != "##" else piece for piece in pieces}
+    # All pieces in one text: a thousand calls of the library take a hundred times as long.
+    read = rules.splitter.pre_tokenize_str(rules.normalizer.normalize_str(" ".join(words.values())))
+    found = {word for word, _ in read if len(word) <= LONGEST_WORD}
+    doubled = lambda piece: len(piece) == 3 and piece.startswith("##") and piece[2:] in words
+    return [piece for piece, word in words.items() if word not in found and not doubled(piece)]
+
+
+def warning(path: Path, tool: Tokenizer, rules: PublishedRules | WordPieceRules) -> str:
+    """A line for the user where `rules` keep more than MANY of the pieces of the vocabulary at `path` from being found, '' elsewhere. It
+    names the settings under which they are found, if there are such."""
+    special = set(tool.vocabulary.reserved)
+    pieces = [tool.token(index) for index in range(tool.vocabulary.size) if index not in special]
+    lost = unreachable(pieces, rules)
+    if len(lost) <= MANY * len(pieces):
+        return ""
+    share = f"{len(lost) / len(pieces):.0%} of its pieces, {len(lost):,} of {len(pieces):,}"
+    line = f"warning: {path}: no text gives {share}, such as {', '.join(map(repr, lost[:3]))}"
+    better = _better(pieces, rules, len(lost)) if isinstance(rules, PublishedRules) else None
+    if better is None:
+        return f"{line}; check that it is the vocabulary of your model"
+    ours, theirs = (_named(one) for one in (rules, better))
+    changed = {name: value for name, value in theirs.items() if value != ours[name]}
+    was, write = (", ".join(f'"{name}": {str(of[name]).lower()}' for name in changed) for of in (ours, theirs))
+    return f"{line}, as texts are read with {was}; if that is wrong, put {{{write}}} in {path.with_name(SETTINGS)}"
+
+
+def _named(rules: PublishedRules) -> dict[str, bool]:
+    return {name: value for name, value in rules.settings.items() if isinstance(value, bool)}
+
+
+def _better(pieces: Sequence[str], rules: PublishedRules, lost: int) -> PublishedRules | None:
+    """The rule that changes least among those that leave at most MANY unreachable; else the best one, if it finds half of them."""
+    left = {}
+    for other in _others(rules):
+        left[other] = len(unreachable(pieces, other))
+        if left[other] <= MANY * len(pieces):
+            return other
+    best = min(left, key=left.__getitem__, default=None)
+    return best if best is not None and left[best] <= lost / 2 else None
+
+
+def _others(rules: PublishedRules) -> Iterator[PublishedRules]:
+    """The rules that change fewer characters than `rules`, those with the fewest changes first."""
+    steps = [(rules.lowercase, False, rules.split_chinese), (False, False, rules.split_chinese)]
+    steps += [(rules.lowercase, rules.strip_accents, False), (rules.lowercase, False, False), (False, False, False)]
+    yield from (other for other in dict.fromkeys(PublishedRules(*step) for step in steps) if other != rules)

@@ -1,0 +1,80 @@
+"""What a file is that is called vocab.txt and holds something else: a download that failed, or another file of a tokenizer."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from jaxenc.errors import UserError
+
+AGAIN = "copy the file itself again"
+ONE_A_LINE = "write its pieces one a line, in the order of their ids"
+# {first bytes: (what the file is, what to do)}
+STARTS = {
+    b"\x1f\x8b": ("compressed by gzip", "unpack it: gunzip < vocab.txt > unpacked"),
+    b"BZh": ("compressed by bzip2", "unpack it: bunzip2 < vocab.txt > unpacked"),
+    b"\xfd7zXZ\x00": ("compressed by xz", "unpack it: xz -d < vocab.txt > unpacked"),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "unpack it: zstd -d < vocab.txt > unpacked"),
+    b"PK\x03\x04": ("a zip archive", "unpack it"),
+    b"version https://git-lfs": ("a pointer of git-lfs and not the file itself", "run `git lfs pull`, or download the file itself"),
+}
+MARKS_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body)", re.IGNORECASE)
+COLUMNS = re.compile(r"\S+[\t ]-?\d+(\.\d+)?(e-?\d+)?", re.IGNORECASE)
+MERGE = re.compile(r"[^ \t]+ [^ \t]+")
+BPE_MARKS = re.compile("^\u0120|</w>$")
+
+
+def check(path: Path, content: bytes) -> None:
+    """Raises UserError where `content`, the bytes of a vocab.txt, is something else that can be named. A file with the line `[UNK]` is
+    a vocabulary, whatever else it holds."""
+    for start, (what, fix) in STARTS.items():
+        if content.startswith(start):
+            raise UserError(what, path, fix)
+    if encoding := "UTF-16" if content.startswith(MARKS_UTF16) else _without_mark(content):
+        raise UserError("in UTF-16 and not in UTF-8", path, f"rewrite it: iconv -f {encoding} -t UTF-8 < vocab.txt > rewritten")
+    if MARKUP.match(content):
+        raise UserError("a web page (HTML or XML) and not a vocabulary", path, f"{AGAIN}, from the link for raw files")
+    text = content.decode("utf-8", "replace")
+    lines = list(filter(None, map(str.strip, text.split("\n"))))
+    if not lines:
+        raise UserError("empty", path, AGAIN)
+    if "[UNK]" not in lines and (found := _of_json(text) or _of_lines(lines)):
+        raise UserError(found[0], path, found[1])
+
+
+def _without_mark(content: bytes) -> str:
+    """The name of UTF-16 without a byte order mark, '' for anything else: every second byte of ASCII text is zero."""
+    start = content[:64]
+    if len(start) < 16 or start.count(0) < len(start) // 3:
+        return ""
+    return "UTF-16LE" if start[1::2].count(0) > start[::2].count(0) else "UTF-16BE"
+
+
+def _of_json(text: str) -> tuple[str, str] | None:
+    if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
+        return None
+    try:
+        data = json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+    return _of_object(data) if isinstance(data, dict) else (f"a JSON list of {len(data)} entries", ONE_A_LINE)
+
+
+def _of_object(data: dict[str, Any]) -> tuple[str, str]:
+    if isinstance(data.get("model"), dict):
+        return "a tokenizer.json", "name it tokenizer.json"
+    if not data or not all(isinstance(index, int) for index in data.values()):
+        return f"JSON with the fields {', '.join(map(repr, list(data)[:3])) or 'none'}, and not a vocabulary", AGAIN
+    if any(map(BPE_MARKS.search, data)):
+        return "the vocab.json of a BPE", "name it vocab.json and put its merges.txt beside it"
+    return f"JSON with {len(data)} pieces and their ids", ONE_A_LINE
+
+
+def _of_lines(lines: list[str]) -> tuple[str, str] | None:
+    share = lambda pattern: sum(map(bool, map(pattern.fullmatch, lines))) / len(lines)
+    if lines[0].startswith("#version") or (share(MERGE) > 0.9 and share(COLUMNS) < 0.5):
+        return "a merges.txt, the merges of a BPE", "name it merges.txt and put its vocab.json beside it"
+    if share(COLUMNS) > 0.5:
+        return "a list of pieces with a number after each", "leave the numbers out: a line holds a piece alone"
+    return None
