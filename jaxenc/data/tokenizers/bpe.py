@@ -157,16 +157,29 @@ def _build(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules
         vocabulary,
         files,
         lambda more: _extended(ids, merges, added, rules, more),
+        _spelled,
         readable=lambda piece: piece if piece in whole else byte_letters.readable(piece),
         separate=by_itself,
     )
+
+
+def _letters(piece: str) -> str:
+    """The bytes of `piece` as the files write them."""
+    ((written, _),) = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(piece)
+    return written
+
+
+def _spelled(piece: str) -> str:
+    """A new piece as the vocabulary writes it: an added piece as it is, and one that the files would take for a byte, as é, in bytes."""
+    return _letters(piece) if piece in BYTES else piece
 
 
 def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules: BytesRules, more: Sequence[str]) -> Tokenizer:
     """The vocabulary with `more` after it, as the add_tokens of transformers does it.
 
     A new piece is found wherever it stands, inside a word too, and before the rest is cut into words and merged. The blank before it
-    is not part of it: a blank is a token of its own there, unless the piece starts with one.
+    is not part of it: a blank is a token of its own there, unless the piece starts with one. A single letter that is also how the files
+    write a byte (é is byte 233) cannot be an added piece, whose id would be the byte's: its two bytes are merged before all others.
     Raises UserError for a piece as the files write it, with their letter for the blank, for one that they hold so already, and for one
     that the rule would change: vocab.json and tokenizer.json would then disagree about it.
     """
@@ -176,11 +189,12 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], ru
             raise UserError(f"{piece!r} is read as {read!r} in a text: write it as it is read")
         if piece.startswith(BLANK):
             raise UserError(f"{piece!r} is never found in a text: {BLANK} is how the files write a blank; write {' ' + piece[1:]!r}")
-        ((written, _),) = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(piece)
-        if written in ids:
+        if (written := _letters(piece)) in ids:
             raise UserError(f"{piece!r} is in the vocabulary already, as {written!r}: leave it out")
-    entries = [adding.entry(piece, len(ids) + n, "normalized") for n, piece in enumerate(more)]
-    return _build({**ids, **{entry["content"]: entry["id"] for entry in entries}}, merges, [*added, *entries], rules)
+    new = {_spelled(piece): index for index, piece in enumerate(more, len(ids))}
+    entries = [adding.entry(piece, new[piece], "normalized") for piece in more if piece not in BYTES]
+    first = [merging.pair([*_letters(piece)]) for piece in more if piece in BYTES]
+    return _build({**ids, **new}, [*first, *merges], [*added, *entries], rules)
 
 
 def _config(added: Sequence[Entry], rules: BytesRules) -> dict[str, Any]:
