@@ -12,7 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.files import read_lines, user_errors
 
 ADVICE = "name a vocab.txt in UTF-8"
-BLANKS = " \t\r"  # a line of other white space is kept as it is written: no text gives it either
+BLANKS = " \t\r"  # a line of other white space is kept, without these around it: no text gives it either
 LIKE = "as in google-research/bert and transformers"
 # What str.strip takes off, as google-research/bert does, and transformers does not.
 SEPARATORS = "\x1c\x1d\x1e\x1f"
@@ -37,7 +37,7 @@ def read(path: Path) -> tuple[list[str], list[str]]:
 
 def _piece(line: str, where: str) -> str:
     if not line.strip():
-        return line if line.strip(BLANKS) else ""
+        return line.strip(BLANKS)
     if (piece := line.strip()) != (theirs := _without_end(line)):
         read = f"google-research/bert reads it as {piece!r} and transformers as {theirs!r}"
         raise UserError(f"{line!r} has white space around it; {read}", where, "remove the white space, or the line's piece is not found")

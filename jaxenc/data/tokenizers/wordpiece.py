@@ -36,12 +36,14 @@ def from_vocab(path: str | Path, rules: PublishedRules | WordPieceRules) -> Toke
     """The tokenizer of a BERT vocab.txt, whose lines are read as vocab_txt.py says. rules: how it reads texts.
 
     A warning on stderr names lines that are repeated, blank or padded. Of repeated ones it is left out where the tokenizer_config.json
-    beside the file says `"repeated_pieces": "last"`, as `Tokenizer.save` writes it. Raises UserError as `vocab_txt.read`, and for special
-    pieces that are missing.
+    beside the file says `"repeated_pieces": "last"`, as `Tokenizer.save` writes it. Raises UserError as `vocab_txt.read`, for special pieces
+    that are missing, and for a repeated piece under a rule that is not BERT's.
     """
     path = Path(path)
     pieces, notes = vocab_txt.read(path)
     _check(pieces, path)
+    if isinstance(rules, WordPieceRules) and vocab_txt.twins(pieces):  # no class of transformers reads such a folder
+        raise UserError("holds a piece twice, as no vocabulary that jaxenc made does", path, checks.AGAIN)
     settings = path.with_name(SETTINGS)
     if not (settings.is_file() and read_json(settings, checks.AGAIN).get(REPEATED) == LAST):
         for note in notes:

@@ -11,10 +11,10 @@ AGAIN = "copy the file itself again"
 ONE_A_LINE = "write its pieces one a line, in the order of their ids"
 # {first bytes: (what the file is, what to do)}
 STARTS = {
-    b"\x1f\x8b": ("compressed by gzip", "unpack it: gunzip < vocab.txt > unpacked"),
-    b"BZh": ("compressed by bzip2", "unpack it: bunzip2 < vocab.txt > unpacked"),
-    b"\xfd7zXZ\x00": ("compressed by xz", "unpack it: xz -d < vocab.txt > unpacked"),
-    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "unpack it: zstd -d < vocab.txt > unpacked"),
+    b"\x1f\x8b": ("compressed by gzip", "unpack it (gunzip < vocab.txt > new) and name the result vocab.txt"),
+    b"BZh": ("compressed by bzip2", "unpack it (bunzip2 < vocab.txt > new) and name the result vocab.txt"),
+    b"\xfd7zXZ\x00": ("compressed by xz", "unpack it (xz -d < vocab.txt > new) and name the result vocab.txt"),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "unpack it (zstd -d < vocab.txt > new) and name the result vocab.txt"),
     b"PK\x03\x04": ("a zip archive", "unpack it"),
     b"version https://git-lfs": ("a pointer of git-lfs and not the file itself", "run `git lfs pull`, or download the file itself"),
 }
@@ -32,7 +32,7 @@ def check(path: Path, content: bytes) -> None:
         if content.startswith(start):
             raise UserError(what, path, fix)
     if encoding := "UTF-16" if content.startswith(MARKS_UTF16) else _without_mark(content):
-        raise UserError("in UTF-16 and not in UTF-8", path, f"rewrite it: iconv -f {encoding} -t UTF-8 < vocab.txt > rewritten")
+        raise UserError("in UTF-16 and not in UTF-8", path, f"rewrite it (iconv -f {encoding} -t UTF-8 < vocab.txt > new)")
     if MARKUP.match(content):
         raise UserError("a web page (HTML or XML) and not a vocabulary", path, f"{AGAIN}, from the link for raw files")
     text = content.decode("utf-8", "replace")
@@ -64,7 +64,7 @@ def _of_json(text: str) -> tuple[str, str] | None:
 def _of_object(data: dict[str, Any]) -> tuple[str, str]:
     if isinstance(data.get("model"), dict):
         return "a tokenizer.json", "name it tokenizer.json"
-    if not data or not all(isinstance(index, int) for index in data.values()):
+    if not data or not all(type(index) is int for index in data.values()):
         return f"JSON with the fields {', '.join(map(repr, list(data)[:3])) or 'none'}, and not a vocabulary", AGAIN
     if any(map(BPE_MARKS.search, data)):
         return "the vocab.json of a BPE", "name it vocab.json and put its merges.txt beside it"
