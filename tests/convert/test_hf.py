@@ -238,6 +238,21 @@ def test_the_tokenizer_comes_along_and_leaves_again(spoken: Path, tmp_path: Path
     assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["model_max_length"] == found.config.model.positions
 
 
+def test_r15_rows_of_pieces_on_several_lines_come_along_and_leave_again(tmp_path: Path) -> None:
+    """131 rows for 131 lines, of which two repeat a piece."""
+    folder = make(tmp_path / "in", "BertForMaskedLM")
+    lines = [*wordpiece.SPECIALS, "the", "fox", *(f"w{number}" for number in range(122)), "the", "fox"]
+    (folder / "vocab.txt").write_text("".join(f"{line}\n" for line in lines))
+    found = hf.load(folder)
+    assert found.config.model.vocab_size == found.tokenizer.vocabulary.size == 131 and found.tokenizer.encode(["the fox"]) == [[129, 130]]
+    hf.save(tmp_path / "out", found)
+    assert (tmp_path / "out" / "vocab.txt").read_bytes() == (folder / "vocab.txt").read_bytes()
+    again = hf.load(tmp_path / "out")
+    assert again.config == found.config and again.tokenizer.vocabulary == found.tokenizer.vocabulary
+    table = lambda model: np.asarray(model.params["embeddings"]["token"]["table"])
+    assert (table(again) == table(found)).all() and table(found)[5].any()
+
+
 def test_a_tokenizer_of_another_size_is_one_line_with_both_numbers(spoken: Path, tmp_path: Path) -> None:
     other = make(tmp_path / "other", "BertModel")
     for name in ("tokenizer.json", "vocab.txt"):

@@ -242,7 +242,7 @@ def test_a_letter_that_is_also_how_a_byte_is_written_can_be_added(letter, tmp_pa
     """It is found wherever it stands, though the texts trained on have merged its first byte with the blank before it; é alone is byte
     233 in vocab.json, so an added piece é would take the byte's id. Other texts keep their ids."""
     tool = bpe.train(["à la carte, à Ève, ÿ ī ő ł ś", *TEXT] * 3, 330)
-    assert tool.token(tool.encode([" à"])[0][0]) in ("ĠÃ", "Ġà", "ĠÃł")
+    assert tool.token(tool.encode([" à"])[0][0]) == "ĠÃ"
     size, ids = tool.vocabulary.size, lambda text: tool.encode([text])[0]
     more = tool.extended(["quagga", letter])
     more.save(tmp_path / "both")
