@@ -1,6 +1,6 @@
 """Pieces that no text gives: a sign that a vocabulary is read by another rule than the one it was made for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
@@ -31,9 +31,10 @@ def warning(path: Path, tool: Tokenizer, rules: PublishedRules | WordPieceRules)
     lost = unreachable(pieces, rules)
     if len(lost) <= MANY * len(pieces):
         return ""
+    better, still = _better(lost, rules, len(pieces)) if isinstance(rules, PublishedRules) else (None, lost)
+    shown = [piece for piece in lost if piece not in still] or lost
     share = f"{len(lost) / len(pieces):.0%} of its pieces, {len(lost):,} of {len(pieces):,}"
-    line = f"warning: {path}: no text gives {share}, such as {', '.join(map(repr, lost[:3]))}"
-    better = _better(pieces, rules, len(lost)) if isinstance(rules, PublishedRules) else None
+    line = f"warning: {path}: no text gives {share}, such as {', '.join(map(repr, shown[:3]))}"
     if better is None:
         return f"{line}; check that it is the vocabulary of your model"
     ours, theirs = (_named(one) for one in (rules, better))
@@ -46,15 +47,16 @@ def _named(rules: PublishedRules) -> dict[str, bool]:
     return {name: value for name, value in rules.settings.items() if isinstance(value, bool)}
 
 
-def _better(pieces: Sequence[str], rules: PublishedRules, lost: int) -> PublishedRules | None:
-    """The rule that changes least among those that leave at most MANY unreachable; else the best one, if it finds half of them."""
+def _better(lost: Sequence[str], rules: PublishedRules, count: int) -> tuple[PublishedRules | None, Container[str]]:
+    """The rule that changes least among those that leave at most MANY of `count` pieces unreachable, else the best one if it finds half of
+    `lost`, else None; and the pieces that it does not find. What a text gives under `rules`, it gives where less is changed."""
     left = {}
     for other in _others(rules):
-        left[other] = len(unreachable(pieces, other))
-        if left[other] <= MANY * len(pieces):
-            return other
-    best = min(left, key=left.__getitem__, default=None)
-    return best if best is not None and left[best] <= lost / 2 else None
+        left[other] = set(unreachable(lost, other))
+        if len(left[other]) <= MANY * count:
+            return other, left[other]
+    best = min(left, key=lambda other: len(left[other]), default=None)
+    return (best, left[best]) if best is not None and len(left[best]) <= len(lost) / 2 else (None, ())
 
 
 def _others(rules: PublishedRules) -> Iterator[PublishedRules]:

@@ -36,9 +36,11 @@ def read(path: Path) -> tuple[list[str], list[str]]:
 
 
 def _piece(line: str, where: str) -> str:
-    if not line.strip():
+    if (piece := line.strip()) == line:
+        return piece
+    if not piece:
         return line.strip(BLANKS)
-    if (piece := line.strip()) != (theirs := _without_end(line)):
+    if piece != (theirs := _without_end(line)):
         read = f"google-research/bert reads it as {piece!r} and transformers as {theirs!r}"
         raise UserError(f"{line!r} has white space around it; {read}", where, "remove the white space, or the line's piece is not found")
     return piece

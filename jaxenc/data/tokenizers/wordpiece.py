@@ -35,9 +35,9 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 def from_vocab(path: str | Path, rules: PublishedRules | WordPieceRules) -> Tokenizer:
     """The tokenizer of a BERT vocab.txt, whose lines are read as vocab_txt.py says. rules: how it reads texts.
 
-    A warning on stderr names lines that are repeated, blank or padded. Of repeated ones it is left out where the tokenizer_config.json
-    beside the file says `"repeated_pieces": "last"`, as `Tokenizer.save` writes it. Raises UserError as `vocab_txt.read`, for special pieces
-    that are missing, and for a repeated piece under a rule that is not BERT's.
+    A warning on stderr names lines that are repeated, blank or padded, except where the tokenizer_config.json beside the file says
+    `"repeated_pieces": "last"`, as `Tokenizer.save` writes it. Raises UserError as `vocab_txt.read`, for special pieces that are missing,
+    and for a repeated piece under a rule that is not BERT's.
     """
     path = Path(path)
     pieces, notes = vocab_txt.read(path)
