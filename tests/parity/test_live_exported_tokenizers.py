@@ -143,9 +143,10 @@ def compare(tool: Tokenizer, folder: Path, pieces: Sequence[str]) -> transformer
     specials = [tool.token(index) for index in vocabulary.reserved if tool.token(index)]
     alone = (piece.removeprefix("##") for piece in pieces)
     asked = [*(f"a {piece} x{piece} {piece}y" for piece in alone), *mixed(COUNT, [*pieces, *specials])]
-    said = theirs(asked, return_token_type_ids=True)
-    for text, ids, types in zip(asked, said["input_ids"], said["token_type_ids"], strict=True):
-        assert tool.encode_framed(text) == (ids, types), text
+    said = theirs(asked)
+    for text, ids, types in zip(asked, said["input_ids"], said.get("token_type_ids") or [None] * len(asked), strict=True):
+        ours = tool.encode_framed(text)
+        assert ours == (ids, [0] * len(ids) if types is None else types), text
     plain = [text for text in mixed(COUNT, [*pieces, *NEW], seed=1) if not any(one.lower() in text.lower() for one in specials)]
     corpus = theirs(plain, add_special_tokens=False)["input_ids"]
     for text, ours, ids in zip(plain, tool.encode(plain), corpus, strict=True):

@@ -56,7 +56,8 @@ def _check(pieces: Sequence[str], path: str | Path) -> None:
         if piece != piece.strip(vocab_txt.BLANKS):
             raise UserError(f"{piece!r} has white space around it", f"{path}:{number}", "remove it")
     if missing := [piece for piece in SPECIALS if piece not in pieces]:
-        raise UserError(f"lacks {' '.join(missing)}", path, f"put each on a line of its own (lines 1 to {len(pieces)} were read)")
+        fix = f"put each on a line of its own, after the others, as transformers does (lines 1 to {len(pieces)} were read)"
+        raise UserError(f"lacks {' '.join(missing)}", path, fix)
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:

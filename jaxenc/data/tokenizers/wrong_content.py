@@ -75,6 +75,8 @@ def _of_lines(lines: list[str]) -> tuple[str, str] | None:
     share = lambda pattern: sum(map(bool, map(pattern.fullmatch, lines))) / len(lines)
     if lines[0].startswith("#version") or (share(MERGE) > 0.9 and share(COLUMNS) < 0.5):
         return "a merges.txt, the merges of a BPE", "name it merges.txt and put its vocab.json beside it"
+    if share(COLUMNS) > 0.5 and any(line.startswith("\u2581") for line in lines):
+        return "the list that SentencePiece writes beside a model", "put the model itself here, as spiece.model"
     if share(COLUMNS) > 0.5:
-        return "a list of pieces with a number after each", "leave the numbers out: a line holds a piece alone"
+        return "a list of pieces with a number after each, as fairseq's dict.txt is", "leave the numbers out if the pieces are WordPiece's"
     return None
