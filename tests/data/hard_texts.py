@@ -23,14 +23,16 @@ PARTS = [
 
 
 def mixed(count: int, inserted: Sequence[str] = (), seed: int = 0) -> list[str]:
-    """`count` texts, of one script each and all scripts in turn: words of SENTENCES, whole and cut, in any case and Unicode form, with
-    PARTS and `inserted` between and inside of them. The first ones are the empty text, a blank one, and the sentences themselves."""
+    """`count` texts, each of one script and all scripts in turn: words of SENTENCES, whole and cut, in any case and Unicode form, with
+    PARTS and `inserted` between and inside of them; one in six is a sentence as it stands. The first two are empty and blank."""
     rng, scripts = random.Random(seed), list(SENTENCES.values())
-    out = ["", " ", *(line for lines in scripts for line in lines)]
+    out = ["", " "]
     while len(out) < count:
-        words = [word for line in scripts[len(out) % len(scripts)] for word in line.split()]
-        out.append("".join(_part(rng, words, inserted) for _ in range(rng.randint(1, 14))))
-    return out[:count] if count < len(out) else out
+        lines = scripts[len(out) % len(scripts)]
+        words = [word for line in lines for word in line.split()]
+        parts = [_part(rng, words, inserted) for _ in range(rng.randint(1, 14))]
+        out.append(rng.choice(lines) if rng.random() < 1 / 6 else "".join(parts))
+    return out
 
 
 def _part(rng: random.Random, words: Sequence[str], inserted: Sequence[str]) -> str:
