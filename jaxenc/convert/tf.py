@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from jaxenc.convert import assemble
-from jaxenc.data.tokenizers import Tokenizer, vocab_txt, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, reach, vocab_txt, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
@@ -64,4 +64,7 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
     cased = any(piece != piece.lower() for piece in pieces)
     reason = "capital letters, so texts are kept as they are" if cased else "no capital letters, so texts are lower-cased"
     print(f"convert: {path} has {reason}", file=sys.stderr)
-    return wordpiece.from_vocab(path, PublishedRules(lowercase=not cased, strip_accents=not cased))
+    rules = PublishedRules(lowercase=not cased, strip_accents=not cased)
+    tool = wordpiece.from_vocab(path, rules)
+    reach.report(path, tool, rules)
+    return tool

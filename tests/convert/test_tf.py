@@ -60,6 +60,19 @@ def test_the_vocabulary_tells_whether_texts_are_lower_cased(pieces: tuple[str, .
     assert ("kept as they are" if cased else "lower-cased") in capsys.readouterr().err
 
 
+def test_r14_pieces_that_no_text_gives_are_told_and_the_advice_works(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Of a Japanese vocabulary, whose words BERT's rule cuts at every character. The capital letter is why texts keep their case."""
+    prefix = tf1.archive(tmp_path, pieces=("Tokyo", "日本", "世界"))
+    tf.load(prefix)
+    said = capsys.readouterr().err
+    advice = '{"do_lower_case": false, "strip_accents": false, "tokenize_chinese_chars": false}'
+    assert "no text gives" in said and f"put {advice} in {tmp_path / 'tokenizer_config.json'}" in said
+    (tmp_path / "tokenizer_config.json").write_text(advice)
+    tokenizer = tf.load(prefix).tokenizer
+    assert [tokenizer.token(index) for index in tokenizer.encode(["Tokyo 日本"])[0]] == ["Tokyo", "日本"]
+    assert "no text gives" not in capsys.readouterr().err
+
+
 def test_what_is_written_beside_the_vocabulary_wins(tmp_path: Path) -> None:
     prefix = tf1.archive(tmp_path, pieces=("hello", "Hello"))
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')

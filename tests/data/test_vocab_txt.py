@@ -142,9 +142,9 @@ def test_r16_what_is_no_vocabulary_is_named(content: bytes, said: str, tmp_path:
 
 
 def test_r16_a_vocabulary_may_hold_pieces_that_look_like_another_file(tmp_path: Path) -> None:
-    """The first lines of the cased one of the authors are [PAD] and [unused1]; a list may as well start with a brace or a tag."""
-    (tmp_path / "vocab.txt").write_text("".join(f"{piece}\n" for piece in ["{", "#version", "[", *SPECIALS, "the"]))
-    assert tokens(load(tmp_path), "the {") == [8, 0]
+    """A list of pieces may as well start with a tag or a brace."""
+    (tmp_path / "vocab.txt").write_text("".join(f"{piece}\n" for piece in ["<head>", "{", "#version", *SPECIALS, "the"]))
+    assert tokens(load(tmp_path), "the {") == [8, 1]
 
 
 CASED = ["The", "Fox", "Dog", "NASA", "Paris", "##Y", "the", "fox", "dog", "##s"]
@@ -157,8 +157,9 @@ def test_r14_a_cased_vocabulary_alone_is_told_and_the_advice_works(tmp_path: Pat
     assert tokens(tool, "The Fox") == [11, 12] and said.count("\n") == 1
     assert "no text gives 60% of its pieces, 6 of 10, such as 'The', 'Fox', 'Dog'" in said
     settings = tmp_path / "tokenizer_config.json"
-    assert f'put {{"do_lower_case": false, "strip_accents": false}} in {settings}' in said
-    settings.write_text(said[said.index("put {") + 4 : said.index("} in") + 1])
+    advice = '{"do_lower_case": false, "strip_accents": false, "tokenize_chinese_chars": true}'
+    assert f"put {advice} in {settings}" in said
+    settings.write_text(advice)
     assert tokens(load(tmp_path), "The Fox") == [5, 6] and not capsys.readouterr().err
     settings.write_text('{"do_lower_case": false}')
     assert tokens(load(tmp_path), "The Fox") == [5, 6] and not capsys.readouterr().err
@@ -167,9 +168,9 @@ def test_r14_a_cased_vocabulary_alone_is_told_and_the_advice_works(tmp_path: Pat
 @pytest.mark.parametrize(
     "pieces, settings, said",
     [
-        (["über", "größe", "the", "café"], {}, 'put {"strip_accents": false} in'),
-        (["日本", "世界", "京都", "の"], {"do_lower_case": False}, 'put {"tokenize_chinese_chars": false} in'),
-        (["日本", "世界", "Tokyo", "の"], {}, '"do_lower_case": false, "strip_accents": false, "tokenize_chinese_chars": false} in'),
+        (["über", "größe", "the", "café"], {}, 'read with {"strip_accents": true}; if that is wrong, put {"do_lower_case": true, "strip_a'),
+        (["日本", "世界", "京都", "の"], {"do_lower_case": False}, 'read with {"tokenize_chinese_chars": true}; if'),
+        (["日本", "世界", "Tokyo", "の"], {}, 'put {"do_lower_case": false, "strip_accents": false, "tokenize_chinese_chars": false} in'),
         (["New York", "don't", "the", "cat"], {}, "check that it is the vocabulary of your model"),
         (["x" * 101, "the"], {}, "check that it is the vocabulary of your model"),
     ],

@@ -1,6 +1,5 @@
 """Text to ids and back. One file per kind of vocabulary; all of them build the same `Tokenizer`."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -35,8 +34,7 @@ def load(directory: str | Path) -> Tokenizer:
             return word_list.from_vocab(path)
         rules = wordpiece_rules.of_settings(folder / SETTINGS)
         tool = wordpiece.from_vocab(path, rules)
-        if line := reach.warning(path, tool, rules):
-            print(line, file=sys.stderr)
+        reach.report(path, tool, rules)
         return tool
     if (path := folder / "vocab.json").is_file():
         return word_bpe.from_files(folder) if word_bpe.is_vocab(path) else bpe.from_files(folder)

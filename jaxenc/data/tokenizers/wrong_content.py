@@ -19,7 +19,7 @@ STARTS = {
     b"version https://git-lfs": ("a pointer of git-lfs and not the file itself", "run `git lfs pull`, or download the file itself"),
 }
 MARKS_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-MARKUP = re.compile(rb"\s*<(!doctype|html|\?xml|head|body)", re.IGNORECASE)
+MARKUP = re.compile(r"\s*<(!doctype|html|\?xml|head|body)", re.IGNORECASE)
 COLUMNS = re.compile(r"\S+[\t ]-?\d+(\.\d+)?(e-?\d+)?", re.IGNORECASE)
 MERGE = re.compile(r"[^ \t]+ [^ \t]+")
 BPE_MARKS = re.compile("^\u0120|</w>$")
@@ -33,13 +33,11 @@ def check(path: Path, content: bytes) -> None:
             raise UserError(what, path, fix)
     if encoding := "UTF-16" if content.startswith(MARKS_UTF16) else _without_mark(content):
         raise UserError("in UTF-16 and not in UTF-8", path, f"rewrite it (iconv -f {encoding} -t UTF-8 < vocab.txt > new)")
-    if MARKUP.match(content):
-        raise UserError("a web page (HTML or XML) and not a vocabulary", path, f"{AGAIN}, from the link for raw files")
     text = content.decode("utf-8", "replace")
     lines = list(filter(None, map(str.strip, text.split("\n"))))
     if not lines:
         raise UserError("empty", path, AGAIN)
-    if "[UNK]" not in lines and (found := _of_json(text) or _of_lines(lines)):
+    if "[UNK]" not in lines and (found := _of_markup(text) or _of_json(text) or _of_lines(lines)):
         raise UserError(found[0], path, found[1])
 
 
@@ -49,6 +47,10 @@ def _without_mark(content: bytes) -> str:
     if len(start) < 16 or start.count(0) < len(start) // 3:
         return ""
     return "UTF-16LE" if start[1::2].count(0) > start[::2].count(0) else "UTF-16BE"
+
+
+def _of_markup(text: str) -> tuple[str, str] | None:
+    return ("a web page (HTML or XML) and not a vocabulary", f"{AGAIN}, from the link for raw files") if MARKUP.match(text) else None
 
 
 def _of_json(text: str) -> tuple[str, str] | None:
