@@ -183,7 +183,7 @@ def test_a_saved_tokenizer_gives_its_ids_there_and_back(name: str, extended: boo
     assert back.encode(asked) == tool.encode(asked)
 
 
-SIZE = {"width": 8, "layers": 1, "heads": 2, "feed_forward": 16, "positions": 24}
+SIZE = {"width": 8, "layers": 1, "heads": 2, "feed_forward": 32, "positions": 24}
 # {model_type: (vocabulary, model, objective)}
 EXPORTED = {
     "bert": ("wordpiece, uncased", BertConfig(**SIZE), MlmConfig()),
@@ -191,7 +191,7 @@ EXPORTED = {
     "electra": ("wordpiece, cased", ElectraConfig(**SIZE), RtdConfig()),
     "roberta": ("bpe, nfc", BertConfig(**SIZE, first_position=2, activation="gelu_erf"), MlmConfig()),
     "albert": ("unigram, albert", AlbertConfig(**SIZE), MlmConfig()),
-    "xlnet": ("unigram, nfc", XlnetConfig(width=8, layers=1, heads=2, feed_forward=16), PlmConfig()),
+    "xlnet": ("unigram, nfc", XlnetConfig(width=8, layers=1, heads=2, feed_forward=32), PlmConfig()),
     "gpt": ("word_bpe, nfc", GptConfig(**SIZE), CausalConfig()),
 }
 
@@ -201,7 +201,7 @@ def test_an_exported_model_has_the_tokenizer_with_its_new_pieces(family: str, tm
     """Through the commands: resize-vocab, then export. The folder holds config.json, which names a class of its own in transformers."""
     name, model, objective = EXPORTED[family]
     tool = MADE[name]()
-    run = Run(objective=objective, model=model).with_vocabulary(tool.vocabulary)
+    run = Run(objective=objective, model=model, data=objective.rows).with_vocabulary(tool.vocabulary)
     save(tmp_path / "run", Model(run, tiny.drawn(run), tool))
     pieces = added(tool, name.split(",")[0])
     assert main(["resize-vocab", "--model", str(tmp_path / "run"), "--out", str(tmp_path / "more"), "--tokens", *pieces]) == 0
