@@ -128,12 +128,13 @@ IDS = {piece: index for index, piece in enumerate(LIST.split())}
         (LIST.encode("utf-16-be"), r"in UTF-16 and not in UTF-8; rewrite it \(iconv -f UTF-16BE -t"),
         (b"<unk>\t0\n<s>\t0\n\xe2\x96\x81the\t-3.25\nx\t-1e-05\n", "the list that SentencePiece writes .* itself here, as spiece.model"),
         (b"the 4213\nc@@ 122\nat 9\n", "a list of pieces with a number after each, as fairseq's dict.txt is"),
-        (b"", "empty; copy the file itself again"),
+        (b"", "empty, or zeros alone; copy the file itself again"),
         (b" \n\n", "empty"),
+        (bytes(4096), "empty, or zeros alone"),
         (b"Entry not found", r"lacks \[PAD\] \[UNK\] .*\(lines 1 to 1 were read\)"),
         (b"{\n", r"lacks \[PAD\]"),
     ],
-    ids=range(16),
+    ids=range(17),
 )
 def test_r16_what_is_no_vocabulary_is_named(content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_bytes(content)

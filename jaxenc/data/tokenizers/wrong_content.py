@@ -28,6 +28,8 @@ BPE_MARKS = re.compile("^\u0120|</w>$")
 def check(path: Path, content: bytes) -> None:
     """Raises UserError where `content`, the bytes of a vocab.txt, is something else that can be named. A file with the line `[UNK]` is
     a vocabulary, whatever else it holds."""
+    if not content.strip(b"\0 \t\r\n"):
+        raise UserError("empty, or zeros alone", path, AGAIN)
     for start, (what, fix) in STARTS.items():
         if content.startswith(start):
             raise UserError(what, path, fix)
@@ -35,18 +37,16 @@ def check(path: Path, content: bytes) -> None:
         raise UserError("in UTF-16 and not in UTF-8", path, f"rewrite it (iconv -f {encoding} -t UTF-8 < vocab.txt > new)")
     text = content.decode("utf-8", "replace")
     lines = list(filter(None, map(str.strip, text.split("\n"))))
-    if not lines:
-        raise UserError("empty", path, AGAIN)
     if "[UNK]" not in lines and (found := _of_markup(text) or _of_json(text) or _of_lines(lines)):
         raise UserError(found[0], path, found[1])
 
 
 def _without_mark(content: bytes) -> str:
-    """The name of UTF-16 without a byte order mark, '' for anything else: every second byte of ASCII text is zero."""
-    start = content[:64]
-    if len(start) < 16 or start.count(0) < len(start) // 3:
+    """The name of UTF-16 without a byte order mark, '' for anything else: every second byte of ASCII text is zero, and no other."""
+    even, odd = (content[half:64:2].count(0) for half in (0, 1))
+    if min(even, odd) > 0 or max(even, odd) < len(content[:64]) / 3:
         return ""
-    return "UTF-16LE" if start[1::2].count(0) > start[::2].count(0) else "UTF-16BE"
+    return "UTF-16LE" if odd else "UTF-16BE"
 
 
 def _of_markup(text: str) -> tuple[str, str] | None:
@@ -74,6 +74,8 @@ def _of_object(data: dict[str, Any]) -> tuple[str, str]:
 
 
 def _of_lines(lines: list[str]) -> tuple[str, str] | None:
+    if not lines:  # white space of other kinds alone
+        return None
     share = lambda pattern: sum(map(bool, map(pattern.fullmatch, lines))) / len(lines)
     if lines[0].startswith("#version") or (share(MERGE) > 0.9 and share(COLUMNS) < 0.5):
         return "a merges.txt, the merges of a BPE", "name it merges.txt and put its vocab.json beside it"
