@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,13 @@ OWN_HEADS = "own_heads.safetensors"
 LAYOUTS = {name: family.transformers for family in BUILT_IN.values() if family.transformers for name in family.transformers.model_types}
 
 
-def load(folder: str | Path, tokenizer: str = "") -> Model:
+def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model in a folder of transformers (save_pretrained), in float32; or the joined model of several such folders, where this one
     contains them under the names that `save` uses.
 
-    tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, if it has one. Raises UserError, which
-    names the file, the tensor or the field, for what cannot be converted.
+    tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, if it has one. leave_out: patterns
+    (`fnmatch`) of the names of tensors that are not read, for those that the model does not need. A prefix of all names, such as `module.`,
+    is taken off with a line on stderr. Raises UserError, which names the file, the tensor or the field, for what cannot be converted.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -42,18 +43,20 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
     for several in (layout.several for layout in LAYOUTS.values() if layout.several):
         there = [name for name in several.names if (folder / name / "config.json").is_file()]
         if len(there) == len(several.names):
-            return _joined(folder, several, tokenizer)
+            return _joined(folder, several, tokenizer, leave_out)
         if there and not (folder / "config.json").is_file():
             missing = next(name for name in several.names if name not in there)
             raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
-    found = LAYOUTS[config["model_type"]].read(config, tensors, folder / "config.json")
-    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder)
+    layout = LAYOUTS[config["model_type"]]
+    reader = lambda some: layout.read(config, some, folder / "config.json")
+    found, dropped = assemble.read(reader, tensors, leave_out, folder)
+    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, dropped)
 
 
-def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:
+def _joined(folder: Path, several: Folders, tokenizer: str, leave_out: Sequence[str]) -> Model:
     """The joined model of the folders `several` in `folder`; its note is printed to stderr."""
-    models = {name: load(folder / name, tokenizer) for name in several.names}
+    models = {name: load(folder / name, tokenizer, leave_out) for name in several.names}
     try:
         whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
     except UserError as error:
