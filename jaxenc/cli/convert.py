@@ -27,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX|allennlp:DIR", help=what)
     parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")
     parser.add_argument("--tokenizer", default="", metavar="DIR|none", help="another tokenizer, or none (default: that of the source)")
+    parser.add_argument(
+        "--leave-out",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="tensors not to read, by their names in the file, such as 'crf.*': of heads that the model does not need (may be repeated)",
+    )
     parser.add_argument("--check", action="store_true", help="compare with transformers; exit code 1 beyond the tolerance")
 
 
@@ -44,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")
     source = Path(place).expanduser()
-    found = SOURCES[kind](source, args.tokenizer)
+    found = SOURCES[kind](source, args.tokenizer, args.leave_out)
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
     load.save(out, found)

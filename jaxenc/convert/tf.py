@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from jaxenc.convert import assemble
@@ -10,17 +11,22 @@ from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.files import read_json
-from jaxenc.formats import tensorflow
+from jaxenc.formats import left_out, tensorflow
 from jaxenc.formats.tensor import Tensor
 from jaxenc.inference.load import Model
 
-# Variables of optimizers and of the training loop: google-research's Adam, NVIDIA's LAMB, TensorFlow's optimizers.
-NOT_WEIGHTS = re.compile(r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|beta[12]_power(_\d+)?|global_step)")
+# Variables of optimizers and of the training loop: google-research's Adam, NVIDIA's LAMB, TensorFlow's optimizers and its loss scaling
+# (loss_scale_manager.py, loss_scale.py).
+NOT_WEIGHTS = re.compile(
+    r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|RMSProp(_\d+)?|Adagrad|Adadelta(_\d+)?|Ftrl(_\d+)?|ExponentialMovingAverage"
+    r"|beta[12]_power(_\d+)?|(global|current|local)_step|(current_)?loss_scale|(num_)?(good|bad)_steps|(current_)?learning_rate)"
+)
 ENDINGS = re.compile(r"\.(index|meta|data-\d+-of-\d+)")
 
 
 def open_tensors(prefix: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without those of an optimizer; reads no values.
+    """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without what training leaves there: names of
+    NOT_WEIGHTS, numbers without an axis, and slots of an optimizer, whose names are a variable's and one part more. Reads no values.
 
     Raises UserError when `prefix` is a folder or one of the files, and for an index that is missing or damaged.
     """
@@ -30,18 +36,20 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
         example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
         raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
-    return {name: tensor for name, tensor in tensorflow.open_tensors(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
+    tensors = tensorflow.open_tensors(prefix)
+    is_slot = lambda name: "/" in name and name.rpartition("/")[0] in tensors
+    return {name: t for name, t in tensors.items() if t.shape and not is_slot(name) and not NOT_WEIGHTS.fullmatch(name)}
 
 
-def load(prefix: str | Path, tokenizer: str = "") -> Model:
+def load(prefix: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model of a checkpoint, in float32, with the vocabulary and the config from the same folder.
 
-    tokenizer: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with capital
+    tokenizer, leave_out: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with capital
     letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError, which names
     the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)
-    tensors = open_tensors(prefix)
+    tensors, dropped = left_out.split(open_tensors(prefix), leave_out, prefix)
     layouts = [family.google for family in BUILT_IN.values() if family.google]
     fitting = [google for google in layouts if any(name.startswith(google.base) for name in tensors)]
     # Names of one family may begin as another's do and go on.
@@ -53,7 +61,7 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     if google.config and not where.is_file():
         raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
     found = google.read(read_json(where, "copy it again") if google.config else {}, tensors, where)
-    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix)
+    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, dropped)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:

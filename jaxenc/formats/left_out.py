@@ -34,9 +34,9 @@ def options(extra: Collection[str], kept: Collection[str]) -> list[str]:
             continue
         starts = [name[: found.end()] for found in re.finditer(r"[./]", name)]
         safe = (start for start in starts if not any(other.startswith(start) for other in kept))
-        start = next(safe, None)
-        out.append(name if start is None else f"{start}*")
-        out[-1] = re.sub(r"([\[?*])", r"[\1]", name if start is None else start) + ("" if start is None else "*")
+        start = next(safe, "")
+        # A bracket or a star of the name stands for itself.
+        out.append(re.sub(r"([\[?*])", r"[\1]", start or name) + ("*" if start else ""))
     return out
 
 
