@@ -20,8 +20,8 @@ OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model in a folder, in float32. The files may be called options.json and weights.hdf5 or end in that, as AllenNLP published them.
 
-    tokenizer, leave_out: as in `hf.load`; bilm-tf's vocab.txt in the folder is one. Raises UserError, which names the file, the field or the tensor,
-    for what cannot be converted and for options that do not fit the weights.
+    tokenizer, leave_out: as in `hf.load`; bilm-tf's vocab.txt in the folder is a tokenizer. Raises UserError, which names the file, the
+    field or the tensor, for what cannot be converted and for options that do not fit the weights.
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -44,8 +44,8 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
 def load(prefix: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model of a checkpoint, in float32, with the vocabulary and the config from the same folder.
 
-    tokenizer, leave_out: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with capital
-    letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError, which names
+    tokenizer, leave_out: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with
+    capital letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError, which names
     the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)

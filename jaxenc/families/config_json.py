@@ -106,7 +106,7 @@ def _named(data: Mapping[str, Any], where: Path) -> tuple[dict[int, str], str]:
     forward, backward = data.get("id2label"), data.get("label2id")
     for field, value in (("id2label", forward), ("label2id", backward)):
         if value is not None and not isinstance(value, dict):
-            raise UserError(f"{field} is {value!r}, which does not name the classes", where, "write {} with a name for each id, or remove it")
+            raise UserError(f"{field} is {value!r}, which does not name the classes", where, "remove it")
     forward, backward = forward or {}, backward or {}
     for field, ids in (("id2label", forward), ("label2id", backward.values())):
         if wrong := [i for i in ids if not re.fullmatch(r"0|[1-9][0-9]{0,8}", str(i))]:

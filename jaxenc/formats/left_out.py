@@ -1,4 +1,4 @@
-"""Tensors of a file that a model does not need: which the user leaves out (`--leave-out PATTERN`), and the patterns that a message offers."""
+"""Tensors of a file that a model does not need: those that the user leaves out (`--leave-out PATTERN`), and the patterns to offer."""
 
 import fnmatch
 import re

@@ -55,8 +55,10 @@ def unstacked(tensors: Mapping[str, Tensor], names: Collection[str]) -> dict[str
         count = one.shape[0] if one.shape else 0
         return [Tensor(f"{one.name}[{i}]", one.shape[1:], one.dtype, lambda i=i: one.read()[i].copy()) for i in range(count)]
 
-    parts = [{f"{name}[{i}]": part for i, part in enumerate(slices(one))} if name in names else {name: one} for name, one in tensors.items()]
-    return {name: one for some in parts for name, one in some.items()}
+    out: dict[str, Tensor] = {}
+    for name, one in tensors.items():
+        out |= {f"{name}[{i}]": part for i, part in enumerate(slices(one))} if name in names else {name: one}
+    return out
 
 
 def as_dtype(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:

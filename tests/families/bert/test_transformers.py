@@ -93,7 +93,7 @@ def test_labels_without_names_are_numbered() -> None:
         ({"label2id": {"b": 1, "a": 0, "c": 2}}, ("a", "b", "c"), ()),
         # The defaults of transformers beside names of one's own.
         ({"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}}, ("a", "b", "c"), ()),
-        ({"id2label": {"0": "a", "1": "b"}, "num_labels": 3}, NUMBERED, ("id2label names 2 classes, 0 to 1, and the classifier has 3 rows",)),
+        ({"id2label": {"0": "a", "1": "b"}, "num_labels": 3}, NUMBERED, ("id2label names 2 classes, 0 to 1, and the classifier has 3 ",)),
         ({"id2label": {"0": "a", "2": "c", "5": "d"}}, NUMBERED, ("id2label names 3 classes, 0 to 5, and the classifier has 3 rows",)),
         ({"id2label": {"1": "a", "2": "b", "3": "c"}}, NUMBERED, ("id2label names 3 classes, 1 to 3",)),
         ({"label2id": {"a": 0}}, NUMBERED, ("label2id names 1 classes",)),
