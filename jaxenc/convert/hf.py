@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc import heads, tree
-from jaxenc.convert import assemble, runs
+from jaxenc.convert import assemble, places, runs
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
@@ -38,8 +38,6 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
     is taken off with a line on stderr. Raises UserError, which names the file, the tensor or the field, for what cannot be converted.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
     for several in (layout.several for layout in LAYOUTS.values() if layout.several):
         there = [name for name in several.names if (folder / name / "config.json").is_file()]
         if len(there) == len(several.names):
@@ -47,11 +45,15 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
         if there and not (folder / "config.json").is_file():
             missing = next(name for name in several.names if name not in there)
             raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
+    places.check(folder)
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     layout = LAYOUTS[config["model_type"]]
     reader = lambda some: layout.read(config, some, folder / "config.json")
     found, dropped = assemble.read(reader, tensors, leave_out, folder)
-    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, dropped)
+    model = assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, dropped)
+    if note := places.note(folder):
+        assemble.say(folder, note)
+    return model
 
 
 def _joined(folder: Path, several: Folders, tokenizer: str, leave_out: Sequence[str]) -> Model:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxenc.convert import assemble
+from jaxenc.convert import assemble, places
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
@@ -34,6 +34,8 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
         raise UserError(f"{prefix}: one file of a checkpoint: name the prefix {prefix.with_suffix('')}")
     if prefix.is_dir():
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
+        if not found:
+            places.check(prefix)
         example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
         raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
     tensors = tensorflow.open_tensors(prefix)

@@ -130,7 +130,7 @@ def test_bad_input_leaves_nothing(theirs: Path, tmp_path: Path, fails: Callable[
     (bad / "model.safetensors").write_bytes(b"\0" * 20)
     (bad / "config.json").write_text((theirs / "config.json").read_text())
     assert f"{bad}/model.safetensors: " in fails("convert", "--from", f"hf:{bad}", "--to", tmp_path / "out")
-    assert "no such folder" in fails("convert", "--from", f"hf:{bad}/config.json", "--to", tmp_path / "out")
+    assert f"use --from hf:{bad}" in fails("convert", "--from", f"hf:{bad}/config.json", "--to", tmp_path / "out")
     assert "is not a folder" in fails("export", "--model", tmp_path / "gone", "--out", tmp_path / "out")
     assert "invalid choice" in fails("export", "--model", tmp_path, "--out", tmp_path / "out", "--dtype", "int8")
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]

@@ -60,9 +60,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     return imported(structure, file, tensors, where, labels.notes)
 
 
-def imported(
-    structure: Structure, file: AlbertFile, tensors: Mapping[str, Tensor], where: Path, notes: tuple[str, ...] = ()
-) -> Import:
+def imported(structure: Structure, file: AlbertFile, tensors: Mapping[str, Tensor], where: Path, notes: tuple[str, ...] = ()) -> Import:
     """The model of a file of transformers or of google-research/albert. Raises UserError for more groups of layers than it has tensors."""
     refuse(structure, where)
     check_layers(structure.model.groups, tensors, where)

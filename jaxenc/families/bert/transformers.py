@@ -73,9 +73,7 @@ def write(ours: Weights) -> Export:
     return Export(config, names.entries(model, heads, file), params, outputs)
 
 
-def imported(
-    structure: Structure, file: BertFile, tensors: Mapping[str, Tensor], where: Path, notes: tuple[str, ...] = ()
-) -> Import:
+def imported(structure: Structure, file: BertFile, tensors: Mapping[str, Tensor], where: Path, notes: tuple[str, ...] = ()) -> Import:
     """The model of a file of transformers or of google-research/bert. Raises UserError for more layers than it has tensors."""
     check_layers(structure.model.layers, tensors, where)
     table = names.entries(structure.model, structure.heads, file)
