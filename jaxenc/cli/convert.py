@@ -7,24 +7,25 @@ import tempfile
 from pathlib import Path
 
 from jaxenc.checkpoint.restore import of_others
-from jaxenc.convert import allennlp, hf, onward, parity, tf
+from jaxenc.convert import allennlp, fairseq, hf, onward, parity, tf
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.families.count import parameter_count
 from jaxenc.inference import load
 
-SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load}
+SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load, "fairseq": fairseq.load}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     google = ", ".join(kind for kind, family in BUILT_IN.items() if family.google)
     allennlp_kinds = ", ".join(kind for kind, family in BUILT_IN.items() if family.allennlp)
+    fairseq_kinds = ", ".join(kind for kind, family in BUILT_IN.items() if family.fairseq)
     what = (
-        f"a folder that transformers wrote, the prefix of a TensorFlow checkpoint that the authors published ({google}), or a "
-        f"folder with an options.json and HDF5 weights ({allennlp_kinds})"
+        f"a folder that transformers wrote, the prefix of a TensorFlow checkpoint that the authors published ({google}), a folder with an "
+        f"options.json and HDF5 weights ({allennlp_kinds}), or a checkpoint of fairseq or its folder ({fairseq_kinds})"
     )
-    parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX|allennlp:DIR", help=what)
+    parser.add_argument("--from", dest="source", required=True, metavar="hf:DIR|tf:PREFIX|allennlp:DIR|fairseq:DIR", help=what)
     parser.add_argument("--to", required=True, metavar="DIR", help="run directory to write")
     parser.add_argument("--tokenizer", default="", metavar="DIR|none", help="another tokenizer, or none (default: that of the source)")
     parser.add_argument(
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if kind not in SOURCES or not place:
         meant = "" if kind in SOURCES else of_others(Path(args.source).expanduser())
         hint = f": did you mean --from {shlex.quote(meant)}?" if meant else ""
-        raise UserError(f"--from {args.source}: it takes hf:DIR, tf:PREFIX or allennlp:DIR{hint}")
+        raise UserError(f"--from {args.source}: it takes hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR{hint}")
     if args.check:
         if kind == "allennlp":
             raise UserError(f"--check compares with transformers, which opens no {kind} model: leave it out")
@@ -71,7 +72,7 @@ def _check(kind: str, source: Path, out: Path) -> int:
     if kind == "hf":
         differences = parity.compare(model, source)
     else:
-        print("convert: transformers opens no TensorFlow checkpoint, so this compares with our own export of it", file=sys.stderr)
+        print(f"convert: transformers does not open {kind}:{source}, so this compares with our own export of it", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
             hf.save(Path(folder) / "hf", model)
             differences = parity.compare(model, Path(folder) / "hf")

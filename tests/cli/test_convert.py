@@ -97,7 +97,7 @@ def test_the_next_commands_run_as_they_are_printed(architecture: str, fresh: lis
 @pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:"])
 def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     said = fails("convert", "--from", source, "--to", tmp_path / "out")
-    assert "it takes hf:DIR, tf:PREFIX or allennlp:DIR" in said and "did you mean" not in said
+    assert "it takes hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR" in said and "did you mean" not in said
 
 
 def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
