@@ -68,11 +68,15 @@ def run(args: argparse.Namespace) -> int:
 def _check(kind: str, source: Path, out: Path) -> int:
     """Compares the written run with the source or, where transformers cannot open the source, with our own export of the run. Returns the
     exit code."""
-    model = load.load(out)
+    model, differences = load.load(out), None
+    reason = f"transformers does not open {kind}:{source}"
     if kind == "hf":
-        differences = parity.compare(model, source)
-    else:
-        print(f"convert: transformers does not open {kind}:{source}, so this compares with our own export of it", file=sys.stderr)
+        try:
+            differences = parity.compare(model, source)
+        except parity.Incomplete as error:
+            reason = str(error)
+    if differences is None:
+        print(f"convert: {reason}: this compares with our own export of it", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
             hf.save(Path(folder) / "hf", model)
             differences = parity.compare(model, Path(folder) / "hf")
