@@ -49,7 +49,7 @@ def _file(place: Path) -> Path:
         return (preferred or found)[0]
     if found:
         raise UserError(f"holds {', '.join(path.name for path in found[:3])}", place, f"name one of them, such as fairseq:{found[0]}")
-    places.check(place)
+    places.check(place, "fairseq")
     raise UserError("no checkpoint of fairseq, a file that ends in .pt", place, "name the folder that holds it")
 
 

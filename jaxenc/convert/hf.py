@@ -1,6 +1,7 @@
 """Reads and writes model folders of transformers."""
 
 import dataclasses
+import fnmatch
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -58,7 +59,12 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
 
 def _joined(folder: Path, several: Folders, tokenizer: str, leave_out: Sequence[str]) -> Model:
     """The joined model of the folders `several` in `folder`; its note is printed to stderr."""
-    models = {name: load(folder / name, tokenizer, leave_out) for name in several.names}
+    held = {name: weights.open_tensors(folder / name) for name in several.names}
+    # A pattern for one of them need not match in the others.
+    fits = lambda pattern, names: any(fnmatch.fnmatchcase(name, pattern) for name in names)
+    useless = [pattern for pattern in leave_out if not any(fits(pattern, names) for names in held.values())]
+    chosen = {name: [one for one in leave_out if one in useless or fits(one, names)] for name, names in held.items()}
+    models = {name: load(folder / name, tokenizer, chosen[name]) for name in several.names}
     try:
         whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
     except UserError as error:

@@ -16,7 +16,7 @@ from jaxenc.families.foreign import Export, class_of
 from jaxenc.inference.load import Model
 from jaxenc.training.run import Run
 
-# Relative to the largest number of an output, or to 1 where that is smaller. A float32 program is about 1e-6 from float64, and transformers'
+# Relative to the largest number of an output, or to 1 where that is smaller. float32 programs are about 1e-6 from float64, transformers'
 # at times 6e-5 (measured on rows of one token); the smallest real mistake, the other form of GELU, makes a difference of about 1e-3.
 TOLERANCE = 1e-5
 LONGEST = 33  # odd, so that no row falls on a multiple of anything

@@ -42,17 +42,15 @@ KINDS = (
     Kind(
         ("*zero_pp_rank_*", "mp_rank_*_model_states.pt"),
         "shards that DeepSpeed wrote",
-        "name the folder above, which says how to join them",
+        "name the folder above them",
     ),
     Kind(
         ("pytorch_model_fsdp_*",),
         "the weights are in FSDP's shards",
         "`accelerate merge-weights {found} {folder}` joins them; then convert again",
     ),
-    Kind(("*.distcp",), "shards that FSDP wrote", "`accelerate merge-weights {folder} OUT` joins them; put the config.json beside"),
-    Kind(
-        ("mp_rank_*", "latest_checkpointed_iteration.txt"), "a checkpoint of Megatron-LM", "convert it to transformers with its own tools"
-    ),
+    Kind(("*.distcp",), "shards that FSDP wrote", "`accelerate merge-weights {folder} OUT` joins them"),
+    Kind(("mp_rank_*", "latest_checkpointed_iteration.txt"), "a checkpoint of Megatron-LM", "convert it with the tools of Megatron-LM"),
     Kind(("*weights.hdf5",), "a model of AllenNLP", "use --from allennlp:{folder}"),
     Kind(("tf_model.h5", "*.h5"), "weights of TensorFlow's Keras", BEFORE_5 % "from_tf"),
     Kind(("flax_model.msgpack", "*.msgpack"), "weights of Flax", BEFORE_5 % "from_flax"),
@@ -63,9 +61,10 @@ KINDS = (
 )
 
 
-def check(path: Path) -> None:
+def check(path: Path, source: str = "hf") -> None:
     """Raises UserError, which says what is at `path` and what to do, where it is no folder of transformers with a config.json and weights
-    and its files say what it is instead. Reads no weights."""
+    and its files say what it is instead. source: what it was named as; a folder of transformers is refused as any other. Reads no
+    weights."""
     if not path.exists():
         hub = re.fullmatch(r"[\w.-]+(/[\w.-]+)?", str(path)) is not None
         fix = "name one that transformers wrote; a model of the hub is downloaded first"
@@ -74,8 +73,10 @@ def check(path: Path) -> None:
         raise _of_file(path)
     if _has(path, ADAPTER) and _has(path, "adapter_model.*"):
         raise _of_adapter(path)
-    if (path / CONFIG).is_file() and _has(path, *WEIGHTS):
-        return
+    if _opens(path):
+        if source == "hf":
+            return
+        raise UserError("a folder of transformers", path, _from("hf", path))
     for found in (_of_run, _of_cache, _of_modules, _of_checkpoints, *map(_by_files, KINDS), _of_tensorflow, _of_torch, _of_rest):
         if error := found(path):
             raise error
@@ -187,9 +188,8 @@ def _of_torch(folder: Path) -> UserError | None:
         return None
     if (folder / "dict.txt").is_file() and any(path.suffix == ".pt" for path in files):
         return UserError("a model of fairseq", folder, _from("fairseq", folder))
-    configs = [
-        path for path in sorted(folder.glob("*_config.json")) if path.name not in ("tokenizer_config.json", "generation_config.json")
-    ]
+    others = ("tokenizer_config.json", "generation_config.json")
+    configs = [path for path in sorted(folder.glob("*_config.json")) if path.name not in others]
     if not (folder / CONFIG).is_file() and configs:
         what = f"no config.json but a {configs[0].name}, as the first versions of transformers wrote it"
         return UserError(what, folder, f"`cp {_quoted(configs[0])} {_quoted(folder / CONFIG)}` gives it the name that is read")

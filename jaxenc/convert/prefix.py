@@ -64,6 +64,6 @@ def _known(found: Import) -> int:
 
 def _candidates(names: Collection[str]) -> list[Prefix]:
     """Prefixes that end with a part of the name and that SHARE of the names have, the shortest first."""
-    counts = Counter(name[: found.end()] for name in names for found in re.finditer(r"\.", name))
+    counts = Counter(name[: found.end()] for name in names for found in re.finditer(r"[./]", name))
     shared = sorted((one for one, count in counts.items() if count >= SHARE * len(names)), key=len)
     return [Prefix(outer, inner) for outer in shared for inner in shared if inner.startswith(outer)]

@@ -11,7 +11,7 @@ from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.files import read_json
-from jaxenc.formats import left_out, tensorflow
+from jaxenc.formats import tensorflow
 from jaxenc.formats.tensor import Tensor
 from jaxenc.inference.load import Model
 
@@ -35,7 +35,7 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
     if prefix.is_dir():
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
         if not found:
-            places.check(prefix)
+            places.check(prefix, "tf")
         example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
         raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
     tensors = tensorflow.open_tensors(prefix)
@@ -47,22 +47,23 @@ def load(prefix: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
     """The model of a checkpoint, in float32, with the vocabulary and the config from the same folder.
 
     tokenizer, leave_out: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with
-    capital letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError, which names
-    the file, the tensor or the field, for what cannot be converted.
+    capital letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError,
+    which names the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)
-    tensors, dropped = left_out.split(open_tensors(prefix), leave_out, prefix)
+    tensors = open_tensors(prefix)
     layouts = [family.google for family in BUILT_IN.values() if family.google]
-    fitting = [google for google in layouts if any(name.startswith(google.base) for name in tensors)]
+    fitting = [google for google in layouts if any(f"/{google.base}" in f"/{name}" for name in tensors)]
     # Names of one family may begin as another's do and go on.
     google = max(fitting, key=lambda google: len(google.base), default=None)
     if google is None:
         wanted = " or ".join(google.base for google in layouts)
-        raise UserError(f"{prefix}: no name in it begins with {wanted}: name a checkpoint of a model that can be converted")
+        raise UserError(f"{prefix}: no name in it has {wanted}: name a checkpoint of a model that can be converted")
     where = prefix.parent / google.config if google.config else prefix
     if google.config and not where.is_file():
         raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
-    found = google.read(read_json(where, "copy it again") if google.config else {}, tensors, where)
+    config = read_json(where, "copy it again") if google.config else {}
+    found, dropped = assemble.read(lambda some: google.read(config, some, where), tensors, leave_out, prefix)
     return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, dropped)
 
 

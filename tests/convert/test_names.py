@@ -10,6 +10,7 @@ import pytest
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, tf
 from jaxenc.errors import UserError
+from jaxenc.formats import tensorflow
 from tests import tiny
 from tests.convert import folders, tf1
 
@@ -131,3 +132,12 @@ def test_what_training_leaves_in_a_tensorflow_checkpoint(tmp_path: Path, capsys)
     with pytest.raises(UserError, match=r"needs no crf_loss/transitions; `--leave-out 'crf_loss/\*'` converts without it"):
         tf.load(prefix)
     tiny.assert_bitwise(tf.load(prefix, leave_out=["crf_loss/*"]).params, plain.params)
+
+
+def test_a_scope_around_every_name_of_a_tensorflow_checkpoint(tmp_path: Path, capsys) -> None:
+    """R18, R19: as code that calls the model under a scope of its own leaves it, with the optimizer's slots."""
+    plain = tf.load(tf1.archive(tmp_path))
+    variables = {name: tensor.read() for name, tensor in tensorflow.open_tensors(tmp_path / "bert_model.ckpt").items()}
+    tf1.write(tmp_path / "scoped", {f"my/scope/{name}": array for name, array in variables.items()})
+    tiny.assert_bitwise(tf.load(tmp_path / "scoped").params, plain.params)
+    assert "the prefix 'my/scope/' of its tensors' names is taken off" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.convert import hf, tf
+from jaxenc.convert import fairseq, hf, tf
 from jaxenc.errors import UserError
 from tests.convert import folders, tf1
 
@@ -160,6 +160,11 @@ def test_a_pointer_of_git_lfs(tmp_path: Path) -> None:
     Path(f"{prefix}.index").write_text(pointer)
     with pytest.raises(UserError, match="a pointer of git-lfs"):
         tf.load(prefix)
+
+
+@pytest.mark.parametrize("load", [tf.load, fairseq.load])
+def test_a_folder_of_transformers_named_as_another_source(load: Callable, tmp_path: Path) -> None:
+    follow(refused(model(tmp_path), load))
 
 
 def test_a_name_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Checkpoints as fairseq wrote them, from a model of transformers: the names of fairseq/models/roberta/model.py, by a table of their own."""
+"""Checkpoints as fairseq wrote them, from a model of transformers: names of fairseq/models/roberta/model.py, in a table of their own."""
 
 import argparse
 import json

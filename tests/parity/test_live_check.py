@@ -1,4 +1,4 @@
-"""`jaxenc convert --check` on weights as people publish them: in half precision, in shards, with prefixes and stale labels (R17, R18, R23)."""
+"""`jaxenc convert --check` on weights as people publish them: half precision, shards, prefixes, stale labels (R17, R18, R20, R23)."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_half_precision_and_shards(dtype: str, kept: str, tmp_path: Path, capsys
     assert (len(list(folder.glob("*.safetensors"))) > 1) == (kept == "shards of safetensors")
     assert main(["convert", "--from", f"hf:{folder}", "--to", str(tmp_path / "ours"), "--check"]) == 0
     found = columns(capsys.readouterr().out)
-    assert found.keys() == {"hidden states", "mlm"} and all(0 < ours <= 1e-5 and 0 < theirs for ours, theirs in found.values())
+    assert found.keys() == {"hidden states", "mlm"} and all(0 < ours <= 1e-5 and theirs > 0 for ours, theirs in found.values())
 
 
 def test_the_check_fails_for_ours_and_not_for_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,10 @@ def test_the_tokenizer_has_the_ids_of_dict_txt(tmp_path: Path, capsys) -> None:
     "change, words",
     [
         ({"args": None}, "its settings have encoder_attention_heads None"),
-        ({"model": {"encoder.layer_norm.weight": torch.ones(2), "encoder.embed_tokens.weight": torch.ones(2, 2)}}, "a norm before each layer"),
+        (
+            {"model": {"encoder.layer_norm.weight": torch.ones(2), "encoder.embed_tokens.weight": torch.ones(2, 2)}},
+            "a norm before each layer",
+        ),
         ({"model": {"encoder.x": torch.ones(2)}}, "no tensor encoder.sentence_encoder.embed_tokens.weight in it"),
         ({"model": {"encoder.embed_tokens.weight": torch.ones(2)}}, "no tensor encoder.embed_tokens.weight with 2 axes"),
     ],

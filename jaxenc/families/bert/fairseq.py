@@ -121,7 +121,9 @@ def _structure(settings: Mapping[str, Any], file: FairseqFile, tensors: Mapping[
 
     activation, heads = settings.get("activation_fn", "gelu"), settings.get("encoder_attention_heads")
     if type(heads) is not int or heads < 1:
-        raise UserError(f"its settings have encoder_attention_heads {heads!r}", where, "name a checkpoint with the settings of its training")
+        raise UserError(
+            f"its settings have encoder_attention_heads {heads!r}", where, "name a checkpoint with the settings of its training"
+        )
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise UserError(f"activation_fn is {activation!r}", where, f"only {', '.join(ACTIVATIONS)} can be converted")
     if settings.get("pooler_activation_fn", TANH) != TANH and file.name:
