@@ -53,7 +53,7 @@ def read(reader: Callable[[Mapping[str, Tensor]], Import], tensors: Mapping[str,
             continue
     if not found:
         raise refusal
-    # The first of the best: the shortest prefix.
+    # The first of the best: the simplest.
     return max(found, key=lambda one: _known(one[0]))
 
 
@@ -63,7 +63,8 @@ def _known(found: Import) -> int:
 
 
 def _candidates(names: Collection[str]) -> list[Prefix]:
-    """Prefixes that end with a part of the name and that SHARE of the names have, the shortest first."""
+    """Prefixes that end with a part of the name and that SHARE of the names have: one for all names first, then two."""
     counts = Counter(name[: found.end()] for name in names for found in re.finditer(r"[./]", name))
     shared = sorted((one for one, count in counts.items() if count >= SHARE * len(names)), key=len)
-    return [Prefix(outer, inner) for outer in shared for inner in shared if inner.startswith(outer)]
+    nested = [Prefix(outer, inner) for outer in shared for inner in shared if inner.startswith(outer) and inner != outer]
+    return [Prefix(one, one) for one in shared] + nested

@@ -54,7 +54,7 @@ def test_a_prefix_of_every_name_is_taken_off_and_reported(architecture: str, pre
     said = capsys.readouterr().err
     # An encoder alone, whose own prefix this is, has nothing to report.
     assert said.count("the prefix ") == (0 if (architecture, prefix) == ("BertModel", "bert.") else 1)
-    assert "the prefix " not in said or f"{prefix}' of its tensors' names is taken off" in said
+    assert "the prefix " not in said or f"the prefix '{prefix}' of its tensors' names is taken off" in said
 
 
 def test_an_encoder_that_is_an_attribute_of_a_wrapped_model(tmp_path: Path, capsys) -> None:
