@@ -25,8 +25,9 @@ FIRST, MASK = ("<s>", "<pad>", "</s>", "<unk>"), "<mask>"
 def load(place: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model of a checkpoint, in float32. place: the file, or its folder.
 
-    tokenizer, leave_out: as in `hf.load`. The ids of a tokenizer are those of dict.txt, whose lines are GPT-2's ids; the pieces are in
-    GPT-2's encoder.json and vocab.bpe, beside the checkpoint or in the folder `tokenizer`. Without them the model has no tokenizer.
+    tokenizer, leave_out: as in `hf.load`. The ids of a tokenizer are those of dict.txt, whose lines are the ids of fairseq's byte-level
+    BPE, GPT-2's; its pieces are in encoder.json and vocab.bpe, beside the checkpoint or in the folder `tokenizer`. Without them the model
+    has no tokenizer.
     Raises UserError, which names the file, the tensor or the setting, for what cannot be converted. Nothing in the file is run.
     """
     path = _file(Path(place))
@@ -54,7 +55,7 @@ def _file(place: Path) -> Path:
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
-    """As `assemble.open_tokenizer`, and from GPT-2's files and dict.txt."""
+    """As `assemble.open_tokenizer`, and from dict.txt with ENCODER and MERGES."""
     if choice == "none":
         return None
     files = Path(choice).expanduser() if choice else folder
@@ -64,12 +65,12 @@ def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:
         return _of_dict(folder / DICT, files)
     found = assemble.open_tokenizer(folder, choice)
     if found is None and (folder / DICT).is_file():
-        assemble.say(folder, f"for a tokenizer, put GPT-2's {ENCODER} and {MERGES} there or name their folder with --tokenizer")
+        assemble.say(folder, f"for a tokenizer, put fairseq's {ENCODER} and {MERGES} there or name their folder with --tokenizer")
     return found
 
 
 def _of_dict(path: Path, files: Path) -> Tokenizer:
-    """The tokenizer of a dict.txt and of GPT-2's two files in `files`. Raises UserError for files that do not belong together."""
+    """The tokenizer of a dict.txt and of the two files of its pieces in `files`. Raises UserError for files that do not belong together."""
     pieces = {number: piece for piece, number in read_json(files / ENCODER, AGAIN).items()}
     vocab = {piece: number for number, piece in enumerate((*FIRST, *_pieces(path, pieces, files / ENCODER)))}
     vocab.setdefault(MASK, len(vocab))
@@ -84,7 +85,7 @@ def _of_dict(path: Path, files: Path) -> Tokenizer:
 
 
 def _pieces(path: Path, pieces: Mapping[int, str], encoder: Path) -> list[str]:
-    """The pieces of a dict.txt in the order of their ids: a line is one of GPT-2's ids, or the name of a filler, and its count."""
+    """The pieces of a dict.txt in the order of their ids: a line is an id of `pieces`, or the name of a filler, and its count."""
     out = []
     for number, line in enumerate(read_lines(path, AGAIN), 1):
         word = line.partition(" ")[0]

@@ -7,6 +7,7 @@ nothing else; the class or function that the file names is never imported.
 
 import pickletools
 import zipfile
+from _compat_pickle import IMPORT_MAPPING
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,10 @@ def _named(path: Path) -> Iterator[str]:
 def _globals(file: Any) -> Iterator[str]:
     for code, argument, _ in pickletools.genops(file):
         if code.name == "GLOBAL":
-            yield argument.replace(" ", ".")
+            module, _, name = argument.partition(" ")
+            yield f"{module}.{name}"
+            # Python 2's name of the module, which pickle writes in protocol 2.
+            yield f"{IMPORT_MAPPING.get(module, module)}.{name}"
 
 
 def plain(value: Any, depth: int = 0) -> Any:

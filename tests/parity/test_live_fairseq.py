@@ -89,7 +89,7 @@ def test_the_tokenizer_has_the_ids_of_dict_txt(tmp_path: Path, capsys) -> None:
     pieces = fairseq_files.dictionary(folder, [*kept, "<|endoftext|>"])
     fairseq_files.write(folder, theirs(size=len(pieces)), "2020")
     assert fairseq.load(folder).tokenizer is None
-    assert "put GPT-2's encoder.json and vocab.bpe there or name their folder with --tokenizer" in capsys.readouterr().err
+    assert "put fairseq's encoder.json and vocab.bpe there or name their folder with --tokenizer" in capsys.readouterr().err
     (folder / "vocab.bpe").write_bytes((tmp_path / "trained" / "merges.txt").read_bytes())
     tokenizer = fairseq.load(folder).tokenizer
     text = "the quick fox jumps, lazily"
