@@ -5,6 +5,7 @@ torch's reader of weights (`torch.load(weights_only=True)`) refuses a file that 
 nothing else; the class or function that the file names is never imported.
 """
 
+import contextlib
 import pickletools
 import zipfile
 from _compat_pickle import IMPORT_MAPPING
@@ -36,11 +37,14 @@ class Unread:
         self.state = state
 
 
-def stand_ins(path: Path) -> list[tuple[type[Unread], str]]:
-    """(class, name) for each class and function that a file of torch names, for `torch.serialization.safe_globals`; those that torch knows
-    itself stay its own. Empty for a file that is no such pickle, which torch then refuses."""
-    names = sorted(set(_named(path)))
-    return [(type("Unread", (Unread,), {}), name) for name in names]
+def not_run(path: Path) -> contextlib.AbstractContextManager:
+    """While it is open, `torch.load(path, weights_only=True)` reads each class and function that the file names as an `Unread`, but for
+    those that torch knows itself. A torch before 2.5 refuses the file instead."""
+    import torch
+
+    if not hasattr(torch.serialization, "safe_globals"):
+        return contextlib.nullcontext()
+    return torch.serialization.safe_globals([(type("Unread", (Unread,), {}), name) for name in sorted(set(_named(path)))])
 
 
 def _named(path: Path) -> Iterator[str]:
