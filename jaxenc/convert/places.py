@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxenc.data.folders import is_run
+from jaxenc.data.folders import described, is_run
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 
@@ -205,7 +205,7 @@ def _of_torch(folder: Path) -> UserError | None:
 
 
 def _of_rest(folder: Path) -> UserError | None:
-    """The state of a training run alone; one folder in this one; an archive."""
+    """One folder in this one; an archive; the state of a training run alone; anything else without a config.json."""
     inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and _opens(path)]
     if inner:
         return UserError(f"the model is in a folder of this one, {inner[0].name}", folder, _from("hf", inner[0]))
@@ -213,6 +213,8 @@ def _of_rest(folder: Path) -> UserError | None:
         return UserError(f"an archive, {packed[0].name}", folder, "unpack it and name the folder that comes out")
     if any(next(folder.glob(one), None) for one in TRAINING):
         return UserError("what a training run saves beside its weights, and no weights", folder, "name the folder with the weights")
+    if not (folder / CONFIG).is_file():
+        return UserError(f"no config.json but {described(folder)}", folder, "name a folder that transformers wrote")
     return None
 
 

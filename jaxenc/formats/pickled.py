@@ -44,7 +44,8 @@ def not_run(path: Path) -> contextlib.AbstractContextManager:
 
     if not hasattr(torch.serialization, "safe_globals"):
         return contextlib.nullcontext()
-    return torch.serialization.safe_globals([(type("Unread", (Unread,), {}), name) for name in sorted(set(_named(path)))])
+    # Each keeps the name of its class, for messages.
+    return torch.serialization.safe_globals([(type(name.rpartition(".")[2], (Unread,), {}), name) for name in sorted(set(_named(path)))])
 
 
 def _named(path: Path) -> Iterator[str]:

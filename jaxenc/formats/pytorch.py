@@ -18,6 +18,7 @@ from jaxenc.formats.tensor import ADVICE, BFLOAT16, Tensor, refuse_pointer
 # Under which a checkpoint of a training loop may hold the weights, the first that is there: torch's own examples, Lightning, fairseq and
 # others, DeepSpeed.
 WRAPPERS = ("model_state_dict", "state_dict", "model", "module", "model_state", "net", "weights")
+SAVE = "save the state dict of the model alone: torch.save(model.state_dict(), PATH)"
 RENEWED = 1 << 28  # bytes read from a mapping until it is made anew
 
 
@@ -72,7 +73,7 @@ class _File:
             why = type(error).__name__
             raise UserError(f"{self._path}: torch does not open it as weights ({why}): save it as safetensors") from error
         if not isinstance(found, Mapping):
-            raise UserError(f"{self._path}: holds {type(found).__name__} and not tensors by name: save it as safetensors")
+            raise UserError(f"holds a {type(found).__name__} and not tensors by name", self._path, SAVE)
         return found
 
     def _entry(self, found: Mapping[str, Any]) -> str:
@@ -85,7 +86,7 @@ class _File:
         if not known or (len(known) > 1 and known[0] not in WRAPPERS):
             holds = f"of which {' and '.join(map(str, weights))} hold tensors" if weights else f"and {wrong} is no plain tensor"
             what = f"holds {len(found)} entries, {holds}"
-            raise UserError(what, self._path, "save the state dict of the model alone: torch.save(model.state_dict(), PATH)")
+            raise UserError(what, self._path, SAVE)
         return known[0]
 
     def tensors(self) -> dict[str, Tensor]:
