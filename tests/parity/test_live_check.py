@@ -10,6 +10,7 @@ import transformers
 
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, parity
+from tests import tiny
 from tests.parity import peer
 from tests.parity.cases import CASES
 
@@ -100,10 +101,12 @@ def test_a_checkpoint_with_one_entry_of_tensors(entry: str, tmp_path: Path, caps
     """R20: Lightning's, fairseq's and anybody's; two that could both be the weights are refused."""
     model = peer.build(CASES["BertModel"], "gelu", seed=4)
     model.save_pretrained(tmp_path)
-    (tmp_path / "model.safetensors").rename(tmp_path / "old")
-    content = {"epoch": 3, "hyper_parameters": {"path": Path("x")}, entry: model.state_dict()}
+    right = hf.load(tmp_path).params
+    (tmp_path / "model.safetensors").unlink()
+    averaged = {"averaged": {name: value + 1 for name, value in model.state_dict().items()}} if entry != "their_own_name" else {}
+    content = {"epoch": 3, **averaged, "hyper_parameters": {"path": Path("x")}, entry: model.state_dict()}
     torch.save(content, tmp_path / "pytorch_model.bin")
-    assert hf.load(tmp_path).config.model.layers == 2
+    tiny.assert_bitwise(hf.load(tmp_path).params, right)
     assert f"its weights are read from {entry!r}" in capsys.readouterr().err
     torch.save({"epoch": 3, "first": model.state_dict(), "second": model.state_dict()}, tmp_path / "pytorch_model.bin")
     with pytest.raises(hf.UserError, match=r"3 entries, of which first and second hold tensors; save the state dict"):
