@@ -80,6 +80,8 @@ def check(path: Path, source: str = "hf") -> None:
     for found in (_of_run, _of_cache, _of_modules, _of_checkpoints, *map(_by_files, KINDS), _of_tensorflow, _of_torch, _of_rest):
         if error := found(path):
             raise error
+    if source == "hf" and not (path / CONFIG).is_file():
+        raise UserError(f"no config.json but {described(path)}", path, "name a folder that transformers wrote")
 
 
 def note(folder: Path) -> str:
@@ -205,7 +207,7 @@ def _of_torch(folder: Path) -> UserError | None:
 
 
 def _of_rest(folder: Path) -> UserError | None:
-    """One folder in this one; an archive; the state of a training run alone; anything else without a config.json."""
+    """One folder in this one; an archive; the state of a training run alone."""
     inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and _opens(path)]
     if inner:
         return UserError(f"the model is in a folder of this one, {inner[0].name}", folder, _from("hf", inner[0]))
@@ -213,8 +215,6 @@ def _of_rest(folder: Path) -> UserError | None:
         return UserError(f"an archive, {packed[0].name}", folder, "unpack it and name the folder that comes out")
     if any(next(folder.glob(one), None) for one in TRAINING):
         return UserError("what a training run saves beside its weights, and no weights", folder, "name the folder with the weights")
-    if not (folder / CONFIG).is_file():
-        return UserError(f"no config.json but {described(folder)}", folder, "name a folder that transformers wrote")
     return None
 
 
