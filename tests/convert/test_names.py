@@ -112,6 +112,15 @@ def test_a_whole_head_can_be_left_out(tmp_path: Path, capsys) -> None:
     assert "left out, as asked: classifier.weight, classifier.bias" in capsys.readouterr().err
 
 
+def test_a_pattern_for_one_network_of_a_pair(tmp_path: Path) -> None:
+    """R18: it matches in the folder of one of the two; one that matches in neither is an error."""
+    for name, architecture in (("generator", "ElectraForMaskedLM"), ("discriminator", "ElectraForPreTraining")):
+        make(tmp_path / name, architecture, lambda arrays, name=name: arrays | (CRF if name == "discriminator" else {}))
+    assert {"mlm", "rtd"} <= hf.load(tmp_path, leave_out=["crf.*"]).params.keys()
+    with pytest.raises(UserError, match=r"no tensor is called 'rf\.\*'"):
+        hf.load(tmp_path, leave_out=["crf.*", "rf.*"])
+
+
 def test_a_layer_that_the_config_does_not_count_is_not_offered(tmp_path: Path) -> None:
     """Left out, it would be missed."""
     folder = folders.write(tmp_path, folders.tensors("BertModel"), folders.config("BertModel") | {"num_hidden_layers": 1})
