@@ -101,7 +101,7 @@ def of_others(path: Path) -> str:
     That is a folder that transformers wrote, one with the options and weights of AllenNLP, and what is written as its argument already,
     such as hf:DIR.
     """
-    if str(path).startswith(("hf:", "tf:", "allennlp:")):
+    if str(path).startswith(("hf:", "tf:", "allennlp:", "fairseq:")):
         return str(path)
     weights = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
     published = (path / "config.json").is_file() and any((path / name).is_file() for name in weights)

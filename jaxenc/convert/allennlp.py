@@ -1,6 +1,7 @@
 """Reads and writes models in the format of AllenNLP: a folder with an options.json and weights in HDF5."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from jaxenc.convert import assemble
@@ -9,28 +10,29 @@ from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.families.foreign import AllenNlp
 from jaxenc.files import made, read_json
-from jaxenc.formats import hdf5
+from jaxenc.formats import hdf5, left_out
 from jaxenc.inference.load import Model
 
 ADVICE = "name a folder with an options.json and its weights in HDF5"
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 
 
-def load(folder: str | Path, tokenizer: str = "") -> Model:
+def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model in a folder, in float32. The files may be called options.json and weights.hdf5 or end in that, as AllenNLP published them.
 
-    tokenizer: as in `hf.load`; bilm-tf's vocab.txt in the folder is one. Raises UserError, which names the file, the field or the tensor,
-    for what cannot be converted and for options that do not fit the weights.
+    tokenizer, leave_out: as in `hf.load`; bilm-tf's vocab.txt in the folder is a tokenizer. Raises UserError, which names the file, the
+    field or the tensor, for what cannot be converted and for options that do not fit the weights.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: {ADVICE}")
     where, weights = _one(folder, OPTIONS), _one(folder, WEIGHTS)
-    data, tensors = read_json(where, ADVICE), hdf5.open_tensors(weights)
+    data = read_json(where, ADVICE)
+    tensors, dropped = left_out.split(hdf5.open_tensors(weights), leave_out, weights)
     words = assemble.open_tokenizer(folder, tokenizer)
     # The options do not name a family, and only one family has this format.
     (layout,) = _layouts().values()
-    return assemble.model(layout.read(data, tensors, where, words.vocabulary if words else None), words, weights)
+    return assemble.model(layout.read(data, tensors, where, words.vocabulary if words else None), words, weights, dropped)
 
 
 def save(out: str | Path, ours: Model) -> None:

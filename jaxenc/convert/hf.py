@@ -1,16 +1,17 @@
 """Reads and writes model folders of transformers."""
 
 import dataclasses
+import fnmatch
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaxenc import heads, tree
-from jaxenc.convert import assemble, runs
+from jaxenc.convert import assemble, places, runs
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
@@ -29,31 +30,41 @@ OWN_HEADS = "own_heads.safetensors"
 LAYOUTS = {name: family.transformers for family in BUILT_IN.values() if family.transformers for name in family.transformers.model_types}
 
 
-def load(folder: str | Path, tokenizer: str = "") -> Model:
+def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model in a folder of transformers (save_pretrained), in float32; or the joined model of several such folders, where this one
     contains them under the names that `save` uses.
 
-    tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, if it has one. Raises UserError, which
-    names the file, the tensor or the field, for what cannot be converted.
+    tokenizer: another folder to take it from, 'none' for no tokenizer, '' for the folder's own, if it has one. leave_out: patterns
+    (`fnmatch`) of the names of tensors that are not read, for those that the model does not need. A prefix of all names, such as `module.`,
+    is taken off with a line on stderr. Raises UserError, which names the file, the tensor or the field, for what cannot be converted.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder: name one that transformers wrote; a model of the hub is downloaded first")
     for several in (layout.several for layout in LAYOUTS.values() if layout.several):
         there = [name for name in several.names if (folder / name / "config.json").is_file()]
         if len(there) == len(several.names):
-            return _joined(folder, several, tokenizer)
+            return _joined(folder, several, tokenizer, leave_out)
         if there and not (folder / "config.json").is_file():
             missing = next(name for name in several.names if name not in there)
             raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
+    places.check(folder)
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
-    found = LAYOUTS[config["model_type"]].read(config, tensors, folder / "config.json")
-    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder)
+    layout = LAYOUTS[config["model_type"]]
+    reader = lambda some: layout.read(config, some, folder / "config.json")
+    found, dropped = assemble.read(reader, tensors, leave_out, folder)
+    model = assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, dropped)
+    if note := places.note(folder):
+        assemble.say(folder, note)
+    return model
 
 
-def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:
+def _joined(folder: Path, several: Folders, tokenizer: str, leave_out: Sequence[str]) -> Model:
     """The joined model of the folders `several` in `folder`; its note is printed to stderr."""
-    models = {name: load(folder / name, tokenizer) for name in several.names}
+    held = {name: weights.open_tensors(folder / name) for name in several.names}
+    # A pattern for one of them need not match in the others.
+    fits = lambda pattern, names: any(fnmatch.fnmatchcase(name, pattern) for name in names)
+    useless = [pattern for pattern in leave_out if not any(fits(pattern, names) for names in held.values())]
+    chosen = {name: [one for one in leave_out if one in useless or fits(one, names)] for name, names in held.items()}
+    models = {name: load(folder / name, tokenizer, chosen[name]) for name in several.names}
     try:
         whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
     except UserError as error:

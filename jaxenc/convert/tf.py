@@ -2,9 +2,10 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from jaxenc.convert import assemble
+from jaxenc.convert import assemble, places
 from jaxenc.data.tokenizers import Tokenizer, reach, vocab_txt, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
@@ -14,13 +15,18 @@ from jaxenc.formats import tensorflow
 from jaxenc.formats.tensor import Tensor
 from jaxenc.inference.load import Model
 
-# Variables of optimizers and of the training loop: google-research's Adam, NVIDIA's LAMB, TensorFlow's optimizers.
-NOT_WEIGHTS = re.compile(r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|beta[12]_power(_\d+)?|global_step)")
+# Variables of optimizers and of the training loop: google-research's Adam, NVIDIA's LAMB, TensorFlow's optimizers and its loss scaling
+# (loss_scale_manager.py, loss_scale.py).
+NOT_WEIGHTS = re.compile(
+    r"(.*/)?((adam|lamb)_[mv]|Adam(_\d+)?|Momentum|RMSProp(_\d+)?|Adagrad|Adadelta(_\d+)?|Ftrl(_\d+)?|ExponentialMovingAverage"
+    r"|beta[12]_power(_\d+)?|(global|current|local)_step|(current_)?loss_scale|(num_)?(good|bad)_steps|(current_)?learning_rate)"
+)
 ENDINGS = re.compile(r"\.(index|meta|data-\d+-of-\d+)")
 
 
 def open_tensors(prefix: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without those of an optimizer; reads no values.
+    """{name: Tensor} of the weights in PREFIX.index and its data files, sorted by name, without what training leaves there: names of
+    NOT_WEIGHTS, numbers without an axis, and slots of an optimizer, whose names are a variable's and one part more. Reads no values.
 
     Raises UserError when `prefix` is a folder or one of the files, and for an index that is missing or damaged.
     """
@@ -28,32 +34,37 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
         raise UserError(f"{prefix}: one file of a checkpoint: name the prefix {prefix.with_suffix('')}")
     if prefix.is_dir():
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
+        if not found:
+            places.check(prefix, "tf")
         example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
         raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
-    return {name: tensor for name, tensor in tensorflow.open_tensors(prefix).items() if not NOT_WEIGHTS.fullmatch(name)}
+    tensors = tensorflow.open_tensors(prefix)
+    is_slot = lambda name: "/" in name and name.rpartition("/")[0] in tensors
+    return {name: t for name, t in tensors.items() if t.shape and not is_slot(name) and not NOT_WEIGHTS.fullmatch(name)}
 
 
-def load(prefix: str | Path, tokenizer: str = "") -> Model:
+def load(prefix: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) -> Model:
     """The model of a checkpoint, in float32, with the vocabulary and the config from the same folder.
 
-    tokenizer: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with capital
-    letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError, which names
-    the file, the tensor or the field, for what cannot be converted.
+    tokenizer, leave_out: as in `hf.load`. No published file says whether texts are lower-cased, so the pieces of vocab.txt decide: with
+    capital letters texts keep their case. A tokenizer_config.json or tokenizer.json in the folder takes precedence. Raises UserError,
+    which names the file, the tensor or the field, for what cannot be converted.
     """
     prefix = Path(prefix)
     tensors = open_tensors(prefix)
     layouts = [family.google for family in BUILT_IN.values() if family.google]
-    fitting = [google for google in layouts if any(name.startswith(google.base) for name in tensors)]
+    fitting = [google for google in layouts if any(f"/{google.base}" in f"/{name}" for name in tensors)]
     # Names of one family may begin as another's do and go on.
     google = max(fitting, key=lambda google: len(google.base), default=None)
     if google is None:
         wanted = " or ".join(google.base for google in layouts)
-        raise UserError(f"{prefix}: no name in it begins with {wanted}: name a checkpoint of a model that can be converted")
+        raise UserError(f"{prefix}: no name in it has {wanted}: name a checkpoint of a model that can be converted")
     where = prefix.parent / google.config if google.config else prefix
     if google.config and not where.is_file():
         raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
-    found = google.read(read_json(where, "copy it again") if google.config else {}, tensors, where)
-    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix)
+    config = read_json(where, "copy it again") if google.config else {}
+    found, dropped = assemble.read(lambda some: google.read(config, some, where), tensors, leave_out, prefix)
+    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, dropped)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:

@@ -1,5 +1,7 @@
 """The fields of transformers' config.json that all families share: sizes, activations and the names of classes."""
 
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,8 +27,10 @@ ACTIVATIONS = {
 GOOGLE_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
 # The value of `hidden_act` that an export writes for each of our activations.
 HIDDEN_ACT = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh": "tanh"}
+# Values of `problem_type` (transformers' configuration_utils.py).
+PROBLEMS = ("regression", "single_label_classification", "multi_label_classification")
 # More than any model has: a larger number comes from a damaged file, and memory would be allocated before the shapes are compared.
-MOST_CLASSES, LARGEST_NUMBER = 1_000_000, (1 << 31) - 1
+LARGEST_NUMBER = (1 << 31) - 1
 
 
 def sizes(
@@ -60,26 +64,70 @@ def refuse_causal(model: EncoderConfig, where: str | Path) -> None:
         raise UserError(f"{where}: model.attention is causal: transformers' classes for model.kind {model.kind} would attend both ways")
 
 
-def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> tuple[str, ...]:
-    """The names of the classes in order; LABEL_0, LABEL_1 ... where the config has only their number.
+@dataclasses.dataclass(frozen=True)
+class Labels:
+    """The classes of a head. names: in the order of their ids; notes: lines for the user about fields that the tensors contradict."""
 
-    A model of multiple choice has one output, the score of a choice, whatever id2label says. classes: their number in the tensors, for a
-    config that does not have it. Raises UserError for names or a number that do not make sense.
+    names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> Labels:
+    """The classes of a head with so many rows in the file: the tensors decide how many there are, config.json only what they are called.
+
+    The names are those of `id2label`, or without it of `label2id`; LABEL_0, LABEL_1 ... where these are missing or name another number of
+    classes, as transformers does. A model of multiple choice has one output, the score of a choice, whatever the fields say.
+    Raises UserError, which names the field, for one that is not of its type or contradicts itself, where the tensors do not decide.
     """
     if class_of(data).endswith("ForMultipleChoice"):
-        return ("LABEL_0",)
-    names = data.get("id2label")
-    if names is None:
-        count = data.get("num_labels", classes)
-        if type(count) is not int or not 0 < count < MOST_CLASSES:
-            raise UserError(f"{where}: num_labels is {count!r}: it takes a number from 1 to {MOST_CLASSES - 1}, fix it")
-        return tuple(f"LABEL_{i}" for i in range(count))
-    if not names or not isinstance(names, dict) or names.keys() != {str(i) for i in range(len(names))}:
-        raise UserError(f"{where}: id2label does not name the classes 0, 1, 2 ...: fix it")
-    labels = tuple(str(names[str(i)]) for i in range(len(names)))
-    if len(set(labels)) < len(labels):
-        raise UserError(f"{where}: id2label gives two classes one name: every class needs its own, fix it")
-    return labels
+        return Labels(("LABEL_0",))
+    named, field = _named(data, where)
+    default = tuple(f"LABEL_{i}" for i in range(classes))
+    notes = _problem(data, where)
+    count = data.get("num_labels")
+    if count is not None and (type(count) is not int or count < 1):
+        raise UserError(f"num_labels is {count!r}", where, f"set it to {classes}, the rows of the classifier")
+    if count not in (None, classes):
+        notes += (f"num_labels is {count} and the classifier has {classes} rows: the tensors are followed",)
+    if not named:
+        return Labels(default, notes)
+    if sorted(named) != list(range(classes)):
+        what = f"{field} names {len(named)} classes, {min(named)} to {max(named)}, and the classifier has {classes} rows"
+        return Labels(default, (*notes, f"{what}: they are called {default[0]}{f' to {default[-1]}' if classes > 1 else ''}"))
+    labels = tuple(named[i] for i in range(classes))
+    if len(set(labels)) < classes:
+        raise UserError(f"{field} gives two classes one name", where, "give each its own, or remove the field")
+    return Labels(labels, notes)
+
+
+def _named(data: Mapping[str, Any], where: Path) -> tuple[dict[int, str], str]:
+    """({id: name} of the classes, {} for none, the field that says it). Raises UserError for a field that is none, and for two that swap
+    the names of one id."""
+    forward, backward = data.get("id2label"), data.get("label2id")
+    for field, value in (("id2label", forward), ("label2id", backward)):
+        if value is not None and not isinstance(value, dict):
+            raise UserError(f"{field} is {value!r}, which does not name the classes", where, "remove it")
+    forward, backward = forward or {}, backward or {}
+    for field, ids in (("id2label", forward), ("label2id", backward.values())):
+        if wrong := [i for i in ids if not re.fullmatch(r"0|[1-9][0-9]{0,8}", str(i))]:
+            raise UserError(f"{field} has the id {wrong[0]!r}", where, "number the classes 0, 1, 2 ...")
+    named, back = {int(i): str(name) for i, name in forward.items()}, {name: int(i) for name, i in backward.items()}
+    if named and set(named.values()) == set(back) and any(back[name] != i for i, name in named.items()):
+        name = next(name for i, name in named.items() if back[name] != i)
+        raise UserError(f"id2label and label2id give {name!r} two ids", where, "remove the one that is wrong")
+    inverse = {i: name for name, i in back.items()}
+    return (named, "id2label") if named or len(inverse) < len(back) else (inverse, "label2id")
+
+
+def _problem(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
+    """Lines for the user about `problem_type`: here a class is one of several, whatever transformers trained it for. Raises UserError for
+    a value that transformers does not have."""
+    kind = data.get("problem_type")
+    if kind not in (None, *PROBLEMS):
+        raise UserError(f"problem_type is {kind!r}", where, f"set it to {' or '.join(PROBLEMS)}, or remove it")
+    if kind in ("regression", "multi_label_classification"):
+        return (f"problem_type is {kind}: the logits are converted; here a softmax makes them probabilities of one class a text",)
+    return ()
 
 
 def labels_json(labels: Sequence[str]) -> dict[str, Any]:

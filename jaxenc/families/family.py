@@ -5,18 +5,19 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from jaxenc.families.contract import ModelConfig
-from jaxenc.families.foreign import AllenNlp, Google, Transformers
+from jaxenc.families.foreign import AllenNlp, Google, Reader, Transformers
 
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """One family. config: its config class, whose `kind` is the name of the family; transformers, google, allennlp: how to convert each
-    format, None where the family does not exist in it."""
+    """One family. config: its config class, whose `kind` is the name of the family; transformers, google, allennlp, fairseq: how to convert
+    each format, None where the family does not exist in it. `fairseq` is given the settings of a checkpoint's training."""
 
     config: type[ModelConfig]
     transformers: Transformers | None = None
     google: Google | None = None
     allennlp: AllenNlp | None = None
+    fairseq: Reader | None = None
 
 
 def registry(families: Iterable[Family]) -> Mapping[str, Family]:

@@ -37,7 +37,7 @@ class Import:
     tensors: the tensors of the files, by the names that `entries` uses; a tensor that holds several of our leaves is split into parts.
     entries: the key map. skipped: patterns of tensor names that are not parameters. optim: fields of `optim` that such models were trained
     with, where they differ from the defaults. unstated: fields of the run that the files do not state; note: the start of the message to
-    the user about these, '' for no message.
+    the user about these, '' for no message. notes: other messages to the user, one line each: what the files contradict.
     """
 
     structure: Structure
@@ -47,6 +47,7 @@ class Import:
     optim: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unstated: tuple[str, ...] = ()
     note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

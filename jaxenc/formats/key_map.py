@@ -7,7 +7,8 @@ never holds the file and the result side by side.
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import jax
 import numpy as np
@@ -15,12 +16,13 @@ import numpy as np
 from jaxenc import tree
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
+from jaxenc.formats import left_out
+from jaxenc.formats.left_out import listed
 from jaxenc.formats.tensor import Tensor, as_dtype, contiguous
 from jaxenc.tree import Tree
 
 Shape = tuple[int, ...]
 READABLE = ("float16", "bfloat16", "float32", "float64")
-LISTED = 4  # names of one kind in a message; the others are counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,21 +158,32 @@ def check_table(entries: Sequence[Entry], shapes: Mapping[str, Shape]) -> None:
 def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mapping[str, Shape], where: str) -> None:
     known = {name: entry for entry in entries for name in entry.names}
     wanted = {name: entry.their_shape(shapes[entry.ours]) for name, entry in known.items()}
-    both = [held[name] for name in known if name in held]
+    both = [(name, held[name]) for name in known if name in held]
     faults = {
-        "missing": list(dict.fromkeys(entry.theirs for entry in entries if not any(name in held for name in entry.names))),
-        "not known": [name for name in held if name not in known],
-        "of another shape": [f"{t.name} {t.shape}, expected {wanted[t.name]}" for t in both if t.shape != wanted[t.name]],
-        "of another dtype": [f"{t.name} {t.dtype}" for t in both if t.dtype.name not in READABLE],
+        "missing": missing(entries, held),
+        "not known": [tensor.name for name, tensor in held.items() if name not in known],
+        "of another shape": [f"{t.name} {t.shape}, expected {wanted[name]}" for name, t in both if t.shape != wanted[name]],
+        "of another dtype": [f"{t.name} {t.dtype}" for _, t in both if t.dtype.name not in READABLE],
     }
+    if [fault for fault, names in faults.items() if names] == ["not known"] and not _of_more_layers(known, held):
+        extra = faults["not known"]
+        patterns = left_out.options(extra, [tensor.name for _, tensor in both])
+        advice = f"`{' '.join(f'{left_out.OPTION} {shlex.quote(pattern)}' for pattern in patterns)}` converts without"
+        raise UserError(f"the model needs no {listed(extra)}", where, f"{advice} {'it' if len(extra) == 1 else 'them'}")
     if any(faults.values()):
-        told = "; ".join(f"{fault}: {_listed(names)}" for fault, names in faults.items() if names)
+        told = "; ".join(f"{fault}: {listed(names)}" for fault, names in faults.items() if names)
         raise UserError(f"{where}: the tensors are not those that its config describes: {told}: name a folder whose files belong together")
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
+def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:
+    """Their names of the leaves of which `held`, the names of a file, has neither the tensor nor a copy."""
+    return list(dict.fromkeys(entry.theirs for entry in entries if not any(name in held for name in entry.names)))
+
+
+def _of_more_layers(known: Collection[str], held: Collection[str]) -> bool:
+    """Whether a name of the file is one of the model's but for its numbers, so that the config has too few layers."""
+    counted = {re.sub(r"\d+", "0", name) for name in known if re.search(r"\d", name)}
+    return any(re.sub(r"\d+", "0", name) in counted for name in held if name not in known)
 
 
 def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:

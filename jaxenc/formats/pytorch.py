@@ -1,5 +1,6 @@
 """PyTorch's own files of tensors, pytorch_model.bin, through torch and never otherwise: they are pickles."""
 
+import sys
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -10,33 +11,54 @@ import numpy as np
 
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
+from jaxenc.formats import pickled
 from jaxenc.formats.safetensors import NAMED
-from jaxenc.formats.tensor import ADVICE, BFLOAT16, Tensor
+from jaxenc.formats.tensor import ADVICE, BFLOAT16, Tensor, refuse_pointer
 
+# Under which a checkpoint of a training loop may hold the weights, the first that is there: torch's own examples, Lightning, fairseq and
+# others, DeepSpeed.
+WRAPPERS = ("model_state_dict", "state_dict", "model", "module", "model_state", "net", "weights")
+SAVE = "save the state dict of the model alone: torch.save(model.state_dict(), PATH)"
 RENEWED = 1 << 28  # bytes read from a mapping until it is made anew
 
 
 def open_tensors(path: Path) -> dict[str, Tensor]:
-    """{name: Tensor} of a file that torch.save wrote: tensors by name and nothing else, without running anything that is in it.
+    """{name: Tensor} of a file that torch.save wrote, without running anything that is in it.
 
-    Raises UserError where torch is not installed, does not accept the file as weights, or finds anything but tensors in it.
+    Of a checkpoint that holds more than tensors by name, the weights are read: the entry of WRAPPERS, or the only one that holds tensors
+    and nothing else; a line on stderr says which. Raises UserError where torch is not installed, does not accept the file as weights, or
+    does not find such an entry.
     """
     file = _File(path)
-    return {name: file.tensor(name, value) for name, value in file.values.items()}
+    if file.entry:
+        print(f"convert: {path}: a checkpoint of a training run: its weights are read from {file.entry!r}", file=sys.stderr)
+    return file.tensors()
+
+
+def open_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """({name: Tensor} of the weights in a checkpoint, its other entries as `pickled.plain` gives them). Raises UserError as
+    `open_tensors`."""
+    file = _File(path)
+    return file.tensors(), file.others
 
 
 class _File:
     """Owner of the tensors that torch maps. Pages once read stay in memory as long as the mapping, so it is renewed now and then.
 
-    A file from before 2020 cannot be mapped and is held whole.
+    A file from before 2020 cannot be mapped and is held whole. entry: of the file, under which the weights are, '' for all of it; others:
+    its other entries.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         with user_errors(path, ADVICE):
+            refuse_pointer(path)
             self._mapped = zipfile.is_zipfile(path)
         self._read = 0
-        self.values = self._load()
+        found = self._load()
+        self.entry = self._entry(found)
+        self.values: Mapping[str, Any] = found[self.entry] if self.entry else found
+        self.others = {str(name): pickled.plain(value) for name, value in found.items() if name != self.entry} if self.entry else {}
 
     def _load(self) -> Mapping[str, Any]:
         try:
@@ -44,21 +66,34 @@ class _File:
         except ImportError as error:
             raise UserError(f"{self._path}: needs torch to be opened: install it, or save the model as safetensors") from error
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), pickled.not_run(self._path):
                 warnings.simplefilter("ignore")
                 found = torch.load(self._path, map_location="cpu", weights_only=True, mmap=self._mapped)
         except Exception as error:
             why = type(error).__name__
             raise UserError(f"{self._path}: torch does not open it as weights ({why}): save it as safetensors") from error
         if not isinstance(found, Mapping):
-            raise UserError(f"{self._path}: holds {type(found).__name__} and not tensors by name: save it as safetensors")
-        for name, value in found.items():
-            plain = isinstance(value, torch.Tensor) and value.layout is torch.strided and value.device.type == "cpu"
-            if not isinstance(name, str) or not plain:
-                raise UserError(f"{self._path}: {name} is no plain tensor: save the model as safetensors")
+            raise UserError(f"holds a {type(found).__name__} and not tensors by name", self._path, SAVE)
         return found
 
-    def tensor(self, name: str, value: Any) -> Tensor:
+    def _entry(self, found: Mapping[str, Any]) -> str:
+        """The entry of the file that holds the weights, '' where it holds nothing but tensors by name."""
+        wrong = next((name for name, value in found.items() if not isinstance(name, str) or not _is_plain(value)), None)
+        if wrong is None:
+            return ""
+        weights = [name for name, value in found.items() if isinstance(value, Mapping) and value and all(map(_is_plain, value.values()))]
+        known = [name for name in WRAPPERS if name in weights] or weights
+        if not known or (len(known) > 1 and known[0] not in WRAPPERS):
+            holds = f"of which {' and '.join(map(str, weights))} hold tensors" if weights else f"and {wrong} is no plain tensor"
+            what = f"holds {len(found)} entries, {holds}"
+            raise UserError(what, self._path, SAVE)
+        return known[0]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """{name: Tensor} of the weights."""
+        return {name: self._tensor(name, value) for name, value in self.values.items()}
+
+    def _tensor(self, name: str, value: Any) -> Tensor:
         """The entry of one tensor, which does not hold on to its values."""
         code = str(value.dtype).removeprefix("torch.")
         if code not in NAMED:
@@ -68,7 +103,8 @@ class _File:
     def _array(self, name: str, dtype: np.dtype) -> np.ndarray:
         if self._mapped and self._read > RENEWED:
             self.values, self._read = {}, 0
-            self.values = self._load()
+            found = self._load()
+            self.values = found[self.entry] if self.entry else found
         value = self.values[name].detach()
         self._read += value.nbytes
         # NumPy knows bfloat16 only through its bits.
@@ -77,3 +113,10 @@ class _File:
 
             value = value.view(torch.int16)
         return np.array(value.numpy().view(dtype))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a dense tensor whose values are in the file."""
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided and value.device.type == "cpu"

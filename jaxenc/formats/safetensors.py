@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxenc.errors import UserError
 from jaxenc.files import json_object, user_errors
-from jaxenc.formats.tensor import ADVICE, AGAIN, BFLOAT16, Tensor, as_dtype, bytes_of, contiguous
+from jaxenc.formats.tensor import ADVICE, AGAIN, BFLOAT16, Tensor, as_dtype, bytes_of, contiguous, refuse_pointer
 
 LARGEST_HEADER = 100_000_000  # bytes, the limit that the format sets
 DTYPES = {
@@ -43,8 +43,7 @@ def open_tensors(path: Path) -> dict[str, Tensor]:
     with user_errors(path, ADVICE), open(path, "rb") as file:
         size, first = path.stat().st_size, file.read(8)
         length = struct.unpack("<Q", first)[0] if len(first) == 8 else size
-        if first == b"version ":
-            raise UserError(f"{path}: a pointer of git-lfs and not the file: run `git lfs pull` there")
+        refuse_pointer(path)
         if length > min(LARGEST_HEADER, size - 8):
             raise UserError(f"{path}: no safetensors file, or truncated: {size} bytes, and a header of {length} is announced: {AGAIN}")
         text = file.read(length)

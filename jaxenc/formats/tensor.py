@@ -4,6 +4,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,6 +17,16 @@ MOST_AXES = 32  # far more than any weight has, and what every NumPy takes
 # How messages about files of tensors end.
 ADVICE = "name a folder that transformers wrote"
 AGAIN = "copy or download it again"
+
+
+POINTER = b"version https://git-lfs"  # how the file begins that git-lfs leaves in the place of a large one
+
+
+def refuse_pointer(path: Path) -> None:
+    """Raises UserError for a file that is no more than a pointer of git-lfs, OSError for one that cannot be read."""
+    with path.open("rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise UserError("a pointer of git-lfs and not the file", path, "run `git lfs pull` there")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +55,10 @@ def unstacked(tensors: Mapping[str, Tensor], names: Collection[str]) -> dict[str
         count = one.shape[0] if one.shape else 0
         return [Tensor(f"{one.name}[{i}]", one.shape[1:], one.dtype, lambda i=i: one.read()[i].copy()) for i in range(count)]
 
-    parts = [slices(one) if name in names else [one] for name, one in tensors.items()]
-    return {one.name: one for some in parts for one in some}
+    out: dict[str, Tensor] = {}
+    for name, one in tensors.items():
+        out |= {f"{name}[{i}]": part for i, part in enumerate(slices(one))} if name in names else {name: one}
+    return out
 
 
 def as_dtype(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:

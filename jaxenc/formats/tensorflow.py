@@ -13,7 +13,7 @@ import numpy as np
 from jaxenc.data.protobuf import fields, pairs, varint
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
-from jaxenc.formats.tensor import BFLOAT16, Tensor, bytes_of
+from jaxenc.formats.tensor import BFLOAT16, Tensor, bytes_of, refuse_pointer
 
 MAGIC = 0xDB4775248B80FB57
 FOOTER, TRAILER = 48, 5
@@ -30,6 +30,7 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
     """
     path = Path(f"{prefix}.index")
     with user_errors(path, "name the prefix that PREFIX.index and PREFIX.data-00000-of-00001 share"):
+        refuse_pointer(path)
         content = path.read_bytes()
     try:
         records = list(_records(content))
@@ -63,6 +64,7 @@ def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
 
 def _bytes(path: Path, name: str, offset: int, size: int, crc: int) -> bytes:
     with user_errors(path, "copy the checkpoint again, with all its data files"), path.open("rb") as file:
+        refuse_pointer(path)
         there = max(path.stat().st_size - offset, 0)
         if there < size:
             raise UserError(f"{path}: {name} is cut off ({there:,} of {size:,} bytes): copy the checkpoint again")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jaxenc.errors import UserError
-from jaxenc.files import read_json
+from jaxenc.files import read_json, user_errors
 from jaxenc.formats import pytorch, safetensors
-from jaxenc.formats.tensor import ADVICE, AGAIN, Tensor
+from jaxenc.formats.tensor import ADVICE, AGAIN, Tensor, refuse_pointer
 
 
 def open_tensors(folder: Path) -> dict[str, Tensor]:
@@ -24,6 +24,8 @@ def open_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def _sharded(index: Path, opened: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
+    with user_errors(index, AGAIN):
+        refuse_pointer(index)
     table = read_json(index, AGAIN).get("weight_map")
     if not isinstance(table, dict) or not all(isinstance(file, str) and Path(file).name == file for file in table.values()):
         raise UserError(f"{index}: holds no weight_map of tensors to files beside it: {AGAIN}")

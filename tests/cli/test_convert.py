@@ -97,7 +97,7 @@ def test_the_next_commands_run_as_they_are_printed(architecture: str, fresh: lis
 @pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:"])
 def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     said = fails("convert", "--from", source, "--to", tmp_path / "out")
-    assert "it takes hf:DIR, tf:PREFIX or allennlp:DIR" in said and "did you mean" not in said
+    assert "it takes hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR" in said and "did you mean" not in said
 
 
 def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -130,7 +130,7 @@ def test_bad_input_leaves_nothing(theirs: Path, tmp_path: Path, fails: Callable[
     (bad / "model.safetensors").write_bytes(b"\0" * 20)
     (bad / "config.json").write_text((theirs / "config.json").read_text())
     assert f"{bad}/model.safetensors: " in fails("convert", "--from", f"hf:{bad}", "--to", tmp_path / "out")
-    assert "no such folder" in fails("convert", "--from", f"hf:{bad}/config.json", "--to", tmp_path / "out")
+    assert f"use --from hf:{bad}" in fails("convert", "--from", f"hf:{bad}/config.json", "--to", tmp_path / "out")
     assert "is not a folder" in fails("export", "--model", tmp_path / "gone", "--out", tmp_path / "out")
     assert "invalid choice" in fails("export", "--model", tmp_path, "--out", tmp_path / "out", "--dtype", "int8")
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]

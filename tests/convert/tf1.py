@@ -14,17 +14,19 @@ SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 DTYPES = {"float32": 1, "float64": 2, "int32": 3, "int64": 9, "bfloat16": 14, "float16": 19}
 
 
-def archive(folder: Path, architecture: str = "BertForPreTraining", pieces: tuple[str, ...] = ()) -> Path:
-    """A folder as google's archives unpack, with the golden weights: the checkpoint, bert_config.json and, with `pieces`, vocab.txt.
-    Gives the prefix."""
-    write(folder / "bert_model.ckpt", google_names(golden(architecture, "weights/")))
+def archive(
+    folder: Path, architecture: str = "BertForPreTraining", pieces: tuple[str, ...] = (), more: Mapping[str, np.ndarray] = {}
+) -> Path:
+    """A folder as google's archives unpack, with the golden weights and `more`: the checkpoint, bert_config.json and, with `pieces`,
+    vocab.txt. Gives the prefix."""
+    write(folder / "bert_model.ckpt", {**google_names(golden(architecture, "weights/")), **more})
     theirs = json.loads(str(golden(architecture)["config"]))
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
     config = {name: theirs[name] for name in (*names, "vocab_size")}
     (folder / "bert_config.json").write_text(json.dumps({**config, "hidden_act": "gelu", "pooler_type": "first_token_transform"}))
     if pieces:
-        more = [f"##{i}" for i in range(config["vocab_size"] - len(SPECIALS) - len(pieces))]
-        (folder / "vocab.txt").write_text("\n".join([*SPECIALS, *pieces, *more]) + "\n")
+        fillers = [f"##{i}" for i in range(config["vocab_size"] - len(SPECIALS) - len(pieces))]
+        (folder / "vocab.txt").write_text("\n".join([*SPECIALS, *pieces, *fillers]) + "\n")
     return folder / "bert_model.ckpt"
 
 

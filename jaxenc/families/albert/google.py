@@ -18,7 +18,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     """
     heads = names.heads_of(tensors, GOOGLE_FILE, "")
     classes = names.classes_of(tensors, "classifier", GOOGLE_FILE)
-    labels = config_json.labels_of({}, classes, where) if "classifier" in heads else ()
+    labels = config_json.labels_of({}, classes, where).names if "classifier" in heads else ()
     model = transformers.model_of(config, {}, config_json.GOOGLE_ACTIVATIONS, where)
     return transformers.imported(Structure(model, heads, labels), GOOGLE_FILE, tensors, where)
 

@@ -54,7 +54,6 @@ PARTS = (
 )
 # What transformers may hold twice, since its decoder is tied.
 COPIES = {"embeddings/token/table": "predictions.decoder.weight", "mlm/bias": "predictions.decoder.bias"}
-TOKENS = "embeddings.word_embeddings.weight"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +70,7 @@ GOOGLE_FILE = AlbertFile("bert/", google=True)
 
 def file_of(names: Collection[str]) -> AlbertFile:
     """The layout of a file of transformers: the base is `albert.` or, where the encoder was saved alone, nothing."""
-    bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
-    return AlbertFile(bases[0] if bases else "")
+    return AlbertFile("albert." if any(name.startswith("albert.") for name in names) else "")
 
 
 def entries(config: AlbertConfig, heads: Collection[str], file: AlbertFile) -> tuple[Entry, ...]:

@@ -55,15 +55,16 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     file = names.file_of(tensors)
     heads = names.heads_of(tensors, file, class_of(config))
     labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else ()
-    return imported(Structure(model_of(config, DEFAULTS, config_json.ACTIVATIONS, where), heads, labels), file, tensors, where)
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else config_json.Labels()
+    structure = Structure(model_of(config, DEFAULTS, config_json.ACTIVATIONS, where), heads, labels.names)
+    return imported(structure, file, tensors, where, labels.notes)
 
 
-def imported(structure: Structure, file: AlbertFile, tensors: Mapping[str, Tensor], where: Path) -> Import:
+def imported(structure: Structure, file: AlbertFile, tensors: Mapping[str, Tensor], where: Path, notes: tuple[str, ...] = ()) -> Import:
     """The model of a file of transformers or of google-research/albert. Raises UserError for more groups of layers than it has tensors."""
     refuse(structure, where)
     check_layers(structure.model.groups, tensors, where)
-    return Import(structure, tensors, names.entries(structure.model, structure.heads, file), names.skipped(file))
+    return Import(structure, tensors, names.entries(structure.model, structure.heads, file), names.skipped(file), notes=notes)
 
 
 def write(ours: Weights) -> Export:

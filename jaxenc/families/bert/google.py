@@ -18,7 +18,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     """
     heads = names.heads_of(tensors, GOOGLE_FILE, "")
     classes = names.classes_of(tensors, "classifier", GOOGLE_FILE)
-    labels = config_json.labels_of({}, classes, where) if "classifier" in heads else ()
+    labels = config_json.labels_of({}, classes, where).names if "classifier" in heads else ()
     structure = Structure(transformers.model_of(config, "google", where), heads, labels)
     return transformers.imported(structure, GOOGLE_FILE, tensors, where)
 

@@ -63,7 +63,6 @@ COPIES = {
     "roberta": {"embeddings/token/table": "lm_head.decoder.weight", "mlm/bias": "lm_head.decoder.bias"},
     "google": {},
 }
-TOKENS = "embeddings.word_embeddings.weight"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,9 +80,12 @@ GOOGLE_FILE = BertFile("google", "bert/")
 
 def file_of(column: str, names: Collection[str]) -> BertFile:
     """The naming scheme of a file of transformers. The base is `bert.`, `roberta.` or, for an encoder without heads, usually empty."""
-    bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
-    bases += [f"{column}." for name in names if name.startswith(f"{column}.")]
-    return BertFile(column, bases[0] if bases else "", any(name.endswith(".gamma") for name in names))
+    return BertFile(column, base_of(f"{column}.", names), any(name.endswith(".gamma") for name in names))
+
+
+def base_of(own: str, names: Collection[str]) -> str:
+    """The prefix of the encoder's names in a file of transformers: `own`, or '' where no name begins with it."""
+    return own if any(name.startswith(own) for name in names) else ""
 
 
 def entries(config: BertConfig, heads: Collection[str], file: BertFile) -> tuple[Entry, ...]:

@@ -53,10 +53,10 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     if "tags" in heads and class_of(config).endswith("ForMultipleChoice"):
         raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
     labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else ()
-    structure = Structure(model_of(config, column, where), heads, labels)
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else config_json.Labels()
+    structure = Structure(model_of(config, column, where), heads, labels.names)
     refuse(structure, column, where)
-    return imported(structure, file, tensors, where)
+    return imported(structure, file, tensors, where, labels.notes)
 
 
 def write(ours: Weights) -> Export:
@@ -73,11 +73,11 @@ def write(ours: Weights) -> Export:
     return Export(config, names.entries(model, heads, file), params, outputs)
 
 
-def imported(structure: Structure, file: BertFile, tensors: Mapping[str, Tensor], where: Path) -> Import:
+def imported(structure: Structure, file: BertFile, tensors: Mapping[str, Tensor], where: Path, notes: tuple[str, ...] = ()) -> Import:
     """The model of a file of transformers or of google-research/bert. Raises UserError for more layers than it has tensors."""
     check_layers(structure.model.layers, tensors, where)
     table = names.entries(structure.model, structure.heads, file)
-    return Import(structure, tensors, table, names.skipped(file, structure.heads))
+    return Import(structure, tensors, table, names.skipped(file, structure.heads), notes=notes)
 
 
 def column_of(data: Mapping[str, Any], where: Path) -> str:

@@ -43,10 +43,11 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
         raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
     heads = names.heads_of(tensors)
     labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else ()
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else config_json.Labels()
     model, base = model_of(config, where), names.file_base(tensors)
     check_layers(model.layers, tensors, where)
-    return Import(Structure(model, heads, labels, POOLER), tensors, names.entries(model, heads, base), names.skipped(base))
+    structure = Structure(model, heads, labels.names, POOLER)
+    return Import(structure, tensors, names.entries(model, heads, base), names.skipped(base), notes=labels.notes)
 
 
 def write(ours: Weights) -> Export:

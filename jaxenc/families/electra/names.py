@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from jaxenc.families.bert.names import PARTS as BERT_PARTS
-from jaxenc.families.bert.names import TOKENS
+from jaxenc.families.bert.names import base_of
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.formats import leaves
 from jaxenc.formats.key_map import Entry
@@ -58,9 +58,7 @@ class ElectraFile:
 
 def file_of(names: Collection[str]) -> ElectraFile:
     """The naming scheme of a file of transformers. The base is `electra.` or, for an encoder without heads, usually empty."""
-    bases = [name.removesuffix(TOKENS) for name in names if name.endswith(TOKENS)]
-    bases += ["electra." for name in names if name.startswith("electra.")]
-    base = bases[0] if bases else ""
+    base = base_of("electra.", names)
     return ElectraFile(base, base, gamma=any(name.endswith(".gamma") for name in names))
 
 

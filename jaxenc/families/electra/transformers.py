@@ -47,12 +47,12 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     if "mlm" in heads and len(heads) > 1:
         raise UserError(f"{where}: its tensors are heads of a generator and of a discriminator: one folder holds one network")
     labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else ()
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else config_json.Labels()
     model = model_of(config, where)
-    structure = Structure(model, heads, labels, POOLER if "pooler" in heads else TANH)
+    structure = Structure(model, heads, labels.names, POOLER if "pooler" in heads else TANH)
     refuse(structure, where)
     check_layers(model.layers, tensors, where)
-    return Import(structure, tensors, names.entries(model, _network(heads), heads, file), names.skipped(file))
+    return Import(structure, tensors, names.entries(model, _network(heads), heads, file), names.skipped(file), notes=labels.notes)
 
 
 def write(ours: Weights) -> Export:

@@ -74,9 +74,7 @@ class XlnetFile:
 
 def file_of(names: Collection[str]) -> XlnetFile:
     """The naming scheme of a file of transformers. The base is `transformer.` or, for an encoder without heads, usually empty."""
-    bases = [name.removesuffix(f"{TOKENS}.weight") for name in names if name.endswith(f"{TOKENS}.weight")]
-    bases += ["transformer." for name in names if name.startswith("transformer.")]
-    return XlnetFile(bases[0] if bases else "")
+    return XlnetFile("transformer." if any(name.startswith("transformer.") for name in names) else "")
 
 
 def google_file(names: Collection[str]) -> XlnetFile:

@@ -83,8 +83,9 @@ def imported(
     refuse(heads, where)
     check_layers(model.layers, tensors, where)
     labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else ()
-    found = Import(Structure(model, heads, labels), unstacked(tensors, names.stacked(file)), names.entries(model, heads, file))
+    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else config_json.Labels()
+    tensors = unstacked(tensors, names.stacked(file))
+    found = Import(Structure(model, heads, labels.names), tensors, names.entries(model, heads, file), notes=labels.notes)
     if heads != ("lm",):
         return found
     note = "does not say how long its rows were, so the run has XLNet's published lengths"

@@ -9,11 +9,12 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families.bert import names, transformers
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.families.config_json import labels_of
+from jaxenc.families.config_json import Labels, labels_of
 from jaxenc.families.foreign import Structure
 from tests.convert import folders
 
 WHERE = Path("config.json")
+NUMBERED = ("LABEL_0", "LABEL_1", "LABEL_2")
 
 
 def test_a_config_becomes_a_model_and_comes_back() -> None:
@@ -25,7 +26,7 @@ def test_a_config_becomes_a_model_and_comes_back() -> None:
         assert (model.dropout, model.attention_dropout, model.activation) == (0.1, 0.2, "gelu_erf")
         assert (model.positions, model.first_position, model.types) == ((14, 2, 1) if column == "roberta" else (16, 0, 2))
         heads = names.heads_of(held, names.file_of(column, held), architecture)
-        labels = labels_of(data, 3, WHERE) if {"classifier", "tags"} & set(heads) else ()
+        labels = labels_of(data, 3, WHERE).names if {"classifier", "tags"} & set(heads) else ()
         back, _ = transformers.described(Structure(model, heads, labels), None)
         differs = {key for key in data if back.get(key) != data[key]}
         allowed = {"transformers_version", "classifier_dropout", "is_decoder", "bos_token_id", "eos_token_id", "dtype"}
@@ -60,16 +61,17 @@ def test_google_research_writes_gelu_for_the_tanh_form() -> None:
         ({"pad_token_id": None}, "pad_token_id None"),
         ({"pad_token_id": -1}, "pad_token_id -1"),
         ({"type_vocab_size": 1e308}, "type_vocab_size is 1e+308"),
-        ({"id2label": {"0": "a", "1": "a"}}, "gives two classes one name"),
+        ({"id2label": {"0": "a", "1": "a", "2": "b"}}, "gives two classes one name"),
         ({"hidden_size": 1 << 31}, "hidden_size is 2147483648"),
         ({"max_position_embeddings": 10**30}, "max_position_embeddings is 1000"),
         ({"pad_token_id": 15}, "model.positions is 0"),
-        ({"id2label": {"0": "a", "2": "b"}}, "id2label does not name the classes"),
-        ({"id2label": {}}, "id2label does not name the classes"),
-        ({"id2label": ["a"]}, "id2label does not name the classes"),
-        ({"id2label": None, "num_labels": "2"}, "num_labels is '2': it takes a number from 1"),
-        ({"id2label": None, "num_labels": 0}, "num_labels is 0: it"),
-        ({"id2label": None, "num_labels": 1 << 60}, "num_labels is 1152921504606846976: it"),
+        ({"id2label": {"0": "a", "1.5": "b"}}, "id2label has the id '1.5'; number the classes"),
+        ({"id2label": ["a"]}, "id2label is ['a'], which does not name the classes"),
+        ({"id2label": None, "label2id": {"a": 0.5}}, "label2id has the id 0.5"),
+        ({"label2id": {"no": 0, "maybe": 2, "yes": 1}}, "id2label and label2id give 'maybe' two ids"),
+        ({"problem_type": "ranking"}, "problem_type is 'ranking'; set it to regression or single_label_classification or"),
+        ({"id2label": None, "num_labels": "2"}, "num_labels is '2'; set it to 3"),
+        ({"id2label": None, "num_labels": 0}, "num_labels is 0; set it to 3"),
     ],
 )
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
@@ -81,9 +83,30 @@ def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str
 
 
 def test_labels_without_names_are_numbered() -> None:
-    assert labels_of({}, 2, WHERE) == ("LABEL_0", "LABEL_1")
-    assert labels_of({"num_labels": 3}, 2, WHERE) == ("LABEL_0", "LABEL_1", "LABEL_2")
-    assert labels_of({"id2label": {"1": "b", "0": "a"}}, 3, WHERE) == ("a", "b")
+    assert labels_of({}, 2, WHERE) == labels_of({"id2label": {}}, 2, WHERE) == Labels(("LABEL_0", "LABEL_1"))
+
+
+@pytest.mark.parametrize(
+    "data, names, said",
+    [
+        ({"id2label": {"1": "b", "0": "a", "2": "c"}}, ("a", "b", "c"), ()),
+        ({"label2id": {"b": 1, "a": 0, "c": 2}}, ("a", "b", "c"), ()),
+        # The defaults of transformers beside names of one's own.
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}}, ("a", "b", "c"), ()),
+        ({"id2label": {"0": "a", "1": "b"}, "num_labels": 3}, NUMBERED, ("id2label names 2 classes, 0 to 1, and the classifier has 3 ",)),
+        ({"id2label": {"0": "a", "2": "c", "5": "d"}}, NUMBERED, ("id2label names 3 classes, 0 to 5, and the classifier has 3 rows",)),
+        ({"id2label": {"1": "a", "2": "b", "3": "c"}}, NUMBERED, ("id2label names 3 classes, 1 to 3",)),
+        ({"label2id": {"a": 0}}, NUMBERED, ("label2id names 1 classes",)),
+        ({"num_labels": 7}, NUMBERED, ("num_labels is 7 and the classifier has 3 rows",)),
+        ({"problem_type": "single_label_classification"}, NUMBERED, ()),
+        ({"problem_type": "multi_label_classification"}, NUMBERED, ("problem_type is multi_label_classification",)),
+    ],
+)
+def test_the_tensors_decide_how_many_classes_there_are(data: dict, names: tuple[str, ...], said: tuple[str, ...]) -> None:
+    """R17: three rows of a classifier under fields that name other numbers."""
+    found = labels_of(data, 3, WHERE)
+    assert found.names == names and len(found.notes) == len(said)
+    assert all(note.startswith(words) for note, words in zip(found.notes, said, strict=True))
 
 
 @pytest.mark.parametrize(
