@@ -1,5 +1,6 @@
 """The steps that all formats share: from converted tensors and a tokenizer to a model, and from a model to the input of an export."""
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from jaxenc.convert import runs
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.families.count import has_vocabulary
 from jaxenc.families.foreign import Import, Weights
 from jaxenc.formats import key_map
 from jaxenc.heads import BUILT_IN
@@ -21,18 +23,26 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "s
 WITHOUT = "`--tokenizer none` converts without it"
 
 
-def model(found: Import, tokenizer: Tokenizer | None, where: Path) -> Model:
-    """The model of an `Import`, in float32; its note is printed to stderr. where: the name of the source in messages.
+def model(found: Import, tokenizer: Tokenizer | None, where: Path, config: Path) -> Model:
+    """The model of an `Import`, in float32; its notes are printed to stderr. where: the name of the source in messages; config: of the file
+    with its sizes.
 
-    Raises UserError for tensors that do not fit the config, and for a tokenizer that does not fit the model.
+    A model with more rows than its tokenizer has pieces keeps them (`ModelConfig.spare_rows`); a line on stderr says so. Raises UserError
+    for tensors that do not fit the config, and for a tokenizer that does not fit the model.
     """
     run = runs.run_of(found)
-    _check_tokenizer(tokenizer, run, where)
+    _check_rows(found, run, config)
+    if tokenizer is not None:
+        run = _with_tokenizer(run, tokenizer, where)
     abstract, _ = parameters(objective_of(run, tokenizer))
     shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
     params = key_map.to_ours(found.entries, found.tensors, shapes, str(where), found.skipped)
     if note := runs.note(found, run):
         print(f"convert: {where}: {note}", file=sys.stderr)
+    if spare := run.model.spare_rows:
+        rows = f"{run.model.vocab_size:,} rows of the token table and {run.model.pieces:,} pieces"
+        right = "if the tokenizer is another model's, name the right one with --tokenizer DIR"
+        print(f"convert: {where}: {rows}: the last {spare:,} rows are kept and never predicted; {right}", file=sys.stderr)
     return Model(run, params, tokenizer)
 
 
@@ -62,14 +72,24 @@ def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
         raise UserError(f"{error}; {WITHOUT}") from error
 
 
-def _check_tokenizer(tokenizer: Tokenizer | None, run: Run, where: Path) -> None:
-    """Raises UserError for a tokenizer that does not fit the model: one that would change a field of the run."""
-    if tokenizer is None or run.with_vocabulary(tokenizer.vocabulary) == run:
-        return
-    size, pad = tokenizer.vocabulary.size, tokenizer.vocabulary.pad
-    fault = f"has {size} tokens and the model {run.model.vocab_size} embedding rows"
-    if size == run.model.vocab_size:
-        actual, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
-        differ = [f"model.{name} would be {fitting[name]} and is {actual[name]}" for name in actual if actual[name] != fitting[name]]
-        fault = f"has the pad id {pad}, with which {', '.join(differ)}"
-    raise UserError(f"{where}: the tokenizer {fault}: name the right one with --tokenizer DIR; {WITHOUT}")
+def _check_rows(found: Import, run: Run, config: Path) -> None:
+    """Raises UserError where the token table has another number of rows than the file `config` says."""
+    tables = (found.tensors.get(name) for entry in found.entries if has_vocabulary(entry.ours, ()) for name in entry.names)
+    for table in tables:
+        if table is not None and table.shape and table.shape[0] != run.model.vocab_size:
+            sizes = f"vocab_size is {run.model.vocab_size:,} and {table.name} has {table.shape[0]:,} rows"
+            raise UserError(sizes, config, f"set vocab_size to {table.shape[0]} there, or use the file that belongs to these weights")
+
+
+def _with_tokenizer(run: Run, tokenizer: Tokenizer, where: Path) -> Run:
+    """`run` with the rows of its model that `tokenizer` has no piece for as spare rows. Raises UserError for more pieces than rows, and for
+    a tokenizer that would change another field of the run."""
+    vocabulary, rows = tokenizer.vocabulary, run.model.vocab_size
+    fix = f"name the right one with --tokenizer DIR; {WITHOUT}"
+    if vocabulary.size > rows:
+        raise UserError(f"the tokenizer has {vocabulary.size:,} tokens and the model {rows:,} embedding rows", where, fix)
+    spared = dataclasses.replace(run, model=run.model.with_spare_rows(rows - vocabulary.size))
+    actual, fitting = to_dict(spared.model), to_dict(spared.with_vocabulary(vocabulary).model)
+    if differ := [f"model.{name} would be {fitting[name]} and is {actual[name]}" for name in actual if actual[name] != fitting[name]]:
+        raise UserError(f"the tokenizer has the pad id {vocabulary.pad}, with which {', '.join(differ)}", where, fix)
+    return spared

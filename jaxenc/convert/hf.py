@@ -48,7 +48,7 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
             raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     found = LAYOUTS[config["model_type"]].read(config, tensors, folder / "config.json")
-    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder)
+    return assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, folder / "config.json")
 
 
 def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:

@@ -53,7 +53,7 @@ def load(prefix: str | Path, tokenizer: str = "") -> Model:
     if google.config and not where.is_file():
         raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
     found = google.read(read_json(where, "copy it again") if google.config else {}, tensors, where)
-    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix)
+    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, where)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:

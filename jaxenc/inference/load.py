@@ -239,7 +239,7 @@ def save(out: str | pathlib.Path, model: Model) -> None:
 
 def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
     """The objective of a run for inference: in float32, on one device, at any length that the model supports."""
-    vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
+    vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.pieces)
     longest = config.model.positions or config.longest_row
     data = dataclasses.replace(config.data, length=longest)
     return config.objective.build(config.model, PhaseSetting(vocabulary, EXACT, data, heads=heads))

@@ -81,8 +81,8 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError) as error:
             tf.load(wrong)
         assert words in str(error.value) and "\n" not in str(error.value)
-    (tmp_path / "vocab.txt").write_text("\n".join((*tf1.SPECIALS, "hello")) + "\n")
-    with pytest.raises(UserError, match="the tokenizer has 6 tokens and the model 131"):
+    (tmp_path / "vocab.txt").write_text("\n".join((*tf1.SPECIALS, *(f"word{n}" for n in range(127)))) + "\n")
+    with pytest.raises(UserError, match="the tokenizer has 132 tokens and the model 131"):
         tf.load(prefix)
     (tmp_path / "bert_config.json").unlink()
     with pytest.raises(UserError, match=r"holds no bert_config\.json: put the one"):
