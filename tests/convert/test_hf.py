@@ -185,8 +185,8 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
     "change, settings, words",
     [
         # R22: the config is wrong, and not the tokenizer.
-        (dict, {"vocab_size": 30522}, "config.json: vocab_size is 30,522 and embeddings.word_embeddings.weight has 131 rows; set vocab_size to"),
-        (dict, {"vocab_size": 130}, "config.json: vocab_size is 130 and embeddings.word_embeddings.weight has 131 rows; set vocab_size to 131"),
+        (dict, {"vocab_size": 30522}, "config.json: vocab_size is 30,522 and embeddings.word_embeddings.weight has 131 rows; set vocab_"),
+        (dict, {"vocab_size": 130}, "vocab_size is 130 and embeddings.word_embeddings.weight has 131 rows; set vocab_size to 131 there"),
         (dict, {"num_hidden_layers": 3}, "missing: encoder.layer.2.attention.self.query.weight"),
         (dict, {"num_hidden_layers": 1 << 30}, "its config has 1073741824 layers but there are 39 tensors"),
         (dict, {"num_hidden_layers": 1}, "not known: encoder.layer.1.attention.self.query.weight"),

@@ -85,8 +85,8 @@ SHORT = ("mlm", "causal")
 
 @pytest.mark.parametrize("name", [name if name in SHORT else pytest.param(name, marks=pytest.mark.full) for name in OBJECTIVES])
 def test_what_they_hold_changes_nothing_and_stays(name: str) -> None:
-    """With 0 and with 50 in them: bitwise the same losses and metrics, and no gradient. A softmax over them would add some 100 nats, and the
-    samples of a generator would be theirs."""
+    """With 0 and with 50 in them: bitwise the same losses and metrics, and no gradient. A softmax over them would add some 100 nats,
+    and the samples of a generator would be theirs."""
     build, rows = OBJECTIVES[name]
     objective = build()
     keys, batch = rng.training(0, jnp.int32(0), ROWS), rows(objective)
