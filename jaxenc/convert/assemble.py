@@ -33,7 +33,7 @@ def model(found: Import, tokenizer: Tokenizer | None, where: Path, config: Path)
     run = runs.run_of(found)
     _check_rows(found, run, config)
     if tokenizer is not None:
-        run = _with_tokenizer(run, tokenizer, where)
+        run = _fitted(run, tokenizer, where)
     abstract, _ = parameters(objective_of(run, tokenizer))
     shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
     params = key_map.to_ours(found.entries, found.tensors, shapes, str(where), found.skipped)
@@ -44,6 +44,13 @@ def model(found: Import, tokenizer: Tokenizer | None, where: Path, config: Path)
         right = "if the tokenizer is another model's, name the right one with --tokenizer DIR"
         print(f"convert: {where}: {rows}: the last {spare:,} rows are kept and never predicted; {right}", file=sys.stderr)
     return Model(run, params, tokenizer)
+
+
+def with_tokenizer(ours: Model, tokenizer: Tokenizer, where: Path) -> Model:
+    """`ours` with this tokenizer where it has none. Raises UserError as `model`."""
+    if ours.tokenizer is not None:
+        return ours
+    return dataclasses.replace(ours, config=_fitted(ours.config, tokenizer, where), tokenizer=tokenizer)
 
 
 def weights(ours: Model) -> Weights:
@@ -73,15 +80,15 @@ def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
 
 
 def _check_rows(found: Import, run: Run, config: Path) -> None:
-    """Raises UserError where the token table has another number of rows than the file `config` says."""
-    tables = (found.tensors.get(name) for entry in found.entries if has_vocabulary(entry.ours, ()) for name in entry.names)
-    for table in tables:
-        if table is not None and table.shape and table.shape[0] != run.model.vocab_size:
-            sizes = f"vocab_size is {run.model.vocab_size:,} and {table.name} has {table.shape[0]:,} rows"
-            raise UserError(sizes, config, f"set vocab_size to {table.shape[0]} there, or use the file that belongs to these weights")
+    """Raises UserError where the token tables, all alike, have another number of rows than the file `config` says."""
+    names = [name for entry in found.entries if has_vocabulary(entry.ours, ()) for name in entry.names if name in found.tensors]
+    sizes = {found.tensors[name].shape[:1] for name in names}
+    if len(sizes) == 1 and (held := sizes.pop()) not in ((), (run.model.vocab_size,)):
+        what = f"vocab_size is {run.model.vocab_size:,} and {names[0]} has {held[0]:,} rows"
+        raise UserError(what, config, f"set vocab_size to {held[0]} there, or use the file that belongs to these weights")
 
 
-def _with_tokenizer(run: Run, tokenizer: Tokenizer, where: Path) -> Run:
+def _fitted(run: Run, tokenizer: Tokenizer, where: Path) -> Run:
     """`run` with the rows of its model that `tokenizer` has no piece for as spare rows. Raises UserError for more pieces than rows, and for
     a tokenizer that would change another field of the run."""
     vocabulary, rows = tokenizer.vocabulary, run.model.vocab_size

@@ -54,14 +54,17 @@ def load(folder: str | Path, tokenizer: str = "") -> Model:
 def _joined(folder: Path, several: Folders, tokenizer: str) -> Model:
     """The joined model of the folders `several` in `folder`; its note is printed to stderr."""
     models = {name: load(folder / name, tokenizer) for name in several.names}
+    shared = next((model.tokenizer for model in reversed(models.values()) if model.tokenizer), None)
+    if shared:
+        # One of the folders may have the tokenizer of both.
+        models = {name: assemble.with_tokenizer(model, shared, folder / name) for name, model in models.items()}
     try:
         whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
     except UserError as error:
         raise UserError(f"{folder}: {error}") from error
     if note:
         print(f"convert: {note}", file=sys.stderr)
-    tokenizers = [model.tokenizer for model in models.values() if model.tokenizer]
-    return Model(runs.run_for(whole.structure), whole.params, tokenizers[-1] if tokenizers else None)
+    return Model(runs.run_for(whole.structure), whole.params, shared)
 
 
 def _config(path: Path) -> dict[str, Any]:

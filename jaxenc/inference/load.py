@@ -68,7 +68,7 @@ class Model:
         model, (states, width) = self.config.model, self.shape
         count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
         heads = ", ".join(self.objective.heads) or "no heads"
-        size = f"{states - 1} layers of {width}, {model.vocab_size:,} tokens"
+        size = f"{states - 1} layers of {width}, {model.pieces:,} tokens"
         return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
 
     @functools.cached_property
@@ -208,8 +208,8 @@ def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, 
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = of_checkpoint(where, models)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
-    if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
-        sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
+    if tokenizer is not None and tokenizer.vocabulary.size > config.model.pieces:
+        sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.pieces:,} rows for them"
         raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
     shapes, _ = parameters(objective_of(config, tokenizer, heads))
     return Model(config, restore.restore_params(where, shapes), tokenizer, heads)
