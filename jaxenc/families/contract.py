@@ -57,7 +57,7 @@ class ModelConfig(abc.ABC):
 
     @property
     def pieces(self) -> int:
-        """Number of tokens that the model predicts: the rows of its table that have a piece, which come first."""
+        """Number of tokens that are predicted: the rows of the table that have a piece, which come first."""
         return self.vocab_size - self.spare_rows
 
     @property
@@ -81,11 +81,11 @@ class ModelConfig(abc.ABC):
         return dataclasses.replace(self, vocab_size=vocabulary.size + self.spare_rows)
 
     def with_spare_rows(self, count: int) -> Self:
-        """This model with the same rows, of which the last `count` have no piece. Raises UserError for a family without the field."""
+        """This model with the same rows, of which the last `count` have no piece. Raises UserError for a family without such rows."""
         if count == self.spare_rows:
             return self
-        if "spare_rows" not in {field.name for field in dataclasses.fields(self)}:
-            raise UserError(f"a model of kind {self.kind} has no rows without a piece, and {count:,} would be", "model.spare_rows")
+        if not any(field.name == "spare_rows" for field in dataclasses.fields(self)):
+            raise UserError(f"it would be {count:,}, and model.kind {self.kind} has no such rows", "model.spare_rows")
         return dataclasses.replace(self, spare_rows=count)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:

@@ -62,7 +62,10 @@ OBJECTIVES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         lambda one: tiny.reads(streams.batch_at(0, ROWS), one),
     ),
     "bilm": (
-        lambda: sentences.objective(model=SpareElmo(**{**vars(sentences.MODEL), "vocab_size": PIECES + SPARE, "spare_rows": SPARE})),
+        lambda: sentences.objective(
+            dataclasses.replace(sentences.CONFIG, negatives=150),
+            SpareElmo(**{**vars(sentences.MODEL), "vocab_size": PIECES + SPARE, "spare_rows": SPARE}),
+        ),
         lambda one: tiny.reads(sentences.batch_at(0, ROWS), one),
     ),
 }
