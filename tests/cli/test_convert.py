@@ -102,8 +102,8 @@ def test_the_next_commands_run_as_they_are_printed(
     assert [jaxenc.load(name).config.model.spare_rows for name in ("our model", "RUN")] == [spare, spare]
 
 
-def test_a_run_of_another_number_of_rows_says_what_to_set(tmp_path: Path, monkeypatch, fails: Callable[..., str]) -> None:
-    """R13: 80 rows and 79 are stored alike, so the shapes say nothing; the advice works."""
+def test_a_run_of_another_number_of_rows_says_what_to_set(tmp_path: Path, monkeypatch, capsys, fails: Callable[..., str]) -> None:
+    """R13: 80 rows and 60 are stored alike, so the shapes say nothing; the advice works, and all rows count as parameters."""
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("the quick brown fox\njumps over the lazy dog\n\na dog\nand a fox\n" * 4)
     tokenizer, rows = wordpiece.train([Path("text.txt").read_text()], 60), 80
@@ -120,6 +120,7 @@ def test_a_run_of_another_number_of_rows_says_what_to_set(tmp_path: Path, monkey
     said = fails(*flags)
     assert f"its token table has {rows} rows for {pieces} pieces and this run's {pieces}; set model.spare_rows to {rows - pieces}" in said
     assert main([*flags, f"--config.model.spare_rows={rows - pieces}"]) == 0
+    assert f"{sum(array.size for array in tensors.values()):,} parameters on " in capsys.readouterr().err
     assert main(["export", "--model", "run", "--to", "hf", "--out", "out"]) == 0
     assert len(folders.read(Path("out/model.safetensors"))["bert.embeddings.word_embeddings.weight"]) == rows
 
