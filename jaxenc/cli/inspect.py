@@ -37,9 +37,9 @@ def run(args: argparse.Namespace) -> int:
     teacher = teachers.model_of(recipe.objective, MODELS) if recipe.objective.has_teacher and recipe.objective.teacher else None
     objective = recipe.build(vocabulary, recipe.plan[0], meshes.platform(jax.devices()[0]), teacher=teacher)
     shapes, names = parameters(objective)
-    lines = by_part(shapes, objective, vocabulary.size)
+    lines = by_part(shapes, objective, recipe.model.vocab_size)
     if args.parameters:
-        lines += listing(shapes, names, objective, recipe.mesh.preset, vocabulary.size)
+        lines += listing(shapes, names, objective, recipe.mesh.preset, recipe.model.vocab_size)
     lines += by_phase(recipe, vocabulary, teacher)
     lines += sizes(recipe, objective, shapes, names, args.devices or jax.device_count())
     print("\n".join(lines))

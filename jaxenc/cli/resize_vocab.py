@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaxenc.convert import onward
-from jaxenc.convert.resize import resized
+from jaxenc.convert.resize import extended
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.files import read_lines
-from jaxenc.inference.load import Model, load, save
+from jaxenc.inference.load import load, save
 
 BLANK = "in a byte-level vocabulary a word inside a sentence is written with the blank before it: ' word'"
 
@@ -32,17 +32,15 @@ def run(args: argparse.Namespace) -> int:
     model = load(Path(args.model).expanduser())
     if model.tokenizer is None:
         raise UserError(f"--model {args.model}: it has no tokenizer to add pieces to: convert it with one")
-    had, rows = model.tokenizer.vocabulary.size, model.config.model.vocab_size
-    if had != rows:
-        raise UserError(f"--model {args.model}: it has {rows:,} rows and its tokenizer {had:,} pieces: new pieces need equal numbers")
-    tokenizer = model.tokenizer.extended(pieces)
-    size = tokenizer.vocabulary.size
-    params = resized(model.params, had, size, model.objective.vocabulary)
-    larger = Model(model.config.with_vocabulary(tokenizer.vocabulary), params, tokenizer)
+    larger = extended(model, pieces)
     save(out, larger)
+    had, size = (one.tokenizer.vocabulary.size for one in (model, larger))
     print(f"{out}: {size:,} pieces, {size - had:,} of them new")
+    if taken := min(model.config.model.vocab_size, size) - had:
+        spare = larger.config.model.spare_rows
+        print(f"{taken:,} of them take rows of the token table that had no piece; {spare:,} such rows are left")
     print("new rows start as the mean of all old rows, equal to one another until they are trained")
-    if advice := _advice(tokenizer, pieces):
+    if advice := _advice(larger.tokenizer, pieces):
         print(advice, file=sys.stderr)
     print(onward.commands(out, larger))
     return 0

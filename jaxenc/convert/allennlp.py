@@ -32,7 +32,7 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
     words = assemble.open_tokenizer(folder, tokenizer)
     # The options do not name a family, and only one family has this format.
     (layout,) = _layouts().values()
-    return assemble.model(layout.read(data, tensors, where, words.vocabulary if words else None), words, weights, dropped)
+    return assemble.model(layout.read(data, tensors, where, words.vocabulary if words else None), words, weights, where, dropped)
 
 
 def save(out: str | Path, ours: Model) -> None:

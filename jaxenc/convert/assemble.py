@@ -1,5 +1,6 @@
 """The steps that all formats share: from converted tensors and a tokenizer to a model, and from a model to the input of an export."""
 
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from jaxenc.convert import prefix, runs
 from jaxenc.data import tokenizers
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.families.count import has_vocabulary
 from jaxenc.families.foreign import Import, Weights
 from jaxenc.formats import key_map, left_out
 from jaxenc.formats.left_out import listed
@@ -25,24 +27,36 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "s
 WITHOUT = "`--tokenizer none` converts without it"
 
 
-def model(found: Import, tokenizer: Tokenizer | None, where: Path, dropped: Mapping[str, Tensor] = MappingProxyType({})) -> Model:
-    """The model of an `Import`, in float32; its notes are printed to stderr. where: the name of the source in messages; dropped: tensors
-    that the user left out, by the names that `found` would know them by.
+def model(
+    found: Import, tokenizer: Tokenizer | None, where: Path, config: Path, dropped: Mapping[str, Tensor] = MappingProxyType({})
+) -> Model:
+    """The model of an `Import`, in float32; its notes are printed to stderr. where: the name of the source in messages; config: of the file
+    with its sizes; dropped: tensors that the user left out, by the names that `found` would know them by.
 
-    Raises UserError for tensors that do not fit the config, for a tensor that was left out and is needed, and for a tokenizer that does not
-    fit the model.
+    A model with more rows than its tokenizer has pieces keeps them (`ModelConfig.spare_rows`); a line on stderr says so. Raises UserError
+    for tensors that do not fit the config, for a tensor that was left out and is needed, and for a tokenizer that does not fit the model.
     """
     _check_dropped(found, dropped, where)
     run = runs.run_of(found)
-    _check_tokenizer(tokenizer, run, where)
+    _check_rows(found, run, config)
+    if tokenizer is not None:
+        run = _fitted(run, tokenizer, where)
     abstract, _ = parameters(objective_of(run, tokenizer))
     shapes = {path: leaf.shape for path, leaf in tree.leaves(abstract)}
     params = key_map.to_ours(found.entries, found.tensors, shapes, str(where), found.skipped)
     notes = [f"left out, as asked: {listed([tensor.name for tensor in dropped.values()])}"] if dropped else []
-    for note in (*notes, *found.notes, runs.note(found, run)):
+    for note in (*notes, *found.notes, runs.note(found, run), _spare(run)):
         if note:
             say(where, note)
     return Model(run, params, tokenizer)
+
+
+def _spare(run: Run) -> str:
+    if not (spare := run.model.spare_rows):
+        return ""
+    rows = f"{run.model.vocab_size:,} rows of the token table and {run.model.pieces:,} pieces"
+    right = "if the tokenizer is another model's, name the right one with --tokenizer DIR"
+    return f"{rows}: the last {spare:,} rows are kept and never predicted; {right}"
 
 
 def say(where: object, note: str) -> None:
@@ -72,6 +86,13 @@ def _check_dropped(found: Import, dropped: Mapping[str, Tensor], where: Path) ->
         raise UserError(what, f"{where}: {left_out.OPTION}", "give a pattern that matches only what nothing needs")
 
 
+def with_tokenizer(ours: Model, tokenizer: Tokenizer, where: Path) -> Model:
+    """`ours` with this tokenizer where it has none. Raises UserError as `model`."""
+    if ours.tokenizer is not None:
+        return ours
+    return dataclasses.replace(ours, config=_fitted(ours.config, tokenizer, where), tokenizer=tokenizer)
+
+
 def weights(ours: Model) -> Weights:
     """`ours` as a family's `write` takes it, without heads that are not built in."""
     params = {name: branch for name, branch in ours.params.items() if name in BUILT_IN or name not in ours.heads}
@@ -98,14 +119,24 @@ def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
         raise UserError(f"{error}; {WITHOUT}") from error
 
 
-def _check_tokenizer(tokenizer: Tokenizer | None, run: Run, where: Path) -> None:
-    """Raises UserError for a tokenizer that does not fit the model: one that would change a field of the run."""
-    if tokenizer is None or run.with_vocabulary(tokenizer.vocabulary) == run:
-        return
-    size, pad = tokenizer.vocabulary.size, tokenizer.vocabulary.pad
-    fault = f"has {size} tokens and the model {run.model.vocab_size} embedding rows"
-    if size == run.model.vocab_size:
-        actual, fitting = to_dict(run.model), to_dict(run.with_vocabulary(tokenizer.vocabulary).model)
-        differ = [f"model.{name} would be {fitting[name]} and is {actual[name]}" for name in actual if actual[name] != fitting[name]]
-        fault = f"has the pad id {pad}, with which {', '.join(differ)}"
-    raise UserError(f"{where}: the tokenizer {fault}: name the right one with --tokenizer DIR; {WITHOUT}")
+def _check_rows(found: Import, run: Run, config: Path) -> None:
+    """Raises UserError where the token tables, all alike, have another number of rows than the file `config` says."""
+    names = [name for entry in found.entries if has_vocabulary(entry.ours, ()) for name in entry.names if name in found.tensors]
+    sizes = {found.tensors[name].shape[:1] for name in names}
+    if len(sizes) == 1 and (held := sizes.pop()) not in ((), (run.model.vocab_size,)):
+        what = f"vocab_size is {run.model.vocab_size:,} and {names[0]} has {held[0]:,} rows"
+        raise UserError(what, config, f"set vocab_size to {held[0]} there, or use the file that belongs to these weights")
+
+
+def _fitted(run: Run, tokenizer: Tokenizer, where: Path) -> Run:
+    """`run` with the rows of its model that `tokenizer` has no piece for as spare rows. Raises UserError for more pieces than rows, and for
+    a tokenizer that would change another field of the run."""
+    vocabulary, rows = tokenizer.vocabulary, run.model.vocab_size
+    fix = f"name the right one with --tokenizer DIR; {WITHOUT}"
+    if vocabulary.size > rows:
+        raise UserError(f"the tokenizer has {vocabulary.size:,} tokens and the model {rows:,} embedding rows", where, fix)
+    spared = dataclasses.replace(run, model=run.model.with_spare_rows(rows - vocabulary.size))
+    actual, fitting = to_dict(spared.model), to_dict(spared.with_vocabulary(vocabulary).model)
+    if differ := [f"model.{name} would be {fitting[name]} and is {actual[name]}" for name in actual if actual[name] != fitting[name]]:
+        raise UserError(f"the tokenizer has the pad id {vocabulary.pad}, with which {', '.join(differ)}", where, fix)
+    return spared

@@ -35,7 +35,7 @@ def load(place: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ()) 
     # No setting names a family, and only one family has this format.
     (reader,) = (family.fairseq for family in BUILT_IN.values() if family.fairseq)
     found, dropped = assemble.read(lambda some: reader(settings, some, path), tensors, leave_out, path)
-    return assemble.model(found, _tokenizer(path.parent, tokenizer), path, dropped)
+    return assemble.model(found, _tokenizer(path.parent, tokenizer), path, path, dropped)
 
 
 def _file(place: Path) -> Path:

@@ -51,7 +51,7 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
     layout = LAYOUTS[config["model_type"]]
     reader = lambda some: layout.read(config, some, folder / "config.json")
     found, dropped = assemble.read(reader, tensors, leave_out, folder)
-    model = assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, dropped)
+    model = assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, folder / "config.json", dropped)
     if note := places.note(folder):
         assemble.say(folder, note)
     return model
@@ -65,14 +65,17 @@ def _joined(folder: Path, several: Folders, tokenizer: str, leave_out: Sequence[
     useless = [pattern for pattern in leave_out if not any(fits(pattern, names) for names in held.values())]
     chosen = {name: [one for one in leave_out if one in useless or fits(one, names)] for name, names in held.items()}
     models = {name: load(folder / name, tokenizer, chosen[name]) for name in several.names}
+    shared = next((model.tokenizer for model in reversed(models.values()) if model.tokenizer), None)
+    if shared:
+        # One of the folders may have the tokenizer of both.
+        models = {name: assemble.with_tokenizer(model, shared, folder / name) for name, model in models.items()}
     try:
         whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
     except UserError as error:
         raise UserError(f"{folder}: {error}") from error
     if note:
         print(f"convert: {note}", file=sys.stderr)
-    tokenizers = [model.tokenizer for model in models.values() if model.tokenizer]
-    return Model(runs.run_for(whole.structure), whole.params, tokenizers[-1] if tokenizers else None)
+    return Model(runs.run_for(whole.structure), whole.params, shared)
 
 
 def _config(path: Path) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def load(prefix: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
         raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
     config = read_json(where, "copy it again") if google.config else {}
     found, dropped = assemble.read(lambda some: google.read(config, some, where), tensors, leave_out, prefix)
-    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, dropped)
+    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, where, dropped)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:

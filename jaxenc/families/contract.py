@@ -32,7 +32,9 @@ class ModelConfig(abc.ABC):
     kind: the name of the model in a recipe.
     attentions: the values that its field `attention` may have, () for a model without that field.
     relative: whether its attention is by relative position (`layers/relative.py`).
-    vocab_size: number of tokens, without the rows that pad the table; the data's tokenizer decides it.
+    vocab_size: number of rows of the token table, without those that pad it: the pieces of the data's tokenizer and `spare_rows`.
+    spare_rows: rows of the token table after those of the pieces; they are kept and never predicted, sampled or drawn. Published tables
+        have them, such as 32,102 rows for 31,102 pieces. No loss reaches them, only weight decay. A family without this field has none.
     width: width of the hidden states, [layers + 1, batch, length, width] with the embedding output.
     layers: number of layers.
     positions: longest text in tokens; 0 = no limit.
@@ -51,6 +53,12 @@ class ModelConfig(abc.ABC):
 
     attentions: ClassVar[tuple[str, ...]] = ()
     relative: ClassVar[bool] = False
+    spare_rows: ClassVar[int] = 0
+
+    @property
+    def pieces(self) -> int:
+        """Number of tokens that are predicted: the rows of the table that have a piece, which come first."""
+        return self.vocab_size - self.spare_rows
 
     @property
     def inputs(self) -> Mapping[str, int]:
@@ -68,8 +76,17 @@ class ModelConfig(abc.ABC):
         """The published vocabulary layout of the family, used when a recipe names no data."""
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
-        """This model with the vocabulary size of a tokenizer; a family overrides it where other fields follow from the tokenizer's ids."""
-        return dataclasses.replace(self, vocab_size=vocabulary.size)
+        """This model with a row for each piece of a tokenizer, and its spare rows; a family overrides it where other fields follow from
+        the tokenizer's ids."""
+        return dataclasses.replace(self, vocab_size=vocabulary.size + self.spare_rows)
+
+    def with_spare_rows(self, count: int) -> Self:
+        """This model with the same rows, of which the last `count` have no piece. Raises UserError for a family without such rows."""
+        if count == self.spare_rows:
+            return self
+        if not any(field.name == "spare_rows" for field in dataclasses.fields(self)):
+            raise UserError(f"it would be {count:,}, and model.kind {self.kind} has no such rows", "model.spare_rows")
+        return dataclasses.replace(self, spare_rows=count)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
         """Positions i32 [batch, length] of rows that hold one text each: 0, 1, 2 ... at every place, unless a family overrides it. `tokens`
@@ -122,7 +139,9 @@ class EncoderConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         at_least(1, "model", self, "vocab_size", "width", "layers")
-        at_least(0, "model", self, "positions", "types")
+        at_least(0, "model", self, "positions", "types", "spare_rows")
+        if self.pieces < 1:
+            raise UserError(f"model.spare_rows is {self.spare_rows} and model.vocab_size {self.vocab_size}: leave a row for each piece")
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"model.{name} is {getattr(self, name)}: it takes a rate from 0 up to but not including 1")

@@ -57,13 +57,14 @@ class Label:
 class Setting:
     """The settings that a head's module is built from.
 
-    width: of the hidden states; table_width: of the token table; vocab_size: its number of rows without padding. activation, norm_epsilon,
-    initializer: those of the encoder's layers. labels: the names of the classes. pooler_activation: of a pooler.
+    width: of the hidden states; table_width: of the token table; pieces: how many of its rows, from the first on, are predicted: the logits
+    of the others are `layers.softmax.NEVER`. activation, norm_epsilon, initializer: those of the encoder's layers. labels: the names of the
+    classes. pooler_activation: of a pooler.
     """
 
     width: int
     table_width: int
-    vocab_size: int
+    pieces: int
     activation: str
     norm_epsilon: float
     initializer: Initializer
@@ -147,10 +148,15 @@ class Head:
 
 @dataclasses.dataclass(frozen=True)
 class Fitted:
-    """A head with its module, built for one encoder."""
+    """A head with its module, built for one encoder.
+
+    whole: of a head on the vocabulary, the module that also gives the spare rows of the table (`ModelConfig.spare_rows`) their logits, as
+    the published model does; for any other head the same module.
+    """
 
     head: Head
     module: nn.Module
+    whole: nn.Module
 
 
 def registry(heads: Iterable[Head]) -> Mapping[str, Head]:

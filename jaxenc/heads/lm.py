@@ -12,7 +12,7 @@ from jaxenc.layers.softmax import vocabulary_logits
 class LmHead(nn.Module):
     """hidden · tableᵀ + bias (zihangdai/xlnet modeling.py, lm_loss). The table is the encoder's and is passed in, as for `MlmHead`."""
 
-    vocab_size: int
+    pieces: int
     execution: Execution
 
     @nn.compact
@@ -20,14 +20,14 @@ class LmHead(nn.Module):
         """hidden [..., width] and table [padded, width] to logits [..., padded] in the logits dtype (float32)."""
         policy = self.execution.policy
         bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
-        return vocabulary_logits(hidden.astype(policy.compute), table, bias, self.vocab_size, policy)
+        return vocabulary_logits(hidden.astype(policy.compute), table, bias, self.pieces, policy)
 
 
 LM = Head(
     name="lm",
     role="vocabulary",
     site=44,
-    module=lambda setting: LmHead(setting.vocab_size, setting.execution),
+    module=lambda setting: LmHead(setting.pieces, setting.execution),
     prediction=likeliest,
     vocabulary=("bias",),
 )

@@ -16,10 +16,10 @@ from jaxenc.layers.softmax import vocabulary_logits
 class MlmHead(nn.Module):
     """Dense, activation, LayerNorm, then the product with the token table (google-research/bert run_pretraining.py, get_masked_lm_output).
 
-    The table is the encoder's and is passed in. Its rows from `vocab_size` on are padding: their logits are `softmax.NEVER`.
+    The table is the encoder's and is passed in. The logits of its rows from `pieces` on are `softmax.NEVER`.
     """
 
-    vocab_size: int
+    pieces: int
     width: int
     activation: str
     norm_epsilon: float
@@ -33,12 +33,12 @@ class MlmHead(nn.Module):
         hidden = Dense(self.width, ("embed", "norm"), self.init_kernel, self.execution, name="dense")(hidden)
         hidden = LayerNorm(self.norm_epsilon, self.execution, name="norm")(activate(self.activation, hidden))
         bias = self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), table.shape[:1], policy.params)
-        return vocabulary_logits(hidden, table, bias, self.vocab_size, policy)
+        return vocabulary_logits(hidden, table, bias, self.pieces, policy)
 
 
 def _module(setting: Setting) -> MlmHead:
     layer = (setting.activation, setting.norm_epsilon, setting.initializer)
-    return MlmHead(setting.vocab_size, setting.table_width, *layer, setting.execution)
+    return MlmHead(setting.pieces, setting.table_width, *layer, setting.execution)
 
 
 MASKED_LM = Head(name="mlm", role="vocabulary", site=33, module=_module, prediction=likeliest, vocabulary=("bias",))

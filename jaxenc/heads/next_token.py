@@ -13,13 +13,13 @@ class NextTokenHead(nn.Module):
     """hidden · tableᵀ, without parameters (openai/finetune-transformer-lm train.py, lm_logits; Radford et al. 2018). The table is the
     encoder's and is passed in."""
 
-    vocab_size: int
+    pieces: int
     execution: Execution
 
     def __call__(self, hidden: Array, table: Array) -> Array:
         """hidden [..., width] and table [padded, width] to logits [..., padded] in the logits dtype (float32)."""
         policy = self.execution.policy
-        return vocabulary_logits(hidden.astype(policy.compute), table, None, self.vocab_size, policy)
+        return vocabulary_logits(hidden.astype(policy.compute), table, None, self.pieces, policy)
 
 
 def _module(setting: Setting) -> NextTokenHead:
@@ -27,7 +27,7 @@ def _module(setting: Setting) -> NextTokenHead:
     if setting.width != setting.table_width:
         widths = f"the hidden states are {setting.width} wide and the token table {setting.table_width}"
         raise UserError(f"head next_token: {widths}: this head has no layer between them, so both need one width")
-    return NextTokenHead(setting.vocab_size, setting.execution)
+    return NextTokenHead(setting.pieces, setting.execution)
 
 
 NEXT_TOKEN = Head(name="next_token", role="vocabulary", site=49, module=_module, prediction=likeliest)

@@ -11,7 +11,8 @@ from jaxenc.errors import UserError
 @dataclasses.dataclass(frozen=True)
 class Guess:
     """One candidate for a masked token. token: the piece in the vocabulary; text: the piece decoded, without blanks around it, or the piece
-    itself where that is empty or not valid text; probability: of the softmax over the vocabulary without padding."""
+    itself where that is empty or not valid text; probability: of the softmax over the
+    pieces of the tokenizer."""
 
     token: str
     text: str
@@ -34,10 +35,10 @@ def masked_ids(tokenizer: Tokenizer, text: str, k: int) -> list[int]:
 
 def guesses(tokenizer: Tokenizer, logits: np.ndarray, k: int) -> list[list[Guess]]:
     """The `k` most probable tokens of each mask, most probable first; logits: float32 [masks, rows of the vocabulary]."""
-    logits = logits.astype(np.float64)
+    logits = logits[:, : tokenizer.vocabulary.size].astype(np.float64)
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = odds / odds.sum(axis=1, keepdims=True)
-    best = np.argsort(-probabilities[:, : tokenizer.vocabulary.size])[:, :k]
+    best = np.argsort(-probabilities)[:, :k]
     return [[_guess(tokenizer, int(i), float(row[i])) for i in order] for row, order in zip(probabilities, best, strict=True)]
 
 

@@ -68,7 +68,7 @@ class Model:
         model, (states, width) = self.config.model, self.shape
         count = parameter_count(self.params, model.vocab_size, self.objective.vocabulary)
         heads = ", ".join(self.objective.heads) or "no heads"
-        size = f"{states - 1} layers of {width}, {model.vocab_size:,} tokens"
+        size = f"{states - 1} layers of {width}, {model.pieces:,} tokens"
         return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
 
     @functools.cached_property
@@ -208,8 +208,8 @@ def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, 
     where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
     config = of_checkpoint(where, models)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
-    if tokenizer is not None and tokenizer.vocabulary.size > config.model.vocab_size:
-        sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.vocab_size:,} rows"
+    if tokenizer is not None and tokenizer.vocabulary.size > config.model.pieces:
+        sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.pieces:,} rows for them"
         raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
     shapes, _ = parameters(objective_of(config, tokenizer, heads))
     return Model(config, restore.restore_params(where, shapes), tokenizer, heads)
@@ -239,7 +239,7 @@ def save(out: str | pathlib.Path, model: Model) -> None:
 
 def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, Head] = BUILT_IN) -> Objective:
     """The objective of a run for inference: in float32, on one device, at any length that the model supports."""
-    vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.vocab_size)
+    vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.pieces)
     longest = config.model.positions or config.longest_row
     data = dataclasses.replace(config.data, length=longest)
     return config.objective.build(config.model, PhaseSetting(vocabulary, EXACT, data, heads=heads))

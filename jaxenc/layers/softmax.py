@@ -1,4 +1,4 @@
-"""Logits over the vocabulary, whose tables have padding rows, and a softmax layer with its own table."""
+"""Logits over the vocabulary, whose tables have rows without a piece, and a softmax layer with its own table."""
 
 import jax.numpy as jnp
 from flax import linen as nn
@@ -11,28 +11,31 @@ from jaxenc.layers.initializers import Normal, leading_rows
 from jaxenc.layers.product import wide_product
 from jaxenc.precision import Policy
 
-# The logit of a row that only pads the table: finite, so that no loss or gradient computes infinity minus infinity.
+# The logit of a row without a piece: finite, so that no loss or gradient computes infinity minus infinity.
 NEVER = -1e30
 
 
-def vocabulary_logits(hidden: Array, table: Array, bias: Array | None, vocab_size: int, policy: Policy) -> Array:
-    """hidden · tableᵀ + bias, [..., padded] in the logits dtype, NEVER for the padding rows of the table.
+def vocabulary_logits(hidden: Array, table: Array, bias: Array | None, pieces: int, policy: Policy) -> Array:
+    """hidden · tableᵀ + bias, [..., padded] in the logits dtype, NEVER for the rows of the table without a piece.
 
-    hidden: [..., width] in the compute dtype; table: [padded, width]; bias: [padded] or None; the first `vocab_size` rows are true.
+    hidden: [..., width] in the compute dtype; table: [padded, width]; bias: [padded] or None. The first `pieces` rows have a piece. The
+    others are the spare rows of a published model, whatever their values, and rows of zeros that pad the table: here, and only here, both
+    leave every softmax and every sample.
     """
     logits = wide_product("...w,vw->...v", hidden, table.astype(policy.compute)).astype(policy.logits)
-    # Padding rows of the table are zeros, so a bias of NEVER makes their logits NEVER. Adding one row is cheaper than masking all logits.
-    never = jnp.where(jnp.arange(len(table)) < vocab_size, 0 if bias is None else bias, NEVER)
+    # A bias of NEVER absorbs any product below 1e22 in float32. Adding one row is cheaper than masking all logits.
+    never = jnp.where(jnp.arange(len(table)) < pieces, 0 if bias is None else bias, NEVER)
     return logits + never.astype(policy.logits)
 
 
 class Softmax(nn.Module):
     """A softmax layer with its own table and a bias: ELMo's, which both directions share (allenai/bilm-tf training.py, _build_loss).
 
-    Rows of the table from `vocab_size` on are padding.
+    vocab_size: rows of its table, without padding; the first `pieces` are predicted.
     """
 
     vocab_size: int
+    pieces: int
     width: int
     execution: Execution
 
@@ -45,6 +48,6 @@ class Softmax(nn.Module):
         return table, self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("vocab",)), (rows,), policy.params)
 
     def __call__(self, hidden: Array) -> Array:
-        """[..., width] to logits [..., padded] in the logits dtype (float32), NEVER for padding rows."""
+        """[..., width] to logits [..., padded] in the logits dtype (float32), NEVER for rows without a piece."""
         policy = self.execution.policy
-        return vocabulary_logits(hidden.astype(policy.compute), *self.rows(), self.vocab_size, policy)
+        return vocabulary_logits(hidden.astype(policy.compute), *self.rows(), self.pieces, policy)

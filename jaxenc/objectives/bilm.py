@@ -63,9 +63,9 @@ class BilmConfig(ObjectiveConfig[ModelConfig]):
         """The objective of one phase; with as many negatives as ids it uses the full softmax. Raises UserError for a model that does not
         read both ways."""
         readers = families.able(model, BothDirections, "objective.kind bilm takes a model that reads both ways").readers(setting.execution)
-        samples = self.softmax == "sampled" and self.negatives < model.vocab_size
-        law = LogUniform(model.vocab_size, self.negatives) if samples else None
-        softmax = Softmax(model.vocab_size, model.width, setting.execution)
+        samples = self.softmax == "sampled" and self.negatives < model.pieces
+        law = LogUniform(model.pieces, self.negatives) if samples else None
+        softmax = Softmax(model.vocab_size, model.pieces, model.width, setting.execution)
         return Bilm(readers, softmax, law, {name: 0.5 * self.scale for name in DIRECTIONS})
 
 

@@ -96,9 +96,12 @@ class DistillationConfig(MlmConfig):
     def check(self, student: Encoder, teacher: Encoder, length: int) -> None:
         """Raises UserError where this student cannot be distilled from `teacher` on rows of `length` tokens."""
         ours, theirs, named = student.config, teacher.config, f"objective.teacher {self.teacher}"
-        if theirs.vocab_size != ours.vocab_size:
-            sizes = f"its token table has {theirs.vocab_size:,} rows and the student's {ours.vocab_size:,}"
+        if theirs.pieces != ours.pieces:
+            sizes = f"it predicts {theirs.pieces:,} pieces and the student {ours.pieces:,}"
             raise UserError(f"{named}: {sizes}: build the data with the teacher's tokenizer")
+        if self.start == "teacher" and theirs.vocab_size != ours.vocab_size:
+            sizes = f"its token table has {theirs.vocab_size:,} rows and the student's {ours.vocab_size:,}"
+            raise UserError(f"{named}: {sizes}: set model.spare_rows to {theirs.spare_rows}, or objective.start to random")
         if self.cosine_coef and teacher.width != student.width:
             widths = f"its hidden states are {teacher.width} wide and the student's {student.width}"
             raise UserError(f"{named}: {widths}: set model.width to {teacher.width}, or objective.cosine_coef to 0")
@@ -205,15 +208,18 @@ class Distillation(Objective):
         """The sum of T² · KL over the compared tokens. states, target: of student and teacher; logits: the student's at the predicted
         tokens. The logits of all tokens are computed in parts where they are too many to hold in memory."""
 
+        # Two tables may have different numbers of rows without a piece, which both distributions leave out.
+        both = min(len(states.table), len(target.table))
+
         def target_logits(hidden: Array) -> Array:
-            return encoders.apply(self.teacher_head, params[TEACHER], hidden, target.table)
+            return encoders.apply(self.teacher_head, params[TEACHER], hidden, target.table)[..., :both]
 
         if not self.all_tokens:
             hidden = jnp.take_along_axis(target.last, example["masked_at"][..., None], axis=1)
-            return losses.divergence(logits, target_logits(hidden), example["masked"], self.temperature)
+            return losses.divergence(logits[..., :both], target_logits(hidden), example["masked"], self.temperature)
 
         def part(hidden: Array, target_hidden: Array, counted: Array) -> Array:
-            student = encoders.apply(self.mlm.head, params, hidden, states.table)
+            student = encoders.apply(self.mlm.head, params, hidden, states.table)[..., :both]
             return losses.divergence(student, target_logits(target_hidden), counted, self.temperature)
 
         return parts.of_logits(part, 2 * padded(self.mlm.encoder.config.vocab_size), (states.last, target.last, _real(example)))

@@ -1,5 +1,6 @@
 """An encoder with its heads, for use by objectives: their parameters, hidden states and outputs."""
 
+import dataclasses
 from collections.abc import Collection, Mapping
 
 import jax
@@ -43,8 +44,9 @@ def fit(encoder: Encoder, heads: Collection[Head], labels: tuple[str, ...] = (),
             held = f"model.attention is causal and the head {head.name} reads the first token, which then sees nothing but itself"
             raise UserError(f"{held}: set model.attention to full, or do without the head")
     layer = (model.activation, model.norm_epsilon, model.initializer)
-    setting = Setting(encoder.width, encoder.table_width, model.vocab_size, *layer, encoder.execution, labels, pooler_activation)
-    return {head.name: Fitted(head, head.module(setting)) for head in heads}
+    setting = Setting(encoder.width, encoder.table_width, model.pieces, *layer, encoder.execution, labels, pooler_activation)
+    whole = dataclasses.replace(setting, pieces=model.vocab_size)
+    return {head.name: Fitted(head, head.module(setting), head.module(whole)) for head in heads}
 
 
 def init(encoder: Encoder, heads: FittedHeads, key: Array, site: str = "encoder") -> Tree:
@@ -82,11 +84,13 @@ def read(encoder: Encoder, params: Tree, example: Mapping[str, Array], noise: Ke
 
 
 def outputs(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-    """The result of `Objective.outputs`: the hidden states of all layers and the outputs of all heads, float32."""
+    """The result of `Objective.outputs`: the hidden states of all layers and the outputs of all heads, float32. Logits on the vocabulary
+    cover the spare rows of the model, which losses, predictions and samples leave out."""
     visible = encoder.config.attended(Visible.by_keys(example["segments"]))
     inputs = (example["tokens"], example["types"], example["positions"], visible)
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
-    given = logits(encoder.config, heads, params, states, example["segments"], None)
+    whole = {name: dataclasses.replace(one, module=one.whole) for name, one in heads.items()}
+    given = logits(encoder.config, whole, params, states, example["segments"], None)
     for name in having("vocabulary", heads):
         given[name] = given[name][..., : encoder.config.vocab_size]
     return {name: value.astype(jnp.float32) for name, value in {"hidden": states.layers, **given}.items()}

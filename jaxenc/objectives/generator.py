@@ -143,7 +143,7 @@ class LearnedGenerator:
 @dataclasses.dataclass(frozen=True)
 class UniformGenerator:
     """A generator that samples all ids with equal probability, also special and unused ones, as google-research/electra with
-    `uniform_generator` does (zero logits), but never an id that only pads the table.
+    `uniform_generator` does (zero logits), but never one without a piece.
 
     It has no parameters and no loss, and only the metrics of the masking.
     """
@@ -169,7 +169,7 @@ class UniformGenerator:
     def replace(self, params: Tree, example: Mapping[str, Array], keys: Keys, train: bool) -> tuple[Array, dict[str, Array], Sums]:
         """As `LearnedGenerator.replace`, without a loss."""
         at = example["masked_at"]
-        samples = sample.uniform(keys.per_row("sample", "generator"), at.shape[1], self.config.vocab_size)
+        samples = sample.uniform(keys.per_row("sample", "generator"), at.shape[1], self.config.pieces)
         return sample.replaced(example["original"], at, example["masked"], samples), {}, masks.statistics(example)
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:

@@ -153,7 +153,7 @@ def describe(job: Job, start: Start) -> str:
     objective = job.objective(job.run.plan[0])
     shapes = parameters(objective)[0]
     own = without(shapes, objective.frozen)
-    count = parameter_count(own, job.vocabulary.size, objective.vocabulary)
+    count = parameter_count(own, job.run.model.vocab_size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind
     fresh = "from its teacher's layers" if job.teacher and objective.init_from_teacher(own, shapes[TEACHER]) else "from scratch"
     origin = {"fresh": fresh, "init": f"from the parameters of {start.path}"}.get(start.kind, f"{start.kind} {start.path}")

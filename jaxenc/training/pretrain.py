@@ -73,6 +73,7 @@ def pretrain(
             prepare.check_data(job)
         if start.kind in ("continue", "init"):
             refusals.refuse_other_tokenizer(job, start.path)
+            refusals.refuse_other_table(job, start.path)
         if start.kind == "continue":
             refusals.refuse_continuing_with_another_teacher(job, start.path)
             refusals.refuse_other_carry(job, start)

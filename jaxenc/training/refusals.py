@@ -138,10 +138,19 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint was trained with another tokenizer than the data's; the shapes may be equal, so nothing else would
     notice."""
     if _fingerprint(step_dir) != job.vocabulary.fingerprint:
-        size = _saved(step_dir, job).model.vocab_size
+        size = _saved(step_dir, job).model.pieces
         other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
         advice = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
         raise UserError(f"data {job.run.data.named}: it was made with {other}: {advice}")
+
+
+def refuse_other_table(job: Job, step_dir: pathlib.Path) -> None:
+    """Raises UserError when the token table of a checkpoint has another number of rows than this run's. Shapes are padded and may be equal,
+    so nothing else would notice that rows are lost."""
+    saved, model = _saved(step_dir, job).model, job.run.model
+    if saved.vocab_size != model.vocab_size:
+        rows = f"its token table has {saved.vocab_size:,} rows for {saved.pieces:,} pieces and this run's {model.vocab_size:,}"
+        raise UserError(rows, f"checkpoint {step_dir}", f"set model.spare_rows to {saved.spare_rows}, or use the config.json of its run")
 
 
 def refuse_other_carry(job: Job, start: Start) -> None:

@@ -68,16 +68,23 @@ SMALL = ("train.batch=8", "train.steps=1", "optim.warmup=0", "log.tensorboard=fa
 
 @pytest.mark.usefixtures("one_device")
 @pytest.mark.parametrize(
-    "architecture, fresh",
-    [("BertModel", ["mlm"]), ("BertForPreTraining", []), pytest.param("BertForTokenClassification", ["mlm"], marks=pytest.mark.full)],
+    "architecture, fresh, spare",
+    [
+        ("BertModel", ["mlm"], 0),
+        ("BertForPreTraining", [], 20),
+        pytest.param("BertForTokenClassification", ["mlm"], 0, marks=pytest.mark.full),
+    ],
 )
-def test_the_next_commands_run_as_they_are_printed(architecture: str, fresh: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
-    """With files and folders for the words in capitals: a head that the folder has none of starts fresh, all else is taken over."""
+def test_the_next_commands_run_as_they_are_printed(
+    architecture: str, fresh: list[str], spare: int, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    """With files and folders for the words in capitals: a head that the folder has none of starts fresh, all else is taken over. R13: also
+    rows without a piece, `spare` of them."""
     monkeypatch.chdir(tmp_path)
     text = "the quick brown fox\njumps over the lazy dog\n\na dog\nand a fox\n" * 4
     Path("text.txt").write_text(text)
     tokenizer = wordpiece.train([text], 60)
-    size, of_tokens = tokenizer.vocabulary.size, ("bert.embeddings.word", "embeddings.word", "cls.predictions.bias")
+    size, of_tokens = tokenizer.vocabulary.size + spare, ("bert.embeddings.word", "embeddings.word", "cls.predictions.bias")
     tensors = {name: a[:size] if name.startswith(of_tokens) else a for name, a in folders.tensors(architecture).items()}
     folder = folders.write(tmp_path / "their model", tensors, folders.config(architecture) | {"vocab_size": size})
     tokenizer.save(folder)
@@ -92,6 +99,30 @@ def test_the_next_commands_run_as_they_are_printed(architecture: str, fresh: lis
     before, after = jaxenc.load("our model").params, jaxenc.load("RUN").params
     kept = lambda params: np.asarray(params["encoder"]["layer_00"]["attention"]["query"]["kernel"])
     assert 0 < np.abs(kept(after) - kept(before)).max() < 1e-2 and "mlm" in after
+    assert [jaxenc.load(name).config.model.spare_rows for name in ("our model", "RUN")] == [spare, spare]
+
+
+def test_a_run_of_another_number_of_rows_says_what_to_set(tmp_path: Path, monkeypatch, capsys, fails: Callable[..., str]) -> None:
+    """R13: 80 rows and 60 are stored alike, so the shapes say nothing; the advice works, and all rows count as parameters."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("the quick brown fox\njumps over the lazy dog\n\na dog\nand a fox\n" * 4)
+    tokenizer, rows = wordpiece.train([Path("text.txt").read_text()], 60), 80
+    tensors = {name: a[:rows] if len(a) == folders.VOCAB else a for name, a in folders.tensors("BertForPreTraining").items()}
+    folder = folders.write(tmp_path / "theirs", tensors, folders.config("BertForPreTraining") | {"vocab_size": rows})
+    tokenizer.save(folder)
+    assert main(["convert", "--from", f"hf:{folder}", "--to", "ours"]) == 0
+    assert main(["data", "--input", "text.txt", "--tokenizer", "ours/tokenizer", "--out", "data"]) == 0
+    saved, pieces = json.loads(Path("ours/config.json").read_text()), tokenizer.vocabulary.size
+    saved["model"].pop("spare_rows")
+    Path("mine.json").write_text(json.dumps(saved))
+    flags = ["pretrain", "--config", "mine.json", "--init-from", "ours", "--config.data.path=data", "--workdir", "run"]
+    flags += [f"--config.{item}" for item in SMALL]
+    said = fails(*flags)
+    assert f"its token table has {rows} rows for {pieces} pieces and this run's {pieces}; set model.spare_rows to {rows - pieces}" in said
+    assert main([*flags, f"--config.model.spare_rows={rows - pieces}"]) == 0
+    assert f"{sum(array.size for array in tensors.values()):,} parameters on " in capsys.readouterr().err
+    assert main(["export", "--model", "run", "--to", "hf", "--out", "out"]) == 0
+    assert len(folders.read(Path("out/model.safetensors"))["bert.embeddings.word_embeddings.weight"]) == rows
 
 
 @pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:"])

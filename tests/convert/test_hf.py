@@ -184,7 +184,9 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
 @pytest.mark.parametrize(
     "change, settings, words",
     [
-        (dict, {"vocab_size": 132}, "embeddings.word_embeddings.weight (131, 8), expected (132, 8)"),
+        # R22: the config is wrong, and not the tokenizer.
+        (dict, {"vocab_size": 30522}, "config.json: vocab_size is 30,522 and embeddings.word_embeddings.weight has 131 rows; set vocab_"),
+        (dict, {"vocab_size": 130}, "vocab_size is 130 and embeddings.word_embeddings.weight has 131 rows; set vocab_size to 131 there"),
         (dict, {"num_hidden_layers": 3}, "missing: encoder.layer.2.attention.self.query.weight"),
         (dict, {"num_hidden_layers": 1 << 30}, "its config has 1073741824 layers but there are 39 tensors"),
         (dict, {"num_hidden_layers": 1}, "not known: encoder.layer.1.attention.self.query.weight"),
@@ -253,12 +255,14 @@ def test_r15_rows_of_pieces_on_several_lines_come_along_and_leave_again(tmp_path
     assert (table(again) == table(found)).all() and table(found)[5].any()
 
 
-def test_a_tokenizer_of_another_size_is_one_line_with_both_numbers(spoken: Path, tmp_path: Path) -> None:
-    other = make(tmp_path / "other", "BertModel")
+def test_a_tokenizer_of_more_pieces_than_rows_is_one_line_with_both_numbers(spoken: Path, tmp_path: Path) -> None:
+    """R13 is about fewer pieces (`test_spare_rows.py`)."""
+    size = hf.load(spoken).tokenizer.vocabulary.size
+    rows = lambda arrays: {n: (a[: size - 1] if "word_embeddings" in n else a) for n, a in arrays.items()}
+    other = make(tmp_path / "other", "BertModel", rows, vocab_size=size - 1)
     for name in ("tokenizer.json", "vocab.txt"):
         shutil.copy(spoken / name, other)
-    size = hf.load(spoken).tokenizer.vocabulary.size
-    assert f"the tokenizer has {size} tokens and the model 131 embedding rows" in (said := refused(other))
+    assert f"the tokenizer has {size} tokens and the model {size - 1} embedding rows" in (said := refused(other))
     assert "`--tokenizer none` converts without it" in said
     assert hf.load(other, "none").tokenizer is None
 

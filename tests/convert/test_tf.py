@@ -1,5 +1,6 @@
 """google-research checkpoints: the numbers, the tokenizer beside them, and what goes wrong."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -94,10 +95,17 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(UserError) as error:
             tf.load(wrong)
         assert words in str(error.value) and "\n" not in str(error.value)
-    (tmp_path / "vocab.txt").write_text("\n".join((*tf1.SPECIALS, "hello")) + "\n")
-    with pytest.raises(UserError, match="the tokenizer has 6 tokens and the model 131"):
+    (tmp_path / "vocab.txt").write_text("\n".join((*tf1.SPECIALS, *(f"word{n}" for n in range(127)))) + "\n")
+    with pytest.raises(UserError, match="the tokenizer has 132 tokens and the model 131"):
         tf.load(prefix)
-    (tmp_path / "bert_config.json").unlink()
+    # R22: the config is wrong, and not the tokenizer.
+    config = tmp_path / "bert_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 30522}))
+    with pytest.raises(
+        UserError, match=r"bert_config\.json: vocab_size is 30,522 and bert/embeddings/word_embeddings has 131 rows; set vo"
+    ):
+        tf.load(prefix)
+    config.unlink()
     with pytest.raises(UserError, match=r"holds no bert_config\.json: put the one"):
         tf.load(prefix)
 

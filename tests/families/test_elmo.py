@@ -184,7 +184,7 @@ def test_residual_adds_the_dropped_out_input():
 def test_published_counts(name, count):
     """Without the softmax, and with it 793,472 true rows less one: no padding row counts."""
     config = sizes.elmo(*sizes.ELMO[name])
-    elmo, head = Elmo(config, EXECUTION), Softmax(config.vocab_size, config.width, EXECUTION)
+    elmo, head = Elmo(config, EXECUTION), Softmax(config.vocab_size, config.pieces, config.width, EXECUTION)
     init = lambda key: nn.meta.unbox((elmo.start(key), {"softmax": head.init(key, jnp.zeros((1, config.width)))["params"]}))
     body, softmax = jax.eval_shape(init, jax.random.key(0))
     assert parameter_count(body, config.vocab_size, ()) == count
@@ -202,7 +202,7 @@ def test_word_tables_count_true_rows():
 
 
 def test_softmax_never_gives_padding_rows():
-    head = Softmax(20, 6, EXECUTION)
+    head = Softmax(20, 20, 6, EXECUTION)
     params = nn.meta.unbox(head.init(jax.random.key(0), jnp.zeros((1, 6)))["params"])
     table, bias = head.apply({"params": params}, method="rows")
     logits = head.apply({"params": params}, jnp.ones((2, 3, 6)))

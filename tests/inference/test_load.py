@@ -389,5 +389,5 @@ def test_texts_of_a_vocabulary_that_frames_nothing(model: Model, tmp_path: Path)
 def test_a_tokenizer_with_more_pieces_than_rows_is_refused(model: Model, tmp_path: Path) -> None:
     load.save(tmp_path / "out", dataclasses.replace(model, tokenizer=model.tokenizer.extended(["zebra"])))
     size = model.config.model.vocab_size
-    with pytest.raises(UserError, match=f"its tokenizer has {size + 1} pieces and the model {size} rows"):
+    with pytest.raises(UserError, match=f"its tokenizer has {size + 1} pieces and the model {size} rows for them"):
         jaxenc.load(tmp_path / "out")

@@ -184,7 +184,12 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
         (lambda: DistillationConfig(start="layers"), "objective.start is 'layers': use teacher or random"),
         (lambda: DistillationConfig(soft_places="masked"), "objective.soft_places is 'masked': use predicted or all"),
         (lambda: objective(teacher=dataclasses.replace(BERT, width=24)), "are 24 wide and the student's 16: set model.width to 24, or obj"),
-        (lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300)), "its token table has 300 rows and the student's 200"),
+        (lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300)), "it predicts 300 pieces and the student 200: build"),
+        # R13
+        (
+            lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300, spare_rows=100)),
+            "its token table has 300 rows and the student's 200: set model.spare_rows to 100, or objective.start to random",
+        ),
         (lambda: objective(teacher=dataclasses.replace(BERT, positions=8)), "it has 8 positions and data.length is 12: shorten the rows"),
         (
             lambda: objective(student=dataclasses.replace(STUDENT, layers=3)),

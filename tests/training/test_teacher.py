@@ -27,7 +27,7 @@ from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.training import begin, prepare
+from jaxenc.training import begin, prepare, refusals
 from jaxenc.training import teacher as teachers
 from jaxenc.training.held_out import evaluate
 from jaxenc.training.pretrain import pretrain
@@ -213,6 +213,18 @@ def test_a_teacher_with_another_vocabulary_is_refused(data: Path, tmp_path: Path
     load.save(tmp_path / "other", dataclasses.replace(model, tokenizer=shuffled))
     with pytest.raises(UserError, match="made with another tokenizer .* than checkpoint .*other"):
         pretrain(recipe(data, tmp_path / "other"), tmp_path / "run")
+
+
+def test_a_teacher_with_more_rows_than_pieces(data: Path, tmp_path: Path) -> None:
+    """R13: a random student needs no such rows (`test_spare_rows.py` has its loss); one that starts as its teacher does, and is told."""
+    own = make_teacher(tmp_path / "teacher", data, spare_rows=3)
+    config, model = DistillationConfig(teacher=str(own)), DistilbertConfig(**SIZES, layers=1)
+    for objective, student in ((dataclasses.replace(config, start="random"), model), (config, dataclasses.replace(model, spare_rows=3))):
+        job = prepare.prepare(recipe(data, own, objective=objective, model=student), tmp_path)
+        refusals.refuse_other_teacher(job, tmp_path)
+        prepare.check(job)
+    with pytest.raises(UserError, match="set model.spare_rows to 3, or objective.start to random"):
+        pretrain(recipe(data, own), tmp_path / "run")
 
 
 @pytest.mark.usefixtures("one_device")

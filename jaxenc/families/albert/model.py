@@ -54,6 +54,7 @@ class AlbertConfig(EncoderConfig):
     init: str = "truncated_normal"
     init_scale: float = 0.02
     attention: str = "full"
+    spare_rows: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +67,7 @@ class AlbertConfig(EncoderConfig):
     @property
     def published_vocabulary(self) -> Vocabulary:
         """The vocabulary that a recipe stands for when no data is named: ALBERT's layout."""
-        return published_albert(self.vocab_size)
+        return published_albert(self.pieces)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Albert":
         """The one network. Raises UserError for a head that is another family's."""

@@ -43,6 +43,7 @@ class BertConfig(StackedConfig):
     init: str = "truncated_normal"
     init_scale: float = 0.02
     attention: str = "full"
+    spare_rows: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,12 +53,12 @@ class BertConfig(StackedConfig):
     def published_vocabulary(self) -> Vocabulary:
         """As the contract says: BERT's layout, or RoBERTa's where `first_position` is set."""
         published = published_roberta if self.first_position else published_bert
-        return published(self.vocab_size)
+        return published(self.pieces)
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "BertConfig":
         """As the contract says; RoBERTa's positions start after the tokenizer's pad id."""
         first = vocabulary.pad + 1 if self.first_position else 0
-        return dataclasses.replace(self, vocab_size=vocabulary.size, first_position=first)
+        return dataclasses.replace(self, vocab_size=vocabulary.size + self.spare_rows, first_position=first)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
         """Positions i32 [batch, length] of rows that hold one text each; `tokens` may be traced.

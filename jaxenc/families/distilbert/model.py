@@ -35,11 +35,12 @@ class DistilbertConfig(StackedConfig):
     init: str = "normal"
     init_scale: float = 0.02
     attention: str = "full"
+    spare_rows: int = 0
 
     @property
     def published_vocabulary(self) -> Vocabulary:
         """The layout of its teacher's vocabulary, used when a recipe names no data."""
-        return published_bert(self.vocab_size)
+        return published_bert(self.pieces)
 
     @property
     def embeddings(self) -> EmbeddingsSpec:

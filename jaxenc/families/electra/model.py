@@ -79,6 +79,7 @@ class ElectraConfig(EncoderConfig):
     init: str = "truncated_normal"
     init_scale: float = 0.02
     attention: str = "full"
+    spare_rows: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +95,7 @@ class ElectraConfig(EncoderConfig):
     @property
     def published_vocabulary(self) -> Vocabulary:
         """As the contract says: BERT's layout."""
-        return published_bert(self.vocab_size)
+        return published_bert(self.pieces)
 
     def encoder(self, heads: Collection[str], execution: Execution) -> "Electra":
         """The generator for the head `mlm`, the discriminator for any other heads and for none.

@@ -42,6 +42,7 @@ class GptConfig(StackedConfig):
     init: str = "normal"
     init_scale: float = 0.02
     attention: str = "causal"
+    spare_rows: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,7 +52,7 @@ class GptConfig(StackedConfig):
     @property
     def published_vocabulary(self) -> Vocabulary:
         """GPT's layout, used when a recipe names no data."""
-        return published_gpt(self.vocab_size)
+        return published_gpt(self.pieces)
 
     @property
     def embeddings(self) -> EmbeddingsSpec:

@@ -51,9 +51,10 @@ class NetworkPairConfig(ModelConfig):
 
     def networks(self, execution: Execution) -> Networks:
         """As `networks.NetworkPair`. Raises UserError for different vocabulary sizes, and for shared tables of different shapes."""
-        if self.generator.vocab_size != self.discriminator.vocab_size:
-            sizes = f"{self.generator.vocab_size} and model.discriminator.vocab_size {self.discriminator.vocab_size}"
-            raise UserError(f"model.generator.vocab_size is {sizes}: both networks read the same tokens, so set them equal")
+        for name in ("vocab_size", "spare_rows"):
+            if getattr(self.generator, name) != getattr(self.discriminator, name):
+                sizes = f"{getattr(self.generator, name)} and model.discriminator.{name} {getattr(self.discriminator, name)}"
+                raise UserError(f"model.generator.{name} is {sizes}: both networks read the same tokens, so set them equal")
         generator = Nested(self.generator.encoder(("mlm",), execution), "generator", SHARED[self.sharing])
         discriminator = Nested(self.discriminator.encoder((), execution), "discriminator", ())
         check_shared(generator, discriminator)
@@ -72,6 +73,11 @@ class NetworkPairConfig(ModelConfig):
         generator, discriminator = (model.with_vocabulary(vocabulary) for model in (self.generator, self.discriminator))
         return dataclasses.replace(self, generator=generator, discriminator=discriminator)
 
+    def with_spare_rows(self, count: int) -> "NetworkPairConfig":
+        """As the contract says, for both networks."""
+        generator, discriminator = (model.with_spare_rows(count) for model in (self.generator, self.discriminator))
+        return dataclasses.replace(self, generator=generator, discriminator=discriminator)
+
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:
         """As the contract says, those of the discriminator."""
         return self.discriminator.positions_of(tokens)
@@ -85,6 +91,11 @@ class NetworkPairConfig(ModelConfig):
     def vocab_size(self) -> int:
         """The same in both networks."""
         return self.discriminator.vocab_size
+
+    @property
+    def spare_rows(self) -> int:
+        """The same in both networks."""
+        return self.discriminator.spare_rows
 
     @property
     def attentions(self) -> tuple[str, ...]:

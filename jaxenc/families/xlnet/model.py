@@ -66,6 +66,7 @@ class XlnetConfig(EncoderConfig):
     init: str = "normal"
     init_scale: float = 0.02
     attention: str = "full"
+    spare_rows: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +80,7 @@ class XlnetConfig(EncoderConfig):
     @property
     def published_vocabulary(self) -> Vocabulary:
         """As the contract says: XLNet's layout."""
-        return published_xlnet(self.vocab_size)
+        return published_xlnet(self.pieces)
 
     def visible(self, segments: Array) -> Visible:
         """As the contract says, but by keys, which allows padding on either side: texts to classify have it on the left, texts with answers

@@ -75,6 +75,23 @@ def test_two_folders_are_one_run_and_come_out_again(tied: bool, tmp_path: Path) 
     tiny.assert_bitwise(again.params, found.params)
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_rows_without_a_piece_in_both_folders(tied: bool, tmp_path: Path) -> None:
+    """R13, with the tokenizer in one of the folders: both networks keep all rows and have as many pieces as it."""
+    held, tokenizer = tensors(tied), wordpiece.train(["the quick brown fox jumps over the lazy dog"] * 3, 60)
+    theirs = write(tmp_path / "theirs", held)
+    tokenizer.save(theirs / "discriminator")
+    found, size = hf.load(theirs), tokenizer.vocabulary.size
+    assert found.tokenizer.vocabulary == tokenizer.vocabulary
+    assert (found.config.model.pieces, found.config.model.vocab_size) == (size, folders.VOCAB)
+    assert found.config.with_vocabulary(tokenizer.vocabulary) == found.config
+    hf.save(tmp_path / "out", found)
+    for network, arrays in held.items():
+        out = folders.read(tmp_path / "out" / network / "model.safetensors")
+        assert out.keys() == arrays.keys() and all(out[name].tobytes() == arrays[name].tobytes() for name in arrays)
+    assert hf.load(tmp_path / "out").config == found.config
+
+
 def google_names(network: str, theirs: dict[str, np.ndarray], tied: bool) -> dict[str, np.ndarray]:
     """The weights of transformers' ELECTRA by the names of google-research/electra."""
     out = {}
