@@ -1,0 +1,50 @@
+"""What `Tokenizer` asks of the library that cuts texts into pieces: two engines over one vocabulary, one for corpora and one for prompts.
+
+`tokenizers.Tokenizer` is one; spiece_engine.py is one over the sentencepiece library.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Encoding(Protocol):
+    """The ids of a text; of each its type, the number of its word, its first character and end, and 1 for a special piece around it."""
+
+    ids: list[int]
+    type_ids: list[int]
+    word_ids: list[int]
+    offsets: list[tuple[int, int]]
+    special_tokens_mask: list[int]
+
+
+class Normalizer(Protocol):
+    """Writes a text as the pieces have it."""
+
+    def normalize_str(self, sequence: str) -> str: ...
+
+
+class Splitter(Protocol):
+    """Cuts what a `Normalizer` wrote into words: (word, (start, end))."""
+
+    def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]: ...
+
+
+class Engine(Protocol):
+    """The methods of `tokenizers.Tokenizer` that are used."""
+
+    normalizer: Normalizer
+    pre_tokenizer: Splitter
+
+    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding: ...
+
+    def encode_batch(self, input: Sequence[str], *, add_special_tokens: bool) -> list[Encoding]: ...
+
+    def encode_batch_fast(self, input: Sequence[str], *, add_special_tokens: bool) -> list[Encoding]: ...
+
+    def post_process(self, encoding: Encoding) -> Encoding: ...
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
+
+    def id_to_token(self, id: int) -> str | None: ...
+
+    def token_to_id(self, token: str) -> int | None: ...
