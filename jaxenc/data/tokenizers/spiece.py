@@ -95,8 +95,9 @@ def _bytes(value: int | bytes) -> bytes:
 
 
 def as_read(model: Model, controls: Collection[str], more: Sequence[tuple[str, float, int]] = ()) -> bytes:
-    """The bytes of `model` with all of `controls` as control pieces, which no text gives, and `more` (piece, score, kind) after its own; without
-    its self-test then, which would be another's."""
+    """The bytes of `model` with all of `controls` as control pieces, which no text gives, and `more` (piece, score, kind) after its own.
+
+    Where that changes anything its self-test is left out, since it is of the model as it was."""
     kinds = zip(model.pieces, model.kinds, strict=True)
     if not more and all(kind in (UNKNOWN, CONTROL) for (piece, _), kind in kinds if piece in controls):
         return model.content

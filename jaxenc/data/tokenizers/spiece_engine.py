@@ -97,7 +97,7 @@ class Literal:
         return self._prefix and self.pieces[index].startswith(EDGES)
 
     def open_end(self, index: int) -> bool:
-        """Whether `decode` takes away a blank after the piece where it comes last."""
+        """Whether the piece ends a word, so that `decode` leaves a blank after it."""
         return self._suffix and self.pieces[index].endswith(EDGES)
 
     def _first(self, ids: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ class Framed:
                 out += "" if skip_special_tokens else "".join(self._literal.pieces[index] for index in held)
             else:
                 blank = " " if out and self._literal.open_start(held[0]) else ""
-                out += blank + self._literal.decode(held) + " " * self._literal.open_end(held[-1])
+                out += blank + self._literal.decode(held)
         return out.removesuffix(" ") if ids and self._literal.open_end(ids[-1]) else out
 
     def id_to_token(self, index: int) -> str | None:
@@ -187,8 +187,10 @@ class Framed:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place without the blanks around it; a place of blanks alone stays."""
+    """The place without the blanks around it. A piece of a blank alone, or of a part of a character, has the place of the next one."""
     held = text[start:end]
-    if not held.strip():
-        return start, end
-    return start + len(held) - len(held.lstrip()), end - len(held) + len(held.rstrip())
+    start += len(held) - len(held.lstrip())
+    if start < end:
+        return start, end - len(held) + len(held.rstrip())
+    start += len(text[start:]) - len(text[start:].lstrip()) if start < len(text) and text[start].isspace() else 0
+    return (start, start + 1) if start < len(text) else (end, end)

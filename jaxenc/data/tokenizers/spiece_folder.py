@@ -146,7 +146,7 @@ def _build(source: Source) -> Tokenizer:
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, numbers, mark, ids.get("<eod>", -1))
     framed, beyond = Framed(literal, framing, sorted(specials)), spiece_export.beyond(source.model, source.rules, framing)
     extend, spelled = lambda more: _extended(source, literal, more), lambda piece: MARK + piece.lstrip(f" {MARK}")
-    here = {"flat": literal.encode_flat, "only_here": _only_here(beyond)}
+    here = {"flat": literal.encode_flat, "only_here": _only_here(source, beyond)}
     return Tokenizer(literal, framed, vocabulary, _files(source, beyond), extend, spelled, **here)
 
 
@@ -169,8 +169,12 @@ def _files(source: Source, beyond: str) -> Mapping[str, str | bytes]:
     return {**files, spiece.NAME: source.content, SETTINGS: json.dumps(settings, indent=2) + "\n"}
 
 
-def _only_here(beyond: str) -> str:
-    return beyond and f"{beyond} cannot be said in a tokenizer.json: only {spiece.NAME} is written, which transformers may read otherwise"
+def _only_here(source: Source, beyond: str) -> str:
+    """What `jaxenc export` says of transformers."""
+    if beyond:
+        return f"{beyond} cannot be said in a tokenizer.json: {spiece.NAME} is written alone, and transformers may give other ids"
+    nearly = spiece_export.nearly(source.model, source.rules)
+    return nearly and f"transformers reads rare texts otherwise: {nearly}"
 
 
 def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenizer:
