@@ -30,7 +30,7 @@ NAMES = (spiece.NAME, "sentencepiece.bpe.model", "tokenizer.model")
 SAME = "tokenizer_json_sha256"  # in a tokenizer_config.json: of the tokenizer.json that says what the .model beside it says
 BLANKS = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 # {word in a message of the library: the field of the model that it is about}
-FIELDS = {"Self-test": "self_test_data", "byte": "trainer_spec.byte_fallback", "unk": "pieces.type", "defined": "pieces.piece"}
+FIELDS = {"Self-test": "self_test_data", "byte": "pieces.type, trainer_spec.byte_fallback", "unk": "pieces.type", "defined": "pieces.piece"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,8 +102,9 @@ def from_model(path: str | Path) -> Tokenizer:
         rules = sentencepiece.UnigramRules(rule)
         return sentencepiece.build(path, dataclasses.replace(model.facts, charsmap=b""), rules)
     _check_twice(path, [piece for piece, _ in model.pieces])
-    tool = _library(path, content)
-    framing = framings.of_folder(path, [piece for piece, _ in model.pieces], tool.id_to_piece(tool.unk_id()))
+    _library(path, content)  # refuses what it cannot open, such as a model without exactly one unknown piece
+    (unknown,) = model.of_kinds(spiece.UNKNOWN)
+    framing = framings.of_folder(path, [piece for piece, _ in model.pieces], unknown)
     lowercase, keep_accents = config.get("do_lower_case", framing.name == "ALBERT"), config.get("keep_accents", not framing.name)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
         raise UserError(f"do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}", settings, "write true or false")
@@ -114,7 +115,7 @@ def _check_twice(path: Path, pieces: Sequence[str]) -> None:
     seen: set[str] = set()
     for piece in pieces:
         if piece in seen:
-            raise UserError(f"{path}: {piece!r} stands twice in it; {AGAIN}")
+            raise UserError(f"{path}: {piece!r} stands twice in it (pieces.piece); {AGAIN}")
         seen.add(piece)
 
 
