@@ -8,6 +8,7 @@ import pytest
 import sentencepiece as library
 
 from jaxenc.data.tokenizers import Tokenizer, load
+from jaxenc.errors import Unsupported, UserError
 from tests.data import spiece_models as models
 from tests.selection import FULL
 
@@ -124,3 +125,20 @@ def test_added_words_are_whole_and_kept_by_a_saved_folder(name: str, tmp_path: P
     back = load(tmp_path / "b")
     assert back.vocabulary == more.vocabulary and back.encode(["vixen", *texts]) == more.encode(["vixen", *texts])
     assert np.array_equal(back.encode_flat(texts).tokens, more.encode_flat(texts).tokens)
+
+
+def test_an_added_word_may_hold_a_symbol_of_the_user_that_the_table_leaves(tmp_path: Path) -> None:
+    """A full stop of XLNet's: cut off wherever it is, but for the new word. Symbols that are read by a rule of their own are refused."""
+    first = load(models.folder(tmp_path / "a", models.trained(**models.XLNET), {}))
+    more, size = first.extended(["U.S.", "vixen"]), first.vocabulary.size
+    assert more.encode(["U.S. vixen"]) == [[size, size + 1]]
+    texts = models.lines(200)
+    assert more.encode(texts) == first.encode(texts)
+    more.save(tmp_path / "b")
+    back = load(tmp_path / "b")
+    assert back.vocabulary == more.vocabulary and back.encode(["U.S. vixen.", *texts]) == more.encode(["U.S. vixen.", *texts])
+    other = load(models.folder(tmp_path / "c", models.trained(**models.SETTINGS["user_defined_symbols"])))
+    with pytest.raises(UserError, match="the model cuts off 'ﬁ' wherever it is"):
+        other.extended(["ﬁx"])
+    with pytest.raises(Unsupported, match="normalizer_spec.add_dummy_prefix is off: pieces cannot be added"):
+        load(models.folder(tmp_path / "d", models.trained(**models.SETTINGS["no add_dummy_prefix"]))).extended(["fix"])

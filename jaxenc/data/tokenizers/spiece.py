@@ -94,15 +94,19 @@ def _bytes(value: int | bytes) -> bytes:
     return value
 
 
-def as_read(model: Model, controls: Collection[str], more: Sequence[tuple[str, float, int]] = ()) -> bytes:
-    """The bytes of `model` with all of `controls` as control pieces, which no text gives, and `more` (piece, score, kind) after its own.
+def as_read(model: Model, controls: Collection[str], more: Sequence[tuple[str, float, int]] = (), ordinary: Collection[str] = ()) -> bytes:
+    """The bytes of `model` with `controls` as control pieces, which no text gives, `ordinary` as ordinary ones, and `more` (piece, score,
+    kind) after its own.
 
-    Where that changes anything its self-test is left out, since it is of the model as it was."""
-    kinds = zip(model.pieces, model.kinds, strict=True)
-    if not more and all(kind in (UNKNOWN, CONTROL) for (piece, _), kind in kinds if piece in controls):
+    Where that changes anything its self-test is left out, since it is of the model as it was.
+    """
+    kinds = [
+        kind if kind == UNKNOWN else CONTROL if piece in controls else NORMAL if piece in ordinary else kind
+        for (piece, _), kind in zip(model.pieces, model.kinds, strict=True)
+    ]
+    if not more and kinds == list(model.kinds):
         return model.content
-    kinds = zip(model.pieces, model.kinds, strict=True)
-    held = [(piece, score, CONTROL if piece in controls and kind != UNKNOWN else kind) for (piece, score), kind in kinds]
+    held = [(piece, score, kind) for (piece, score), kind in zip(model.pieces, kinds, strict=True)]
     items = [(PIECES, message([(PIECE, piece.encode()), (SCORE, score), (KIND, kind)])) for piece, score, kind in (*held, *more)]
     rest = [(field, value) for field, value in pairs(model.content) if field not in (PIECES, SELF_TEST)]
     return message([*items, *rest])

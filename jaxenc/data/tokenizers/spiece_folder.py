@@ -8,7 +8,7 @@ with `normalize` belongs to a vocabulary that `jaxenc tokenizer` made: sentencep
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +29,21 @@ from jaxenc.files import read_json, user_errors
 NAMES = (spiece.NAME, "sentencepiece.bpe.model", "tokenizer.model")
 SAME = "tokenizer_json_sha256"  # in a tokenizer_config.json: of the tokenizer.json that says what the .model beside it says
 BLANKS = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+ENDS = {"<eop>", "<eod>"}  # XLNet's ends of paragraphs and documents
 # {word in a message of the library: the field of the model that it is about}
 FIELDS = {"Self-test": "self_test_data", "byte": "pieces.type, trainer_spec.byte_fallback", "unk": "pieces.type", "defined": "pieces.piece"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A model and how a text reaches it. path: what messages call it; config: the tokenizer_config.json beside it."""
+    """A model and how a text reaches it. path: what messages call it; more: (piece, score, kind) after the model's own."""
 
     path: Path
     model: Model
     framing: Framing
     lowercase: bool
     strip_accents: bool
-    more: tuple[tuple[str, float, int], ...] = ()  # (piece, score, kind) after the model's own
+    more: tuple[tuple[str, float, int], ...] = ()
 
     @property
     def scored(self) -> tuple[tuple[str, float], ...]:
@@ -52,7 +53,26 @@ class Source:
     @property
     def content(self) -> bytes:
         """The bytes of the model file, with `more`."""
-        return spiece.as_read(self.model, (), self.more)
+        return self.read_as(())
+
+    def read_as(self, controls: Collection[str]) -> bytes:
+        """The bytes of the model with `more`, and with `controls` as control pieces.
+
+        Where a tokenizer.json can say the model, symbols of the user are ordinary pieces beside `more`: they would be worth as much as the
+        longest new word, so that no word with a full stop in it could be added.
+        """
+        ordinary = self.symbols if self.more and not self.beyond else ()
+        return spiece.as_read(self.model, controls, self.more, ordinary)
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols of the user that a text may hold."""
+        return self.model.of_kinds(spiece.USER_DEFINED) - {*self.framing.specials, *ENDS}
+
+    @property
+    def beyond(self) -> str:
+        """The field that a tokenizer.json cannot say, '' where it can say all."""
+        return spiece_export.beyond(self.model, self.rules, self.framing)
 
     @property
     def rules(self) -> SentencePieceRules:
@@ -135,8 +155,8 @@ def _meaning(said: str) -> str:
 def _build(source: Source) -> Tokenizer:
     pieces, framing = [piece for piece, _ in source.scored], source.framing
     ids = {piece: index for index, piece in enumerate(pieces)}
-    specials = source.model.of_kinds(spiece.UNKNOWN, spiece.CONTROL) | {*framing.specials, *({"<eop>", "<eod>"} & ids.keys())}
-    tool = _library(source.path, spiece.as_read(source.model, specials, source.more))
+    specials = source.model.of_kinds(spiece.UNKNOWN, spiece.CONTROL) | {*framing.specials, *(ENDS & ids.keys())}
+    tool = _library(source.path, source.read_as(specials))
     blanks = "".join(blank for blank in BLANKS if blank in tool.normalize(f"a{blank}a")) if framing.name else ""
     before = Before(bool(framing.name), source.lowercase, source.strip_accents, blanks)
     literal = Literal(tool, before, source.on(spiece.DUMMY_PREFIX), bool(source.model.trainer.get(spiece.SUFFIX)))
@@ -145,24 +165,24 @@ def _build(source: Source) -> Tokenizer:
     mark = fingerprint(_facts(source, reserved))
     numbers = tuple(sorted(ids[piece] for piece in reserved))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask, numbers, mark, ids.get("<eod>", -1))
-    framed, beyond = Framed(literal, framing, sorted(specials)), spiece_export.beyond(source.model, source.rules, framing)
+    framed = Framed(literal, framing, sorted(specials))
     extend, spelled = lambda more: _extended(source, literal, more), lambda piece: MARK + piece.lstrip(f" {MARK}")
-    here = {"flat": literal.encode_flat, "only_here": _only_here(source, beyond)}
-    return Tokenizer(literal, framed, vocabulary, _files(source, beyond), extend, spelled, **here)
+    here = {"flat": literal.encode_flat, "only_here": _only_here(source)}
+    return Tokenizer(literal, framed, vocabulary, _files(source), extend, spelled, **here)
 
 
 def _facts(source: Source, reserved: set[str]) -> Mapping[str, Any]:
     """What the fingerprint covers: of models that the tokenizers library reads alike, what it covered when that library read them."""
-    if not spiece_export.beyond(source.model, source.rules, source.framing):
+    if not source.beyond:
         return {"type": "unigram", "pieces": source.scored, "hidden": sorted(reserved), **source.rules.facts}
     rules = {"lowercase": source.lowercase, "strip_accents": source.strip_accents, "roles": source.framing.specials}
     return {"type": "sentencepiece", "model": _checksum(source.content), **rules}
 
 
-def _files(source: Source, beyond: str) -> Mapping[str, str | bytes]:
+def _files(source: Source) -> Mapping[str, str | bytes]:
     """What `save` writes: the model, its settings and, where it can be said in one, a tokenizer.json for transformers."""
     roles = {f"{role}_token": getattr(source.framing, role) for role in framings.ROLES}
-    if beyond:
+    if source.beyond:
         return {spiece.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
     facts = dataclasses.replace(source.model.facts, pieces=source.scored)
     files = sentencepiece.files(source.path, facts, source.rules)
@@ -170,9 +190,9 @@ def _files(source: Source, beyond: str) -> Mapping[str, str | bytes]:
     return {**files, spiece.NAME: source.content, SETTINGS: json.dumps(settings, indent=2) + "\n"}
 
 
-def _only_here(source: Source, beyond: str) -> str:
+def _only_here(source: Source) -> str:
     """What `jaxenc export` says of transformers."""
-    if beyond:
+    if beyond := source.beyond:
         return f"{beyond} cannot be said in a tokenizer.json: {spiece.NAME} is written alone, and transformers may give other ids"
     nearly = spiece_export.nearly(source.model, source.rules)
     return nearly and f"transformers reads rare texts otherwise: {nearly}"
@@ -199,5 +219,7 @@ def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenize
             raise UserError(f"{piece[:20]!r}... has {len(piece)} characters: a piece has {spiece.LONGEST - 1} at most")
         if (held := literal.normalizer.normalize_str(piece.lstrip(f" {MARK}"))) != spelled[1:] or " " in held:
             raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}; give words, one each, as they are read")
+        if unigram and source.beyond and (symbol := next((symbol for symbol in source.symbols if symbol in spelled), "")):
+            raise UserError(f"{piece!r} is never found in a text: the model cuts off {symbol!r} wherever it is; leave it out")
         added.append((spelled, float(len(spelled)), spiece.NORMAL if unigram else spiece.USER_DEFINED))
     return _build(dataclasses.replace(source, more=(*source.more, *added)))
