@@ -20,13 +20,15 @@ class Encoding(Protocol):
 class Normalizer(Protocol):
     """Writes a text as the pieces have it."""
 
-    def normalize_str(self, sequence: str) -> str: ...
+    def normalize_str(self, sequence: str) -> str:
+        """The text as the pieces have it."""
 
 
 class Splitter(Protocol):
-    """Cuts what a `Normalizer` wrote into words: (word, (start, end))."""
+    """Cuts what a `Normalizer` wrote into words."""
 
-    def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]: ...
+    def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]:
+        """(word, (start, end)) of each."""
 
 
 class Engine(Protocol):
@@ -35,16 +37,23 @@ class Engine(Protocol):
     normalizer: Normalizer
     pre_tokenizer: Splitter
 
-    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding: ...
+    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding:
+        """A text's encoding, of the second engine with special pieces around it."""
 
-    def encode_batch(self, input: Sequence[str], *, add_special_tokens: bool) -> list[Encoding]: ...
+    def encode_batch(self, input: Sequence[str], *, add_special_tokens: bool) -> list[Encoding]:
+        """`encode` of each text."""
 
-    def encode_batch_fast(self, input: Sequence[str], *, add_special_tokens: bool) -> list[Encoding]: ...
+    def encode_batch_fast(self, input: Sequence[str], *, add_special_tokens: bool) -> list[Encoding]:
+        """As `encode_batch`, where only the ids are needed."""
 
-    def post_process(self, encoding: Encoding) -> Encoding: ...
+    def post_process(self, encoding: Encoding) -> Encoding:
+        """An encoding with special pieces around it."""
 
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        """Readable text."""
 
-    def id_to_token(self, id: int) -> str | None: ...
+    def id_to_token(self, id: int) -> str | None:
+        """The piece of an id, None outside the vocabulary."""
 
-    def token_to_id(self, token: str) -> int | None: ...
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a piece, None for what is none."""
