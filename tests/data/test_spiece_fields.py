@@ -103,7 +103,9 @@ def test_r12_each_field_is_honoured_or_named(kind: str, rule: str, tmp_path: Pat
 def test_r12_a_model_that_fails_its_own_test_is_refused(tmp_path: Path) -> None:
     model = proto.ModelProto.FromString(models.trained(self_test_sample_size=2))
     models.folder(tmp_path, model.SerializeToString())
-    load(tmp_path).extended(["vixen"]).save(tmp_path)  # whose test is not this model's any more
+    load(tmp_path).extended(["vixen"]).save(tmp_path)
+    saved = proto.ModelProto.FromString((tmp_path / "spiece.model").read_bytes())
+    assert not saved.self_test_data.samples, "the test is of the model without the new word"
     assert load(tmp_path).encode(["vixen"]) == [[len(model.pieces)]]
     for field in ("input", "expected"):
         changed = proto.ModelProto.FromString(model.SerializeToString())

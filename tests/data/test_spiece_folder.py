@@ -130,4 +130,7 @@ def test_what_transformers_reads_otherwise_in_rare_texts_is_named(xlnet: bytes, 
     assert tool.only_here.startswith("transformers reads rare texts otherwise: normalizer_spec.precompiled_charsmap where accents are kept")
     tool.save(tmp_path / "b")
     shutil.copytree(tmp_path / "b", tmp_path / "c")
-    assert load(tmp_path / "c").encode(SHORT) == tool.encode(SHORT) and (tmp_path / "b" / "tokenizer.json").is_file()
+    texts = models.lines(300)
+    assert load(tmp_path / "c").encode(texts) == tool.encode(texts)
+    (tmp_path / "c" / "spiece.model").unlink()
+    assert load(tmp_path / "c").vocabulary == tool.vocabulary and load(tmp_path / "c").encode(texts) != tool.encode(texts)
