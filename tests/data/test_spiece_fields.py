@@ -85,7 +85,7 @@ def _named(field: str) -> str:
 
 
 # A model without a table of characters opens in half the time.
-SHORT, LONG = [("unigram", "identity")], [("unigram", "nmt_nfkc"), ("bpe", "nfkc_cf"), ("word", "identity"), ("char", "nfkc")]
+SHORT, LONG = [("unigram", "identity")], [("unigram", "nmt_nfkc"), ("bpe", "nmt_nfkc_cf"), ("word", "identity"), ("char", "nfkc")]
 
 
 @pytest.mark.parametrize("kind, rule", [*SHORT, *(pytest.param(*one, marks=pytest.mark.full) for one in LONG)])

@@ -59,6 +59,7 @@ def test_r12_special_pieces_are_named_beside_the_model(plain: bytes, tmp_path: P
     for config, said in (
         ({"mask_token": "<none>"}, "tokenizer_config.json: mask_token is '<none>', which is no piece of the model; name one of its pieces"),
         ({"mask_token": 7}, "mask_token is 7"),
+        ({"tokenizer_class": "XLMRobertaTokenizer"}, "XLMRobertaTokenizer gives the pieces of the .model other ids"),
         ({"unk_token": "<c>"}, "unk_token is '<c>', and the model's unknown piece is '<unk>'; write '<unk>'"),
         ({"keep_accents": 1}, "write true or false"),
     ):

@@ -11,6 +11,8 @@ from jaxenc.files import read_json
 
 SPECIAL_MAP = "special_tokens_map.json"
 ROLES = ("unk", "pad", "cls", "sep", "mask")
+# Families of transformers whose tokenizer class gives pieces other ids than the .model does, as fairseq had them
+SHIFTED = ("XLMRoberta", "Camembert", "MBart", "Barthez", "XGLM", "Nllb", "XLMProphetNet")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +78,9 @@ def _nearest(known: Collection[str]) -> Framing:
 def _named(path: Path, known: Collection[str]) -> Mapping[str, str]:
     """{role: piece} in one of the two files."""
     config: Mapping[str, Any] = read_json(path, "write it again") if path.is_file() else {}
+    if str(config.get("tokenizer_class", "")).startswith(SHIFTED):
+        what = f"tokenizer_class {config['tokenizer_class']} gives the pieces of the .model other ids, with special pieces that it lacks"
+        raise Unsupported(what, path, "give the tokenizer.json of that model")
     out = {}
     for role in ROLES:
         value = config.get(f"{role}_token")
