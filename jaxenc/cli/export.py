@@ -1,6 +1,7 @@
 """`jaxenc export`: a model to a folder that other libraries open."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from jaxenc.convert import allennlp, hf
@@ -29,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
         allennlp.save(out, model)
         print(f"{out}: {allennlp.OPTIONS} and {allennlp.WEIGHTS}")
         return 0
+    if model.tokenizer is not None and model.tokenizer.only_here:
+        print(f"export: {model.tokenizer.only_here}", file=sys.stderr)
     for folder, name in hf.save(out, model, args.dtype).items():
         print(f"{folder}: {name}.from_pretrained({str(folder)!r}) opens it")
     return 0

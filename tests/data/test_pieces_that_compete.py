@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxenc.data.tokenizers import alphabet, bpe, coverage, sentencepiece, spiece, wordpiece
+from jaxenc.data.tokenizers import alphabet, bpe, coverage, sentencepiece, spiece, spiece_folder, wordpiece
 
 WORDS = ["again", "and", "so", "on"]
 
@@ -27,7 +27,7 @@ def test_of_two_added_words_the_longer_one_is_found(added: list[str], tmp_path) 
     (tmp_path / "free").mkdir()
     unk = [piece for piece, _ in facts.pieces].index("<unk>")
     (tmp_path / "free" / spiece.NAME).write_bytes(spiece.written(spiece.Facts(tuple(free.items()), facts.hidden, facts.charsmap), unk))
-    larger = sentencepiece.from_model(tmp_path / "free" / spiece.NAME).extended(added)
+    larger = spiece_folder.from_model(tmp_path / "free" / spiece.NAME).extended(added)
     read = lambda text: [larger.token(index) for index in larger.encode([text])[0]]
     assert read("kilosx kilo kilos") == ["▁kilos", "x", "▁kilo", "▁kilos"]
 

@@ -18,7 +18,10 @@ from jaxenc.files import user_errors
 
 STDIN = "-"
 _TOKENIZER = frozenset(
-    ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model")
+    (
+        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt"),
+        *("spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
+    )
 )
 _STREAMS = ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 

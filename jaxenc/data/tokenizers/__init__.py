@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from jaxenc.data.tokenizers import agreement, bpe, reach, sentencepiece, word_bpe, word_list, wordpiece, wordpiece_rules
+from jaxenc.data.tokenizers import agreement, bpe, reach, sentencepiece, spiece, spiece_folder, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import wordpiece_rules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
-from jaxenc.errors import Unsupported, UserError
+from jaxenc.errors import UserError
 from jaxenc.files import read_json
 
 __all__ = ["Tokenizer", "load"]
@@ -19,7 +20,7 @@ KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram"
 
 def load(directory: str | Path) -> Tokenizer:
     """The tokenizer of a folder: its `tokenizer.json`, or else BERT's or bilm-tf's `vocab.txt`, `vocab.json` with `merges.txt`, or
-    `spiece.model`.
+    a SentencePiece `.model` (spiece_folder.py says which names).
 
     A `tokenizer_config.json` next to BERT's vocab.txt says how texts are read: normalize, do_lower_case, strip_accents; without one BERT's
     defaults hold, and a warning on stderr says where these keep many pieces from being found.
@@ -27,7 +28,7 @@ def load(directory: str | Path) -> Tokenizer:
     Unsupported for other kinds.
     """
     folder = Path(directory)
-    if (path := folder / "tokenizer.json").is_file():
+    if (path := folder / "tokenizer.json").is_file() and not spiece_folder.is_source(folder):
         return _opened(path)
     if (path := folder / "vocab.txt").is_file():
         if word_list.is_list(path):
@@ -38,13 +39,11 @@ def load(directory: str | Path) -> Tokenizer:
         return tool
     if (path := folder / "vocab.json").is_file():
         return word_bpe.from_files(folder) if word_bpe.is_vocab(path) else bpe.from_files(folder)
-    if (path := folder / sentencepiece.NAME).is_file():
-        return sentencepiece.from_model(path)
+    if (path := spiece_folder.find(folder)) is not None:
+        return spiece_folder.from_model(path)
     if (folder / "tokenizer").is_dir():
         raise UserError(f"{folder}: no tokenizer but a folder that holds one: name {folder / 'tokenizer'}")
-    if found := sorted(folder.glob("*.model")):
-        raise Unsupported(f"{found[0]}: a SentencePiece model; only a {sentencepiece.NAME} can be opened, other kinds come later")
-    names = f"tokenizer.json, vocab.txt, vocab.json or {sentencepiece.NAME}"
+    names = f"tokenizer.json, vocab.txt, vocab.json or {spiece.NAME}"
     raise UserError(f"{folder}: no {names} here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
 
 

@@ -1,4 +1,5 @@
-"""SentencePiece's unigram vocabularies as XLNet and ALBERT use them: the most probable cut of a word, whose first piece has the mark ▁.
+"""Unigram vocabularies of new tokenizers, and of a tokenizer.json, read by the tokenizers library: the most probable cut of a word, whose
+first piece has the mark ▁. A `.model` that others made is read by the sentencepiece library: spiece_folder.py.
 
 Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). White space only
 separates words. A published vocabulary reads texts by the rule in sentencepiece_rules.py, a new one by a `Normalization`. Two things differ
@@ -18,8 +19,9 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, coverage, normalization, sentencepiece_rules, separate, spm_train, unigram_words
+from jaxenc.data.tokenizers import checks, coverage, framings, normalization, sentencepiece_rules, separate, spm_train, unigram_words
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.framings import Framing
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece_rules import SentencePieceRules
 from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
@@ -27,34 +29,8 @@ from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.tokenizers.unigram_words import MARK
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
-from jaxenc.files import read_json, user_errors
 
 OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"
-
-
-@dataclasses.dataclass(frozen=True)
-class Framing:
-    """What a family calls its specials, and how it frames a text and a pair (`piece:type`)."""
-
-    name: str
-    unk: str
-    pad: str
-    cls: str
-    sep: str
-    mask: str
-    single: str
-    pair: str
-
-    @property
-    def specials(self) -> tuple[str, ...]:
-        """The five pieces."""
-        return self.unk, self.pad, self.cls, self.sep, self.mask
-
-
-FRAMINGS = (
-    Framing("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
-    Framing("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,28 +78,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 
     facts = parsed("the trained model", spm_train.trained(read(), vocab_size))
     coverage.report(counts, {piece for piece, _ in facts.pieces}, "<unk>")
-    return _build("the trained model", facts, rules)
-
-
-def from_model(path: str | Path) -> Tokenizer:
-    """The tokenizer of a spiece.model. A tokenizer_config.json beside it names the rule of a new vocabulary, or says do_lower_case and
-    keep_accents; without one the family's own choice holds: accents go, and ALBERT lower-cases.
-
-    Raises UserError for a file that is damaged, Unsupported for a model of another kind or without the specials of a family.
-    """
-    path = Path(path)
-    with user_errors(path, AGAIN):
-        content = path.read_bytes()
-    facts = parsed(path, content)
-    settings = path.with_name(SETTINGS)
-    config = read_json(settings, AGAIN) if settings.is_file() else {}
-    framing = _framing(path, [piece for piece, _ in facts.pieces])
-    if (rule := normalization.of_settings(settings, config)) is not None:
-        return _build(path, dataclasses.replace(facts, charsmap=b""), UnigramRules(rule))
-    lowercase, keep_accents = config.get("do_lower_case", framing.name == "ALBERT"), config.get("keep_accents", False)
-    if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
-        raise UserError(f"{settings}: do_lower_case and keep_accents are {lowercase!r} and {keep_accents!r}; write true or false")
-    return _build(path, facts, SentencePieceRules(lowercase, not keep_accents, facts.charsmap))
+    return build("the trained model", facts, rules)
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
@@ -134,7 +89,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
     with checks.damaged(path):
         model, splitter = data["model"], data.get("pre_tokenizer") or {}
         pieces = tuple((piece, float(score)) for piece, score in model.get("vocab", []))
-        _framing(path, [piece for piece, _ in pieces])
+        framings.of_pieces(path, [piece for piece, _ in pieces])
         section = data.get("normalizer") or {}
         rules = _rules(section)
         if rules is None:
@@ -146,7 +101,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
             raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
         if other := [entry["content"] for entry in added if not entry["special"] or entry["id"] >= len(pieces)]:
             raise Unsupported(f"{path}: {other[0]!r} was added after the vocabulary; {OTHERS}")
-        return _build(path, facts, rules)
+        return build(path, facts, rules)
 
 
 def _rules(section: Mapping[str, Any]) -> UnigramRules | SentencePieceRules | None:
@@ -157,48 +112,63 @@ def _rules(section: Mapping[str, Any]) -> UnigramRules | SentencePieceRules | No
     return found or sentencepiece_rules.of_section(section)
 
 
-def _framing(path: str | Path, pieces: Sequence[str]) -> Framing:
-    lacks = {framing: [piece for piece in framing.specials if piece not in pieces] for framing in FRAMINGS}
-    framing = min(lacks, key=lambda framing: len(lacks[framing]))
-    if lacks[framing]:
-        raise Unsupported(f"{path}: lacks {' '.join(lacks[framing])}; {OTHERS}")
-    return framing
-
-
 def _splitter() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
 
 
-def _build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRules) -> Tokenizer:
+def build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRules) -> Tokenizer:
     """The tokenizer of checked facts. path: what messages call their source."""
     pieces = [piece for piece, _ in facts.pieces]
-    framing, ids = _framing(path, pieces), {piece: index for index, piece in enumerate(pieces)}
+    framing, ids = framings.of_pieces(path, pieces), {piece: index for index, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
         raise UserError(f"{path}: {next(p for i, p in enumerate(pieces) if ids[p] != i)!r} stands twice in it; {AGAIN}")
-    hidden = facts.hidden | {*framing.specials, *({"<eop>", "<eod>"} & ids.keys())}
-    facts = dataclasses.replace(facts, hidden=frozenset(hidden))
+    facts = _with_hidden(facts, framing)
     # No word holds a blank, so a piece that starts with one is never found in a text.
-    literal_pieces = [(" " * (piece in hidden) + piece, score) for piece, score in facts.pieces]
+    literal_pieces = [(" " * (piece in facts.hidden) + piece, score) for piece, score in facts.pieces]
     literal = _library(rules, literal_pieces, ids[framing.unk])
-    framed = _library(rules, facts.pieces, ids[framing.unk])
-    mask = {framing.mask: {"lstrip": True}}
-    framed.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(hidden, key=ids.__getitem__)])
-    frame = [(piece, ids[piece]) for piece in (framing.cls, framing.sep)]
-    framed.post_processor = processors.TemplateProcessing(framing.single, framing.pair, frame)
     unk, pad, cls, sep, mask_id = (ids[piece] for piece in framing.specials)
-    mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(hidden), **rules.facts})
-    reserved = tuple(sorted(ids[piece] for piece in hidden))
+    mark = fingerprint({"type": "unigram", "pieces": facts.pieces, "hidden": sorted(facts.hidden), **rules.facts})
+    reserved = tuple(sorted(ids[piece] for piece in facts.hidden))
     vocabulary = Vocabulary(len(pieces), pad, unk, cls, sep, mask_id, reserved, mark, ids.get("<eod>", -1))
-    files = {
-        "tokenizer.json": framed.to_str(pretty=True),
-        NAME: written(facts, ids[framing.unk]),
-        SETTINGS: json.dumps(_config(facts, rules, framing), indent=2) + "\n",
-    }
+    framed = _framed(facts, rules, framing)
     looked_up = {
         "separate": separate.by_clusters if facts.charsmap else separate.always,
         "by_word": unigram_words.encoder(literal, literal_pieces, rules.word_writer),
     }
-    return Tokenizer(literal, framed, vocabulary, files, lambda more: _extended(facts, rules, more), _spelled, **looked_up)
+    named = _files(facts, rules, framing, framed)
+    return Tokenizer(literal, framed, vocabulary, named, lambda more: _extended(facts, rules, more), _spelled, **looked_up)
+
+
+def files(path: str | Path, facts: Facts, rules: SentencePieceRules) -> Mapping[str, str | bytes]:
+    """{name: content} of a folder that transformers opens for a model of XLNet's or ALBERT's. path: what messages call it."""
+    framing = framings.of_pieces(path, [piece for piece, _ in facts.pieces])
+    facts = _with_hidden(facts, framing)
+    return _files(facts, rules, framing, _framed(facts, rules, framing))
+
+
+def _with_hidden(facts: Facts, framing: Framing) -> Facts:
+    """The facts, with the special pieces among those that no text gives."""
+    ends = {"<eop>", "<eod>"} & {piece for piece, _ in facts.pieces}
+    return dataclasses.replace(facts, hidden=facts.hidden | {*framing.specials, *ends})
+
+
+def _framed(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Framing) -> library.Tokenizer:
+    """Recognises special pieces and frames a text by them."""
+    ids = {piece: index for index, (piece, _) in enumerate(facts.pieces)}
+    out = _library(rules, facts.pieces, ids[framing.unk])
+    mask = {framing.mask: {"lstrip": True}}
+    out.add_special_tokens([library.AddedToken(p, normalized=False, **mask.get(p, {})) for p in sorted(facts.hidden, key=ids.__getitem__)])
+    frame = [(piece, ids[piece]) for piece in (framing.cls, framing.sep)]
+    out.post_processor = processors.TemplateProcessing(framing.single, framing.pair, frame)
+    return out
+
+
+def _files(
+    facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Framing, framed: library.Tokenizer
+) -> Mapping[str, str | bytes]:
+    unk = [piece for piece, _ in facts.pieces].index(framing.unk)
+    settings = json.dumps(_config(facts, rules, framing), indent=2) + "\n"
+    return {"tokenizer.json": framed.to_str(pretty=True), NAME: written(facts, unk), SETTINGS: settings}
 
 
 def _library(rules: UnigramRules | SentencePieceRules, pieces: Sequence[tuple[str, float]], unk: int) -> library.Tokenizer:
@@ -243,4 +213,4 @@ def _extended(facts: Facts, rules: UnigramRules | SentencePieceRules, more: Sequ
             held = " ".join(words).replace(MARK, "")
             raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}; give words, one each, as they are read")
     added = tuple((_spelled(piece), float(len(_spelled(piece)))) for piece in more)
-    return _build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)), rules)
+    return build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)), rules)

@@ -9,10 +9,13 @@ sentencepiece library.
 
 import base64
 import dataclasses
+import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tokenizers import normalizers
+import tokenizers as library
+from tokenizers import models, normalizers, pre_tokenizers
 
 from jaxenc.data.tokenizers import normalization
 
@@ -28,12 +31,10 @@ class SentencePieceRules:
     @property
     def normalizer(self) -> normalizers.Normalizer:
         """The rule as a normalizer of the tokenizers library."""
-        accents = [normalizers.NFKD(), normalizers.StripAccents()] if self.strip_accents else []
-        letters = [normalizers.Lowercase()] if self.lowercase else []
         # `Precompiled` looks up a character at a time, or a cluster of less than six bytes, of which it keeps the first match; the
         # sentencepiece library takes the longest match. So characters are composed before, and again after (half-width kana).
         table = [normalizers.NFC(), normalizers.Precompiled(self.charsmap), normalizers.NFC()] if self.charsmap else []
-        return normalizers.Sequence([normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), *accents, *letters, *table])
+        return normalizers.Sequence([*_steps(True, self.lowercase, self.strip_accents), *table])
 
     @property
     def word_writer(self) -> Callable[[str], str]:
@@ -50,6 +51,69 @@ class SentencePieceRules:
     def settings(self) -> dict[str, Any]:
         """Its entries in a tokenizer_config.json."""
         return {"do_lower_case": self.lowercase, "keep_accents": not self.strip_accents}
+
+
+@dataclasses.dataclass(frozen=True)
+class Before:
+    """What is done to a text before the sentencepiece library reads it.
+
+    quotes: `` and '' become ". lowercase, strip_accents: as in `SentencePieceRules`. blanks: white space that becomes U+0020, the only one
+    that the library takes for a blank: that which the model's own table leaves as it is.
+    """
+
+    quotes: bool
+    lowercase: bool
+    strip_accents: bool
+    blanks: str
+
+    def write(self, text: str) -> str:
+        """What the model reads."""
+        text = self._spaced(text)
+        if not text.isascii():
+            return self._normalizer.normalize_str(text) if self._steps else text
+        text = text.replace("``", '"').replace("''", '"') if self.quotes else text
+        return text.lower() if self.lowercase else text
+
+    def places(self, text: str, written: str) -> Callable[[int, int], tuple[int, int]]:
+        """A function from a place (start, end) in `written`, which `write` made of `text`, to the place in `text`."""
+        if written == self._spaced(text):
+            return lambda start, end: (start, end)
+        characters = [*self._aligner.encode(text).offsets, (len(text), len(text))]
+
+        def place(start: int, end: int) -> tuple[int, int]:
+            first = characters[start][0]
+            return first, characters[end - 1][1] if end > start else first
+
+        return place
+
+    @functools.cached_property
+    def _steps(self) -> list[normalizers.Normalizer]:
+        return _steps(self.quotes, self.lowercase, self.strip_accents)
+
+    @functools.cached_property
+    def _normalizer(self) -> normalizers.Normalizer:
+        return normalizers.Sequence(self._steps)
+
+    @functools.cached_property
+    def _aligner(self) -> library.Tokenizer:
+        """Gives each character that `write` makes the place of those it is made of."""
+        tool = library.Tokenizer(models.WordLevel({"": 0}, ""))
+        blanks = [normalizers.Replace(library.Regex(f"[{re.escape(self.blanks)}]"), " ")] if self.blanks else []
+        tool.normalizer = normalizers.Sequence([*blanks, *self._steps])
+        tool.pre_tokenizer = pre_tokenizers.Split(library.Regex(r"[\s\S]"), "isolated")
+        return tool
+
+    def _spaced(self, text: str) -> str:
+        if not self.blanks or text.isprintable():
+            return text
+        return text.translate(dict.fromkeys(map(ord, self.blanks), " "))
+
+
+def _steps(quotes: bool, lowercase: bool, strip_accents: bool) -> list[normalizers.Normalizer]:
+    """What XLNet and ALBERT do before their model's own table of characters."""
+    marks = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')] if quotes else []
+    accents = [normalizers.NFKD(), normalizers.StripAccents()] if strip_accents else []
+    return [*marks, *accents, *([normalizers.Lowercase()] if lowercase else [])]
 
 
 def of_section(written: Mapping[str, Any]) -> SentencePieceRules | None:

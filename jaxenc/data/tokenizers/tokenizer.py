@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import tokenizers as library
 
 from jaxenc.data import characters, sentences
 from jaxenc.data.tokenizers import separate as separation
+from jaxenc.data.tokenizers.engine import Engine
 from jaxenc.data.tokenizers.word_cache import Encoded, WordCache
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -22,7 +22,7 @@ SETTINGS = "tokenizer_config.json"
 
 
 class Tokenizer:
-    """Owns two objects of the `tokenizers` library over one vocabulary.
+    """Owns two engines over one vocabulary: objects of the `tokenizers` library, or of another that has their methods (engine.py).
 
     The first takes text literally, the second recognises special pieces and frames a text by CLS and SEP. Two objects, because the
     library makes the choice by a switch on the object, which calls on several threads would share.
@@ -30,8 +30,8 @@ class Tokenizer:
 
     def __init__(
         self,
-        literal: library.Tokenizer,
-        framed: library.Tokenizer,
+        literal: Engine,
+        framed: Engine,
         vocabulary: Vocabulary,
         files: Mapping[str, str | bytes],
         extend: Callable[[Sequence[str]], Tokenizer],
@@ -42,6 +42,8 @@ class Tokenizer:
         separate: separation.Rule = separation.never,
         by_word: Callable[[Sequence[str]], Encoded] | None = None,
         twins: Mapping[int, int] = {},
+        flat: Callable[[Sequence[str]], Encoded] | None = None,
+        only_here: str = "",
     ):
         """files: {name: content} of what `save` writes, tokenizer.json included.
 
@@ -52,12 +54,15 @@ class Tokenizer:
         separate: which words are tokenised by themselves, wherever they are; see separate.py. by_word: the ids of such words, as
         `encode_flat` gives them, if there is a faster way than `encode_words`.
         twins: {id that no text gives: id of the same piece that texts give}, of a piece that stands twice in the vocabulary.
+        flat: `encode_flat`, of an engine that needs no cache of words. only_here: why transformers may read a text otherwise, '' where it
+        gives the same ids.
         """
         self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
         self._spelled, self._readable = spelled, readable
         self._words, self._by_line, self._twins = words, by_line, twins
-        self._cache = WordCache(self.encode_words, separation.never if separation.reaches_out(literal) else separate, by_word)
-        self.vocabulary = vocabulary
+        self._cache = WordCache(self.encode_words, separation.never if flat or separation.reaches_out(literal) else separate, by_word)
+        self._flat = flat or self._cache.encode
+        self.vocabulary, self.only_here = vocabulary, only_here
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
@@ -80,7 +85,7 @@ class Tokenizer:
 
         It is the fastest way for a corpus: the ids of words seen before are cached, in about 100 MB of memory at most (word_cache.py).
         """
-        return self._cache.encode(texts)
+        return self._flat(texts)
 
     def sentences(self, line: str) -> list[str]:
         """Corpus mode: the sentences of one line of a text, none of them blank."""

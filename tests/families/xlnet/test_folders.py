@@ -13,10 +13,11 @@ import jaxenc
 from jaxenc import tree
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, onward, tf
-from jaxenc.data.tokenizers import Tokenizer, sentencepiece
+from jaxenc.data.tokenizers import Tokenizer, load, sentencepiece, spiece_folder
 from jaxenc.errors import UserError
 from tests import tiny
 from tests.convert import folders, tf1, tf1_xlnet
+from tests.data import spiece_models
 from tests.parity import ours
 from tests.parity.cases import CASES, example, golden
 
@@ -28,7 +29,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
     """Read by XLNet's own rule, as a spiece.model alone is."""
     folder = tmp_path_factory.mktemp("tokenizer")
     sentencepiece.train([TEXT] * 3, 60).save(folder)
-    return sentencepiece.from_model((folder / "spiece.model").rename(tmp_path_factory.mktemp("alone") / "spiece.model"))
+    return spiece_folder.from_model((folder / "spiece.model").rename(tmp_path_factory.mktemp("alone") / "spiece.model"))
 
 
 def make(folder: Path, architecture: str, size: int = folders.VOCAB, change: Callable[[dict], dict] = dict) -> Path:
@@ -70,6 +71,17 @@ def test_a_checkpoint_and_its_vocabulary_in_out_and_in_again(tokenizer: Tokenize
     found = last.encode([TEXT, "dog"])
     assert found.tokens[0].tolist() == tokenizer.encode_prompt(TEXT) and found.mask[1].sum() == len(tokenizer.encode_prompt("dog"))
     assert np.isfinite(found.hidden).all() and np.array_equal(first.encode([TEXT, "dog"]).hidden, found.hidden)
+
+
+def test_r12_an_export_says_what_transformers_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """A model of characters: its ids are those of sentencepiece, and no tokenizer.json could give them."""
+    content = spiece_models.trained([TEXT], model_type="char", **spiece_models.XLNET)
+    spiece = spiece_models.folder(tmp_path / "tokenizer", content, {})
+    theirs, run, out = make(tmp_path / "theirs", "XLNetLMHeadModel", load(spiece).vocabulary.size), str(tmp_path / "run"), tmp_path / "out"
+    assert main(["convert", "--from", f"hf:{theirs}", "--to", run, "--tokenizer", str(spiece)]) == 0
+    assert main(["export", "--model", run, "--out", str(out)]) == 0
+    assert "export: trainer_spec.model_type cannot be said in a tokenizer.json: spiece.model is written alone" in capsys.readouterr().err
+    assert (out / "spiece.model").read_bytes() == content and not (out / "tokenizer.json").exists()
 
 
 def test_types_that_a_person_gives_are_compared_and_bounded(tmp_path: Path) -> None:

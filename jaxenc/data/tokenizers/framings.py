@@ -1,0 +1,93 @@
+"""Which pieces of a SentencePiece model are its special pieces, and how they frame a text."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxenc.data.tokenizers.tokenizer import SETTINGS
+from jaxenc.errors import Unsupported, UserError
+from jaxenc.files import read_json
+
+SPECIAL_MAP = "special_tokens_map.json"
+ROLES = ("unk", "pad", "cls", "sep", "mask")
+# Families of transformers whose tokenizer class gives pieces other ids than the .model does, as fairseq had them
+SHIFTED = ("XLMRoberta", "Camembert", "MBart", "Barthez", "XGLM", "Nllb", "XLMProphetNet")
+
+
+@dataclasses.dataclass(frozen=True)
+class Framing:
+    """What a family calls its specials, and how it frames a text and a pair (`piece:type`)."""
+
+    name: str
+    unk: str
+    pad: str
+    cls: str
+    sep: str
+    mask: str
+    single: str
+    pair: str
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        """The five pieces."""
+        return self.unk, self.pad, self.cls, self.sep, self.mask
+
+
+FRAMINGS = (
+    Framing("XLNet", "<unk>", "<pad>", "<cls>", "<sep>", "<mask>", "$A <sep> <cls>:2", "$A <sep> $B:1 <sep>:1 <cls>:2"),
+    Framing("ALBERT", "<unk>", "<pad>", "[CLS]", "[SEP]", "[MASK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
+)
+
+
+def of_pieces(path: str | Path, pieces: Collection[str]) -> Framing:
+    """The family whose five special pieces are all among `pieces`. Raises Unsupported, which names what the nearest family lacks."""
+    lacks = {framing: [piece for piece in framing.specials if piece not in pieces] for framing in FRAMINGS}
+    framing = min(lacks, key=lambda framing: len(lacks[framing]))
+    if lacks[framing]:
+        raise Unsupported(f"lacks {' '.join(lacks[framing])}, special pieces of {framing.name}", path)
+    return framing
+
+
+def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
+    """The special pieces of the model at `path`: XLNet's or ALBERT's, or else those that the tokenizer_config.json or the
+    special_tokens_map.json beside it names (`cls_token` and so on; a text is framed as CLS, text, SEP).
+
+    pieces: all of the model; unk: its unknown piece. Raises Unsupported for a role that nothing names, UserError for one that is no piece.
+    """
+    known = set(pieces)
+    if any(known.issuperset(framing.specials) for framing in FRAMINGS):
+        return of_pieces(path, known)
+    named = {"unk": unk}
+    for name in (SPECIAL_MAP, SETTINGS):
+        named |= _named(path.with_name(name), known)
+    if missing := [role for role in ROLES if role not in named]:
+        lacks = " ".join(piece for piece in _nearest(known).specials if piece not in known)
+        fix = f"name pieces of the model as {', '.join(f'{role}_token' for role in missing)} in a {SETTINGS} beside it"
+        raise Unsupported(f"no piece is known to be its {', '.join(missing)} (it lacks {lacks} of {_nearest(known).name})", path, fix)
+    if named["unk"] != unk:
+        raise UserError(f"unk_token is {named['unk']!r}, and the model's unknown piece is {unk!r}", path, f"write {unk!r} in {SETTINGS}")
+    cls, sep = named["cls"], named["sep"]
+    return Framing("", **named, single=f"{cls} $A {sep}", pair=f"{cls} $A {sep} $B:1 {sep}:1")
+
+
+def _nearest(known: Collection[str]) -> Framing:
+    return min(FRAMINGS, key=lambda framing: sum(piece not in known for piece in framing.specials))
+
+
+def _named(path: Path, known: Collection[str]) -> Mapping[str, str]:
+    """{role: piece} in one of the two files."""
+    config: Mapping[str, Any] = read_json(path, "write it again") if path.is_file() else {}
+    if str(config.get("tokenizer_class", "")).startswith(SHIFTED):
+        what = f"tokenizer_class {config['tokenizer_class']} gives the pieces of the .model other ids, with special pieces that it lacks"
+        raise Unsupported(what, path, "give the tokenizer.json of that model")
+    out = {}
+    for role in ROLES:
+        value = config.get(f"{role}_token")
+        piece = value.get("content") if isinstance(value, dict) else value
+        if piece is None:
+            continue
+        if not isinstance(piece, str) or piece not in known:
+            raise UserError(f"{role}_token is {piece!r}, which is no piece of the model", path, "name one of its pieces")
+        out[role] = piece
+    return out
