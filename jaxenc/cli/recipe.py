@@ -132,8 +132,10 @@ def _from_package(name: str) -> Any:
         if (pathlib.Path(name) / "config.json").is_file():
             _refuse_others(name, pathlib.Path(name))
             raise UserError(f"--config {name}: a folder: did you mean {pathlib.Path(name) / 'config.json'}?")
-        close = difflib.get_close_matches(name, names(), n=3, cutoff=0.4) or names()
-        raise UserError(f"--config {name}: no such recipe: did you mean {', '.join(close)}? A file of your own ends in .py")
+        close = difflib.get_close_matches(name, names(), n=3, cutoff=0.4)
+        families = ", ".join(dict.fromkeys(known.partition("/")[0] for known in names()))
+        meant = f"did you mean {', '.join(close)}?" if close else f"a recipe is FAMILY/SIZE, such as bert/base, of {families};"
+        raise UserError("no such recipe", f"--config {name}", f"{meant} a file of your own ends in .py")
     return importlib.import_module("jaxenc.configs." + name.replace("/", "."))
 
 
@@ -150,6 +152,7 @@ def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
     except (flags.Error, TypeError, ValueError, AttributeError, KeyError) as error:
         said = re.sub(r": invalid literal for int\(\) with base 10: .*", " is not a whole number", str(error).splitlines()[0])
         said = re.sub(r": could not convert string to float: .*", " is not a number", said)
+        said = re.sub(r": \('Non-boolean argument to boolean flag', .*", " is not true or false", said)
         raise UserError(f"{said.removeprefix('flag ')}: give a value of the field's type") from error
     parsed = dict(config.flatten(values["config"].value.to_dict()))
     return {path: parsed[path] for path in texts}

@@ -144,7 +144,9 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     """
     try:
         connect(cluster)
-        yield
+        # Only then: on GPUs, NCCL_DEBUG=INFO prints to the same place, and is asked for.
+        with gloo.quiet() if cluster.count > 1 and jax.default_backend() == "cpu" else contextlib.nullcontext():
+            yield
     except BaseException as error:
         if cluster.count == 1:
             raise

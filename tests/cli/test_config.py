@@ -139,6 +139,7 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
 @pytest.mark.parametrize(
     "argv, words",
     [
+        (["zzz"], "zzz: no such recipe; a recipe is FAMILY/SIZE, such as bert/base, of ablations, albert, bert, "),
         (["bert/tiny:5"], "this recipe takes nothing after a colon: name bert/tiny"),
         (["bert/sizes"], "takes a size after the colon"),
         (["bert/tyni"], "did you mean bert/tiny"),
@@ -169,3 +170,22 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
 )
 def test_a_recipe_or_an_override_that_does_not_fit_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:
     assert words in fails("inspect", "--config", *argv)
+
+
+@pytest.mark.parametrize(
+    "override, words",
+    [
+        ("train.steps=1e3", "is not a whole number"),
+        ("train.steps=", "is not a whole number"),
+        ("train.steps=1.5", "is not a whole number"),
+        ("train.steps=true", "is not a whole number"),
+        ("train.seed=ten", "is not a whole number"),
+        ("optim.lr=1,5", "is not a number"),
+        ("optim.lr=", "is not a number"),
+        ("log.examples=maybe", "is not true or false"),
+        ("log.examples=", "is not true or false"),
+    ],
+)
+def test_r40_a_value_of_another_type_is_one_line_in_our_words(override: str, words: str, fails: Callable[..., str]) -> None:
+    said = fails("inspect", "--config", "bert/tiny", f"--config.{override}")
+    assert said == f"jaxenc: --config.{override} {words}: give a value of the field's type\n"

@@ -228,9 +228,16 @@ def test_a_damaged_work_directory_is_one_line(
     assert f"{tmp_path / 'run' / name}: " in fails(*command(lonely[0], tmp_path / "run", "--config.optim.warmup=1"))
 
 
-def test_a_number_of_candidates_that_there_is_not_is_one_line(lonely: tuple[Path, Path], fails: Callable[..., str]) -> None:
-    for top in (0, 41):
-        assert f"k is {top}: it takes 1 to " in fails("fill-mask", "--model", lonely[1], "--text", "ba [MASK]", "--top", top)
+def test_r30_the_number_of_candidates_is_k_as_in_python(
+    lonely: tuple[Path, Path], capsys: pytest.CaptureFixture, fails: Callable[..., str]
+) -> None:
+    """`--top`, the older name, means the same; a number that there is not is one line."""
+    given = ("fill-mask", "--model", str(lonely[1]), "--text", "ba [MASK]")
+    for k in ("--k", "--top"):
+        assert main([*given, k, "3"]) == 0
+        assert capsys.readouterr().out.splitlines()[1].count("·") == 2
+        for wrong in (0, 41):
+            assert f"k is {wrong}: it takes 1 to " in fails(*given, k, wrong)
 
 
 def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:
