@@ -13,6 +13,7 @@ class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UserError instead of printing its usage, and names the nearest command or option for an unknown one."""
 
     def error(self, message: str) -> NoReturn:
+        """Raises UserError with argparse's message and the command whose help explains it."""
         raise UserError(message, "", self._help)
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None) -> object:

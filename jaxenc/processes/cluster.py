@@ -144,9 +144,10 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     """
     try:
         connect(cluster)
-        # Only then: on GPUs, NCCL_DEBUG=INFO prints to the same place, and is asked for.
-        with gloo.quiet() if cluster.count > 1 and jax.default_backend() == "cpu" else contextlib.nullcontext():
-            yield
+        # Not on GPUs, where NCCL_DEBUG=INFO, which a user sets, prints to the same place.
+        if cluster.count > 1 and jax.default_backend() == "cpu":
+            gloo.be_quiet()
+        yield
     except BaseException as error:
         if cluster.count == 1:
             raise

@@ -1,11 +1,9 @@
 """Where the CPUs of several processes talk to one another."""
 
-import contextlib
 import functools
 import os
 import socket
 import sys
-from collections.abc import Iterator
 
 # The only way to say where Gloo listens: jax's own setting takes the address of the machine's name, which others may reach.
 from jax._src import distributed, xla_bridge
@@ -29,19 +27,12 @@ def listen_beside(coordinator: str) -> None:
     xla_bridge.register_backend_factory("cpu", client, priority=0, fail_quietly=False)
 
 
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """In the block, file descriptor 1 is the null device: Gloo prints a line there for each group of processes, and has no setting for it.
-    `sys.stdout` still writes to the standard output."""
+def be_quiet() -> None:
+    """Makes file descriptor 1 the null device until the process ends: Gloo prints a line there for each group of processes, and has no
+    setting for it. `sys.stdout` still writes to the standard output."""
     sys.stdout.flush()
-    before, output = sys.stdout, os.dup(1)
+    own, output = sys.stdout, os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
-    with open(output, "w", buffering=1, encoding=before.encoding, errors=before.errors) as sys.stdout:
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
-            os.dup2(output, 1)
-            sys.stdout = before
+    sys.stdout = open(output, "w", buffering=1, encoding=own.encoding, errors=own.errors)
