@@ -35,4 +35,4 @@ def be_quiet() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
-    sys.stdout = open(output, "w", buffering=1, encoding=own.encoding, errors=own.errors)
+    sys.stdout = os.fdopen(output, "w", buffering=1, encoding=own.encoding, errors=own.errors)

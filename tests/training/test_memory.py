@@ -64,7 +64,7 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(UserError, match="objective.memory"):
         pretrain(other, half)
     larger = dataclasses.replace(other, train=dataclasses.replace(run.train, batch=16))
-    told = "checkpoint objective.memory 12, this run's 8; checkpoint train.batch 8, this run's 16: set them back, or start .* --init-from"
+    told = "checkpoint objective.memory 12, this run's 8; checkpoint train.batch 8, this run's 16; set them back, or start .* --init-from"
     with pytest.raises(UserError, match=told):
         pretrain(larger, tmp_path / "next", continue_from=str(half))
     assert pretrain(run, half).step == 6
