@@ -39,6 +39,9 @@ COMMANDS = {
 # Commands that call the same large compiled programs many times.
 COMPUTING = ("demo", "pretrain", "evaluate", "embed", "bench")
 
+# Commands that take --config.FIELD=VALUE.
+CONFIGURED = ("demo", "pretrain", "evaluate", "inspect", "bench")
+
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75
 DISK = {
@@ -81,7 +84,7 @@ def _run(argv: list[str]) -> int:
     overrides = [item for item in argv if item.startswith("--config.")]
     _refuse_empty(argv)
     args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])
-    if overrides and not hasattr(args, "config"):
+    if overrides and args.command not in CONFIGURED:
         raise UserError(f"`jaxenc {args.command}` takes no config", overrides[0], "leave it out")
     args.overrides, args.debug = overrides, DEBUG in argv
     if args.command in COMPUTING:

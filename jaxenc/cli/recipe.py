@@ -24,7 +24,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.files import read_json
-from jaxenc.training import override
+from jaxenc.training import override, refusals
 from jaxenc.training.run import Run, from_dict, tables
 
 HELP = "a recipe such as bert/base, a FILE.py of yours, or a run's config.json; --config.FIELD=VALUE sets a field (inspect --fields: which)"
@@ -41,6 +41,14 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
     run = override.override(recipe, _values(recipe, overrides))
     effect.check(recipe, run, overrides)
     return run
+
+
+def of_evaluation(overrides: Sequence[str]) -> dict[str, Any]:
+    """{dotted path: value} of `--config.FIELD=VALUE` overrides of the evaluation of a checkpoint. Raises UserError as
+    `refusals.refuse_fixed`, and for a value of another type. Warns on stderr of a field that an evaluation does not read."""
+    refusals.refuse_fixed(path for path, _ in map(_split, overrides))
+    effect.check_evaluation(overrides)
+    return _values(Run(), overrides)
 
 
 def with_vocabulary(run: Run, overrides: Sequence[str]) -> tuple[Run, Vocabulary]:

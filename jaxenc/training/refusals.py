@@ -1,5 +1,6 @@
 """Compares a run with the checkpoint that it continues from, its teacher and its other processes, and refuses what may not differ."""
 
+import difflib
 import fnmatch
 import json
 import pathlib
@@ -7,11 +8,12 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
 
+from jaxenc import config
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.restore import Start
 from jaxenc.config import differences
@@ -46,7 +48,22 @@ def refuse(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequenc
 
 def refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str]) -> list[tuple[str, Any, Any]]:
     """(dotted path, saved value, value now) of each field of `changed_fields`."""
-    return [item for item in differences(saved, now) if not any(fnmatch.fnmatchcase(item[0], pattern) for pattern in may_change)]
+    return [item for item in differences(saved, now) if not _may_change(item[0], may_change)]
+
+
+def refuse_fixed(paths: Iterable[str]) -> None:
+    """Raises UserError for the first of the dotted `paths` that may not change on a resume: nor may it in the evaluation of a
+    checkpoint."""
+    free = [path for path, _ in config.flatten(config.to_dict(Run())) if _may_change(path, MAY_CHANGE)]
+    for path in paths:
+        if path not in free:
+            close = difflib.get_close_matches(path, free, n=3)
+            advice = f"did you mean {', '.join(close)}?" if close else f"an evaluation takes {', '.join(free)}"
+            raise UserError("the checkpoint decides it in an evaluation", f"config.{path}", advice)
+
+
+def _may_change(path: str, may_change: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in may_change)
 
 
 def both_values(found: Sequence[tuple[str, Any, Any]]) -> str:

@@ -1,6 +1,7 @@
 """Recipes, a file of the user's own, a config.json, and overrides."""
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,28 @@ def test_r28_fields_of_the_new_kind_are_set_in_the_same_command(tmp_path: Path, 
     (tmp_path / "config.json").write_text(json.dumps({"objective": heads, "train": {"steps": 7}}))
     run = cli_config.resolve(str(tmp_path / "config.json"), ["--config.objective.rate=0.3", "--config.objective.kind=mlm"])
     assert run.objective == MlmConfig(rate=0.3) and run.train.steps == 7
+
+
+@pytest.mark.parametrize(
+    "name, given",
+    [
+        ("bert/base", ("train.steps=10", "train.batch=8", "data.length=64", "optim.warmup=2")),
+        ("bert/tiny", ("objective.kind=rtd", "model.kind=electra", "objective.rate=0.2", "model.layers=2")),
+        ("bert/large_lamb", ("phases.steps=8,4", "phases.length=16,32", "train.batch=8", "optim.lr=1e-3")),
+        ("xlnet/tiny", ("objective.kind=mlm", "model.kind=bert", "data.rows=text", "objective.mask_share=1")),
+    ],
+)
+def test_r28_the_order_of_overrides_changes_nothing(name: str, given: tuple[str, ...], capsys: pytest.CaptureFixture) -> None:
+    """All 24 orders, warnings included. Of a field that is set twice the last value counts."""
+    orders = [[f"--config.{item}" for item in order] for order in itertools.permutations(given)]
+    runs, warnings = zip(
+        *((cli_config.resolve(name, order), sorted(capsys.readouterr().err.splitlines())) for order in orders), strict=True
+    )
+    assert all(run == runs[0] for run in runs) and all(lines == warnings[0] for lines in warnings)
+    assert cli_config.resolve(name, [f"--config.{given[0].partition('=')[0]}={OTHER[given[0]]}", *orders[0]]) == runs[0]
+
+
+OTHER = {"train.steps=10": "70", "objective.kind=rtd": "heads", "phases.steps=8,4": "9", "objective.kind=mlm": "rtd"}
 
 
 def test_r28_a_kind_of_ones_own() -> None:
