@@ -9,7 +9,7 @@ import pathlib
 import re
 import shlex
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags
@@ -153,7 +153,7 @@ def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
     recipe = override.of_kinds(recipe, texts, tables(MODELS))
     override.check_names(recipe, texts)
     data = config.to_dict(recipe)
-    values, argv = flags.FlagValues(), ["jaxenc", *_whole_tuples(overrides, dict(config.flatten(data)))]
+    values, argv = flags.FlagValues(), ["jaxenc", *_items(texts, dict(config.flatten(data)))]
     config_flags.DEFINE_config_dict("config", ConfigDict(data), flag_values=values, sys_argv=argv)
     try:
         values(argv)
@@ -174,13 +174,11 @@ def _split(item: str) -> tuple[str, str]:
     return path, text
 
 
-def _whole_tuples(overrides: Sequence[str], known: dict[str, Any]) -> list[str]:
-    """`overrides` with the values of tuple fields as Python tuples: `1,2`, `(1, 2)` and `5` become numbers, other words strings."""
-    out = []
-    for item in overrides:
-        path, _, text = item.removeprefix("--config.").partition("=")
-        out.append(f"--config.{path}={_tuple(text)!r}" if isinstance(known[path], tuple) else item)
-    return out
+def _items(texts: Mapping[str, str], known: Mapping[str, Any]) -> list[str]:
+    """The overrides, each field once, with the values of tuple fields as Python tuples: `1,2`, `(1, 2)` and `5` become numbers, other words
+    strings. A field that came twice has its last value: ml_collections would put two tuples together."""
+    as_tuple = lambda path: isinstance(known[path], tuple)
+    return [f"--config.{path}={repr(_tuple(text)) if as_tuple(path) else text}" for path, text in texts.items()]
 
 
 def _tuple(text: str) -> tuple[Any, ...]:
