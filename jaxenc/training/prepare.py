@@ -102,7 +102,7 @@ def _check_room(job: Job, split: str, phase: Phase) -> None:
     train = split == SPLITS[0]
     rows, objective = phase.batch if train else job.run.eval.batch, job.objective(phase)
     row = sum(array.nbytes for array in empty({*objective.reads, "index"}, 1, phase.length, objective.fields).values())
-    share, room = rows * row / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    share, room = rows * row / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), device_memory(job.mesh)
     if share > room:
         held = f"{rows:,} rows of {phase.length} tokens are {share / 1e6:,.1f} MB on each device, which has {room / 1e6:,.1f} MB"
         raise UserError(f"{'train' if train else 'eval'}.batch: {held}: lower it")
@@ -111,14 +111,14 @@ def _check_room(job: Job, split: str, phase: Phase) -> None:
 def check_carry(job: Job, phase: Phase) -> None:
     """Raises UserError where the carry of the slots alone is larger than the memory of the devices."""
     carry = jax.eval_shape(lambda: job.objective(phase).carry(phase.batch))
-    share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), device_memory(job.mesh)
     if share > room:
         fields = " and ".join([f"objective.{name}" for name in job.run.objective.carried] + ["train.batch"])
         sizes = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
         raise UserError(f"{fields}: {sizes}: lower one of them or use more devices")
 
 
-def _room(mesh: Mesh) -> float:
+def device_memory(mesh: Mesh) -> float:
     """Bytes of memory of one device; for a CPU device, its share of the machine's memory."""
     limit = (mesh.local_devices[0].memory_stats() or {}).get("bytes_limit", 0)
     return limit or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)
