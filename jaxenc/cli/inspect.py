@@ -68,7 +68,7 @@ def _mesh(recipe: Run, count: int) -> Mesh | AbstractMesh:
 
 def _step(objective: Objective, recipe: Run, phase: Phase, first: Layout) -> str:
     """The memory of a step and whether it fits. On stderr, that it is compiled. first: of the first phase."""
-    if objective.frozen and not first.shapes.frozen:
+    if recipe.objective.has_teacher and not recipe.objective.teacher:
         return "the memory of a step is not planned: name the teacher with --config.objective.teacher=DIR"
     if isinstance(first.mesh, AbstractMesh):
         return f"the memory of a step is not planned: this machine has {jax.device_count()} of the {first.mesh.size} devices"

@@ -95,9 +95,8 @@ def advice(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh, has: float) -
     """What makes a step smaller that takes more than `has` bytes."""
     if memory.state + memory.gradients > has:
         split = run.mesh.preset == "dp" and mesh.size > 1
-        return (
-            f"{'set mesh.preset=fsdp' if split else 'use more devices'}, or a smaller model: the state and the gradients alone do not fit"
-        )
+        change = "set mesh.preset=fsdp" if split else "use more devices or a smaller model"
+        return f"the state and the gradients alone do not: {change}"
     rows = phase.batch // (mesh.shape["data"] * mesh.shape["fsdp"] * run.train.microbatches)
     ways = {
         f"set train.microbatches={2 * run.train.microbatches} or more": rows % 2 == 0,
