@@ -1,5 +1,6 @@
 """Prepares a Run on this machine: opens its data, builds its mesh, and checks what would otherwise fail later."""
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -21,6 +22,7 @@ from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import TEACHER
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
@@ -65,12 +67,23 @@ def check(job: Job) -> None:
     """Raises UserError for rows, batches or parameters that would make the run fail later; writes nothing."""
     for phase in job.run.plan:
         if not any(job.objective(phase).coef.values()):
-            raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured: choose what to train on")
+            raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured", "", _other_objective(job, phase))
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
         for split in SPLITS if job.evaluates else SPLITS[:1]:
             check_rows(job, split, phase)
         check_carry(job, phase)
     job.layout(job.run.plan[0])
+
+
+def _other_objective(job: Job, phase: Phase) -> str:
+    """Advice that names an objective which trains the model of the run on text."""
+    for kind, config in OBJECTIVES.items():
+        with contextlib.suppress(UserError):
+            other = dataclasses.replace(job.run, objective=config())
+            built = other.build(job.vocabulary, phase, meshes.platform(job.mesh.devices.flat[0]))
+            if built.coef and not config.has_teacher:
+                return f"choose what to train on, such as --config.objective.kind={kind}"
+    return "choose what to train on with --config.objective.kind"
 
 
 def check_rows(job: Job, split: str, phase: Phase) -> None:
@@ -87,7 +100,7 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     labels = sorted(set(missing) - FIELDS.keys())
     if labels:
         held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
-        raise UserError(f"{held}: pretrain with another objective.kind")
+        raise UserError(held, "", _other_objective(job, phase))
     if missing:
         what = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
         raise UserError(f"{what}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
