@@ -17,7 +17,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families import MODELS
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
-from jaxenc.training import perf
+from jaxenc.training import memory, perf
 from jaxenc.training import teacher as teachers
 from jaxenc.training.run import Run
 from jaxenc.training.state import layout
@@ -29,7 +29,8 @@ WARM_UP = 3
 @dataclasses.dataclass(frozen=True)
 class Timing:
     """compile_s: trace, lower and compile, cold. step_ms, cpu_ms: medians over groups of steps, by the clock and in CPU time of all
-    threads (user and system). peak_gb: of one device, 0 where it is not known. kinds: milliseconds of a step by kind of kernel, as
+    threads (user and system). planned_gb: the memory of a step on one device as `training.memory` plans it; peak_gb: what was used, 0 where
+    it is not known. kinds: milliseconds of a step by kind of kernel, as
     `bench.kinds` counts them; None where they were not asked for."""
 
     device: str
@@ -41,6 +42,7 @@ class Timing:
     cpu_ms: float
     tokens_per_second: float
     mfu: float
+    planned_gb: float
     peak_gb: float
     kinds: Mapping[str, float] | None
 
@@ -70,7 +72,8 @@ def time_step(run: Run, vocabulary: Vocabulary, steps: int, by_kind: bool = Fals
         jax.block_until_ready(report)
         seconds = seconds_a_call(once, steps)
         times = kinds.milliseconds_by_kind(step.as_text(), once) if by_kind else None
-    return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length), times)
+    planned = memory.of_step(step, objective, run, phase, place).total
+    return _timing(mesh, phase.batch, phase.length, compile_s, seconds, objective.flops(phase.length), planned, times)
 
 
 def random_rows(taken: Mapping[str, Field], rows: int, length: int, vocabulary: Vocabulary) -> Batch:
@@ -95,10 +98,28 @@ def random_rows(taken: Mapping[str, Field], rows: int, length: int, vocabulary: 
 
 
 def _timing(
-    mesh: Mesh, rows: int, length: int, compile_s: float, seconds: Seconds, flops_per_row: float, by_kind: Mapping[str, float] | None
+    mesh: Mesh,
+    rows: int,
+    length: int,
+    compile_s: float,
+    seconds: Seconds,
+    flops_per_row: float,
+    planned: int,
+    by_kind: Mapping[str, float] | None,
 ) -> Timing:
     device = mesh.devices.flat[0]
     peak = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
     mfu = perf.utilisation(flops_per_row, rows / seconds.wall, device.device_kind, mesh.size)
     times = {"step_ms": seconds.wall * 1e3, "cpu_ms": seconds.cpu * 1e3, "tokens_per_second": rows * length / seconds.wall}
-    return Timing(device.device_kind, mesh.size, rows, length, compile_s, **times, mfu=mfu, peak_gb=peak / 1e9, kinds=by_kind)
+    return Timing(
+        device.device_kind,
+        mesh.size,
+        rows,
+        length,
+        compile_s,
+        **times,
+        mfu=mfu,
+        planned_gb=planned / 1e9,
+        peak_gb=peak / 1e9,
+        kinds=by_kind,
+    )

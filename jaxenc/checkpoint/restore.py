@@ -115,11 +115,23 @@ def restore_state(step_dir: Path, abstract: Any) -> Any:
 
     Any number of devices, whatever the number at saving. Raises one UserError that names every path, shape and dtype that disagrees.
     """
+    check_state(step_dir, abstract)
     wanted = arrays.by_path(abstract)
-    saved = _stored(step_dir)
-    _compare(step_dir, wanted, saved, [f"{path} is only in the checkpoint" for path in saved if path not in wanted])
     found = _read(step_dir, wanted)
     return jax.tree.unflatten(jax.tree.structure(abstract), [found[path] for path in wanted])
+
+
+def check_state(step_dir: Path, abstract: Any) -> None:
+    """Raises UserError where `restore_state` would find another structure, shape or dtype; reads no array."""
+    wanted, saved = arrays.by_path(abstract), _stored(step_dir)
+    _compare(step_dir, wanted, saved, [f"{path} is only in the checkpoint" for path in saved if path not in wanted])
+
+
+def check_params(step_dir: Path, abstract: Mapping[str, Any]) -> None:
+    """Raises UserError where the checkpoint lacks one of these parameters or has it in another shape or dtype; reads no array."""
+    saved = _stored(step_dir)
+    home, wanted = _home(saved), dict(tree.leaves(abstract))
+    _compare(step_dir, wanted, {path: saved[home[path]] for path in wanted if path in home}, [])
 
 
 def restore_params(step_dir: Path, abstract: Mapping[str, Any], moved: Moved = ()) -> dict[str, Any]:

@@ -41,6 +41,13 @@ def check_data(run: Run, overrides: Sequence[str]) -> None:
         _warn(dict.fromkeys(("eval.every", "eval.batch", "eval.rows"), "the data holds no held-out documents"), given)
 
 
+def check_evaluation(overrides: Sequence[str]) -> None:
+    """As `check`, for the evaluation of a checkpoint."""
+    given = _names(overrides)
+    read = lambda path: path.startswith("mesh.") or path in ("eval.batch", "eval.rows")
+    _warn({path: "an evaluation does not read it" for path in given if not read(path)}, given)
+
+
 def _names(overrides: Sequence[str]) -> list[str]:
     """The dotted paths of the overrides, each once."""
     return list(dict.fromkeys(item.removeprefix("--config.").partition("=")[0] for item in overrides))

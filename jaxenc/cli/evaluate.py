@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 
+from jaxenc.cli import recipe as cli_config
 from jaxenc.config import flatten
 from jaxenc.processes import cluster
 from jaxenc.sharding.rules import PRESETS
@@ -14,6 +15,7 @@ from jaxenc.training.held_out import check_place, evaluate
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory")
     parser.add_argument("--step", type=int, default=0, help="which checkpoint (default: the newest that verifies)")
+    parser.epilog = f"--config.FIELD=VALUE sets a field that may change on a resume, such as --config.eval.rows=1000. {parser.epilog}"
     parser.add_argument("--data", default="", metavar="DIR", help="other data with the same tokenizer (default: the run's)")
     parser.add_argument("--batch", type=int, default=0, help="rows at a time; does not change the result")
     parser.add_argument("--mesh", choices=tuple(PRESETS), default="", help="how devices share the model (default: the run's)")
@@ -25,9 +27,10 @@ def run(args: argparse.Namespace) -> int:
     """Prints one JSON line: the step, every held-out number and the number of predictions behind each loss. It is printed before the
     predictions are written, so that a full disk loses no number. Raises UserError."""
     cluster.must_be_alone(os.environ, "jaxenc evaluate")
+    values = cli_config.of_evaluation(args.overrides)
     if args.predictions:
         check_place(args.predictions)
-    found = evaluate(args.workdir, args.step, args.data, args.batch, args.mesh, predictions=bool(args.predictions))
+    found = evaluate(args.workdir, args.step, args.data, args.batch, args.mesh, predictions=bool(args.predictions), values=values)
     print(json.dumps(dict(flatten({"step": found.step, **found.numbers}))), flush=True)
     if args.predictions:
         found.save(args.predictions)

@@ -9,14 +9,15 @@ from jaxenc.inference.load import load
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
     parser.add_argument("--text", required=True, action="append", help="a text with the model's mask, [MASK] or <mask>; may be repeated")
-    parser.add_argument("--top", type=int, default=5, help="how many candidates for each mask")
+    k = "how many candidates for each mask, as `k` of `Model.fill_mask`; --top is an older name (default: %(default)s)"
+    parser.add_argument("--k", "--top", type=int, default=5, metavar="K", help=k)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints each text and, for each of its masks, the most probable tokens with their probabilities."""
     model = load(args.model)
     for text in args.text:
-        print("\n".join([text, *(shown(guesses) for guesses in model.fill_mask(text, args.top))]))
+        print("\n".join([text, *(shown(guesses) for guesses in model.fill_mask(text, args.k))]))
     return 0
 
 

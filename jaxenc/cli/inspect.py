@@ -1,49 +1,84 @@
 """`jaxenc inspect`: parameters, phases and memory of a config, without running it."""
 
 import argparse
-import math
+import dataclasses
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import jax
+from jax.sharding import AbstractMesh, Mesh
 
 from jaxenc import fields, tree
 from jaxenc.cli import recipe as cli_config
-from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families import MODELS
-from jaxenc.families.contract import ModelConfig
 from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import rules
+from jaxenc.sharding import partition, rules
+from jaxenc.training import memory
 from jaxenc.training import teacher as teachers
+from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run
-from jaxenc.training.state import layout, parameters
+from jaxenc.training.state import Layout, layout, parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
     parser.add_argument("--devices", type=int, default=0, help="devices of the mesh (default: this machine's)")
+    compile_ = "leave out the memory of a step, which takes compiling it"
+    parser.add_argument("--no-compile", dest="compile", action="store_false", help=compile_)
     parser.add_argument("--parameters", action="store_true", help="list every parameter with its axes and sharding")
     parser.add_argument("--fields", action="store_true", help="print every field with its value and its meaning, and nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the parameters by part, the phases with their FLOPs and the size of the state; compiles and allocates nothing."""
+    """Prints the parameters by part, the phases with their FLOPs, the size of the state, and the memory of a step, which compiles it.
+    Allocates nothing. Raises UserError, as a run does, for what does not fit together."""
     recipe, vocabulary = cli_config.with_vocabulary(cli_config.resolve(args.config, args.overrides), args.overrides)
     if args.fields:
         print("\n".join(described(recipe)))
         return 0
     # Without a teacher's folder the student alone is described.
     teacher = teachers.model_of(recipe.objective, MODELS) if recipe.objective.has_teacher and recipe.objective.teacher else None
-    objective = recipe.build(vocabulary, recipe.plan[0], meshes.platform(jax.devices()[0]), teacher=teacher)
+    objectives = [recipe.build(vocabulary, phase, meshes.platform(jax.devices()[0]), teacher=teacher) for phase in recipe.plan]
+    objective, mesh = objectives[0], _mesh(recipe, args.devices or jax.device_count())
+    for phase in recipe.plan:
+        partition.check_rows(phase.batch, recipe.train.microbatches, mesh)
+    place = layout(objective, recipe.optim, recipe.plan[0].batch, mesh, recipe.mesh.preset)
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, recipe.model.vocab_size)
     if args.parameters:
         lines += listing(shapes, names, objective, recipe.mesh.preset, recipe.model.vocab_size)
-    lines += by_phase(recipe, vocabulary, teacher)
-    lines += sizes(recipe, objective, shapes, names, args.devices or jax.device_count())
-    print("\n".join(lines))
+    lines += by_phase(recipe, objectives)
+    lines += sizes(place, objective)
+    print("\n".join(lines), flush=True)
+    if args.compile:
+        for number, (one, phase) in enumerate(zip(objectives, recipe.plan, strict=True), 1):
+            print(f"phase {number}: {_step(one, recipe, phase, place)}", flush=True)
     return 0
+
+
+def _mesh(recipe: Run, count: int) -> Mesh | AbstractMesh:
+    """A mesh of `count` devices: of this machine's where it has as many."""
+    if count > jax.device_count():
+        return meshes.abstract(recipe.mesh, count)
+    return meshes.make(recipe.mesh, jax.devices()[:count] if count < jax.device_count() else None)
+
+
+def _step(objective: Objective, recipe: Run, phase: Phase, first: Layout) -> str:
+    """The memory of a step and whether it fits. On stderr, that it is compiled. first: of the first phase."""
+    if recipe.objective.has_teacher and not recipe.objective.teacher:
+        return "the memory of a step is not planned: name the teacher with --config.objective.teacher=DIR"
+    if isinstance(first.mesh, AbstractMesh):
+        return f"the memory of a step is not planned: this machine has {jax.device_count()} of the {first.mesh.size} devices"
+    print(f"compiling the step: {phase.batch:,} rows of {phase.length} tokens (--no-compile leaves it out)", file=sys.stderr, flush=True)
+    place = layout(objective, recipe.optim, phase.batch, first.mesh, recipe.mesh.preset)
+    planned = memory.plan(objective, recipe, phase, place)
+    if isinstance(planned, str):
+        return planned
+    parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in dataclasses.asdict(planned).items() if size)
+    return f"a step takes {planned.total / 1e6:,.1f} MB of each device ({parts}): {memory.verdict(planned, recipe, phase, place.mesh)}"
 
 
 def described(recipe: Run) -> list[str]:
@@ -81,11 +116,10 @@ def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective,
     ]
 
 
-def by_phase(recipe: Run, vocabulary: Vocabulary, teacher: ModelConfig | None) -> list[str]:
+def by_phase(recipe: Run, objectives: Sequence[Objective]) -> list[str]:
     """One line for each phase: steps, batch, length, schedule, model FLOPs of a step and of the phase."""
     lines = []
-    for number, phase in enumerate(recipe.plan, 1):
-        objective = recipe.build(vocabulary, phase, meshes.platform(jax.devices()[0]), teacher=teacher)
+    for number, (phase, objective) in enumerate(zip(recipe.plan, objectives, strict=True), 1):
         flops = objective.flops(phase.length) * phase.batch
         lines.append(
             f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, learning rate {phase.lr:g}, "
@@ -94,21 +128,14 @@ def by_phase(recipe: Run, vocabulary: Vocabulary, teacher: ModelConfig | None) -
     return lines
 
 
-def sizes(recipe: Run, objective: Any, shapes: dict[str, Any], names: dict[str, Any], devices: int) -> list[str]:
-    """Bytes of parameters, moments and carry, in all (the size of a checkpoint) and on each of `devices` devices."""
-    one = meshes.make(meshes.MeshConfig(), jax.devices()[:1])
-    state = layout(objective, recipe.optim, recipe.plan[0].batch, one, "dp").shapes
+def sizes(place: Layout, objective: Objective) -> list[str]:
+    """Bytes of parameters, moments and carry, in all (the size of a checkpoint) and on each device of the mesh."""
+    state, mesh = place.shapes, place.mesh
     total = {part: tree.nbytes(getattr(state, part)) for part in ("params", "frozen", "moments", "carry")}
-    saved = tree.nbytes(state.without(objective.frozen))
-    mesh = dict(zip(rules.AXES, meshes.sizes(recipe.mesh, devices), strict=True))
-    axes = dict(tree.leaves(names))
-    split = lambda path: math.prod(mesh[axis] for name in axes[path] for axis in rules.mesh_axes(name, recipe.mesh.preset))
-    here = sum(tree.nbytes(leaf) / split(path) for path, leaf in tree.leaves(shapes))
-    share = here / (total["params"] + total["frozen"])
-    per_device = here + total["moments"] * share + total["carry"] / (mesh["data"] * mesh["fsdp"])
+    saved, held = tree.nbytes(state.without(objective.frozen)), memory.on_each_device(place.abstract)
+    axes = " x ".join(f"{axis} {size}" for axis, size in mesh.shape.items())
     return [
         "state: " + ", ".join(f"{part} {size / 1e6:,.1f} MB" for part, size in total.items()),
         f"a checkpoint: about {saved / 1e6:,.1f} MB",
-        f"on each of {devices} devices ({' x '.join(f'{axis} {size}' for axis, size in mesh.items())}): "
-        f"{per_device / 1e6:,.1f} MB of state",
+        f"on each of {mesh.size} devices ({axes}): {held / 1e6:,.1f} MB of state",
     ]

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import NoReturn
 
+from jaxenc.cli.parser import Parser
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
 from jaxenc.processes import compiled, memory
 
@@ -30,13 +31,16 @@ COMMANDS = {
     "convert": "a checkpoint of transformers, AllenNLP or a paper's authors to a run directory",
     "export": "a model to a folder that transformers or AllenNLP opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
-    "inspect": "parameters, shardings, FLOPs and memory of a config; runs nothing",
+    "inspect": "parameters, shardings, FLOPs and memory of a config; trains nothing",
     "bench": "time the training step of a config, attention, or the data pipeline on this machine",
     "report": "curves and tables of a run, with count baselines",
 }
 
 # Commands that call the same large compiled programs many times.
 COMPUTING = ("demo", "pretrain", "evaluate", "embed", "bench")
+
+# Commands that take --config.FIELD=VALUE.
+CONFIGURED = ("demo", "pretrain", "evaluate", "inspect", "bench")
 
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75
@@ -79,11 +83,9 @@ def _run(argv: list[str]) -> int:
     os.environ.update(compiled.settings(os.environ))
     overrides = [item for item in argv if item.startswith("--config.")]
     _refuse_empty(argv)
-    args, unknown = _parser(argv).parse_known_args([item for item in argv if item not in (DEBUG, *overrides)])
-    if unknown:
-        raise UserError(f"unrecognized arguments: {' '.join(unknown)}: `jaxenc {args.command} --help` shows what it takes")
-    if overrides and not hasattr(args, "config"):
-        raise UserError(f"{overrides[0]}: `jaxenc {args.command}` takes no config")
+    args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])
+    if overrides and args.command not in CONFIGURED:
+        raise UserError(f"`jaxenc {args.command}` takes no config", overrides[0], "leave it out")
     args.overrides, args.debug = overrides, DEBUG in argv
     if args.command in COMPUTING:
         memory.keep_freed(os.environ)
@@ -101,16 +103,9 @@ def _refuse_empty(argv: Sequence[str]) -> None:
             raise UserError(f"{option or 'an argument'} is empty: is a shell variable unset? Give a value or leave it out")
 
 
-class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises UserError instead of printing its usage."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}: `{self.prog} --help` shows what it takes")
-
-
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser, with the options of the command that `argv` names: only that command's file is imported."""
-    parser = _Parser("jaxenc", description="Pretrain encoder language models in JAX.")
+    parser = Parser("jaxenc", description="Pretrain encoder language models in JAX.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         description = summary[0].upper() + summary[1:] + "."

@@ -9,7 +9,7 @@ import pathlib
 import re
 import shlex
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags
@@ -24,7 +24,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.files import read_json
-from jaxenc.training import override
+from jaxenc.training import override, refusals
 from jaxenc.training.run import Run, from_dict, tables
 
 HELP = "a recipe such as bert/base, a FILE.py of yours, or a run's config.json; --config.FIELD=VALUE sets a field (inspect --fields: which)"
@@ -41,6 +41,14 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
     run = override.override(recipe, _values(recipe, overrides))
     effect.check(recipe, run, overrides)
     return run
+
+
+def of_evaluation(overrides: Sequence[str]) -> dict[str, Any]:
+    """{dotted path: value} of `--config.FIELD=VALUE` overrides of the evaluation of a checkpoint. Raises UserError as
+    `refusals.refuse_fixed`, and for a value of another type. Warns on stderr of a field that an evaluation does not read."""
+    refusals.refuse_fixed(path for path, _ in map(_split, overrides))
+    effect.check_evaluation(overrides)
+    return _values(Run(), overrides)
 
 
 def with_vocabulary(run: Run, overrides: Sequence[str]) -> tuple[Run, Vocabulary]:
@@ -132,8 +140,10 @@ def _from_package(name: str) -> Any:
         if (pathlib.Path(name) / "config.json").is_file():
             _refuse_others(name, pathlib.Path(name))
             raise UserError(f"--config {name}: a folder: did you mean {pathlib.Path(name) / 'config.json'}?")
-        close = difflib.get_close_matches(name, names(), n=3, cutoff=0.4) or names()
-        raise UserError(f"--config {name}: no such recipe: did you mean {', '.join(close)}? A file of your own ends in .py")
+        close = difflib.get_close_matches(name, names(), n=3, cutoff=0.4)
+        families = ", ".join(dict.fromkeys(known.partition("/")[0] for known in names()))
+        meant = f"did you mean {', '.join(close)}?" if close else f"a recipe is FAMILY/SIZE, such as bert/base, of {families};"
+        raise UserError("no such recipe", f"--config {name}", f"{meant} a file of your own ends in .py")
     return importlib.import_module("jaxenc.configs." + name.replace("/", "."))
 
 
@@ -143,13 +153,14 @@ def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
     recipe = override.of_kinds(recipe, texts, tables(MODELS))
     override.check_names(recipe, texts)
     data = config.to_dict(recipe)
-    values, argv = flags.FlagValues(), ["jaxenc", *_whole_tuples(overrides, dict(config.flatten(data)))]
+    values, argv = flags.FlagValues(), ["jaxenc", *_items(texts, dict(config.flatten(data)))]
     config_flags.DEFINE_config_dict("config", ConfigDict(data), flag_values=values, sys_argv=argv)
     try:
         values(argv)
     except (flags.Error, TypeError, ValueError, AttributeError, KeyError) as error:
         said = re.sub(r": invalid literal for int\(\) with base 10: .*", " is not a whole number", str(error).splitlines()[0])
         said = re.sub(r": could not convert string to float: .*", " is not a number", said)
+        said = re.sub(r": \('Non-boolean argument to boolean flag', .*", " is not true or false", said)
         raise UserError(f"{said.removeprefix('flag ')}: give a value of the field's type") from error
     parsed = dict(config.flatten(values["config"].value.to_dict()))
     return {path: parsed[path] for path in texts}
@@ -163,13 +174,11 @@ def _split(item: str) -> tuple[str, str]:
     return path, text
 
 
-def _whole_tuples(overrides: Sequence[str], known: dict[str, Any]) -> list[str]:
-    """`overrides` with the values of tuple fields as Python tuples: `1,2`, `(1, 2)` and `5` become numbers, other words strings."""
-    out = []
-    for item in overrides:
-        path, _, text = item.removeprefix("--config.").partition("=")
-        out.append(f"--config.{path}={_tuple(text)!r}" if isinstance(known[path], tuple) else item)
-    return out
+def _items(texts: Mapping[str, str], known: Mapping[str, Any]) -> list[str]:
+    """The overrides, each field once, with the values of tuple fields as Python tuples: `1,2`, `(1, 2)` and `5` become numbers, other words
+    strings. A field that came twice has its last value: ml_collections would put two tuples together."""
+    as_tuple = lambda path: isinstance(known[path], tuple)
+    return [f"--config.{path}={repr(_tuple(text)) if as_tuple(path) else text}" for path, text in texts.items()]
 
 
 def _tuple(text: str) -> tuple[Any, ...]:

@@ -144,6 +144,9 @@ def joined(cluster: Cluster, report: Callable[[BaseException], int]) -> Iterator
     """
     try:
         connect(cluster)
+        # Not on GPUs, where NCCL_DEBUG=INFO, which a user sets, prints to the same place.
+        if cluster.count > 1 and jax.default_backend() == "cpu":
+            gloo.be_quiet()
         yield
     except BaseException as error:
         if cluster.count == 1:

@@ -1,7 +1,9 @@
 """Where the CPUs of several processes talk to one another."""
 
 import functools
+import os
 import socket
+import sys
 
 # The only way to say where Gloo listens: jax's own setting takes the address of the machine's name, which others may reach.
 from jax._src import distributed, xla_bridge
@@ -23,3 +25,14 @@ def listen_beside(coordinator: str) -> None:
     collectives = _jax.make_gloo_tcp_collectives(distributed_client=distributed.global_state.client, hostname=own)
     client = functools.partial(xla_bridge.make_cpu_client, collectives=collectives)
     xla_bridge.register_backend_factory("cpu", client, priority=0, fail_quietly=False)
+
+
+def be_quiet() -> None:
+    """Makes file descriptor 1 the null device until the process ends: Gloo prints a line there for each group of processes, and has no
+    setting for it. `sys.stdout` still writes to the standard output."""
+    sys.stdout.flush()
+    own, output = sys.stdout, os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    sys.stdout = os.fdopen(output, "w", buffering=1, encoding=own.encoding, errors=own.errors)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import jax
-from jax.sharding import AxisType, Mesh
+from jax.sharding import AbstractMesh, AxisType, Mesh
 
 from jaxenc.errors import UserError
 from jaxenc.sharding.rules import AXES, PRESETS
@@ -55,6 +55,11 @@ def make(config: MeshConfig, devices: Sequence[jax.Device] | None = None) -> Mes
     """
     devices = jax.devices() if devices is None else devices
     return jax.make_mesh(sizes(config, len(devices)), AXES, (AxisType.Auto,) * len(AXES), devices=devices)
+
+
+def abstract(config: MeshConfig, count: int) -> AbstractMesh:
+    """As `make`, of `count` devices that this machine need not have: for shapes and shardings only."""
+    return AbstractMesh(sizes(config, count), AXES, (AxisType.Auto,) * len(AXES))
 
 
 def platform(device: jax.Device) -> str:

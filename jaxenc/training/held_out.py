@@ -2,7 +2,9 @@
 
 import dataclasses
 import pathlib
+import types
 from collections.abc import Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,6 +22,7 @@ from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
 from jaxenc.training.evaluate import evaluation, held_out_batches
 from jaxenc.training.job import Job
+from jaxenc.training.override import override
 from jaxenc.training.phases import Phase
 from jaxenc.training.predict import compile_predictions, predict, predicted
 from jaxenc.training.run import Run, of_checkpoint
@@ -63,20 +66,24 @@ def evaluate(
     heads: Mapping[str, Head] = BUILT_IN,
     models: Models = MODELS,
     predictions: bool = False,
+    values: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> Evaluation:
     """Evaluates a checkpoint on its held-out rows.
 
     step: of the checkpoint, 0 for the newest that verifies. data: another data folder with the same tokenizer, '' for the run's. batch:
     rows at a time, 0 for the run's; it does not change the result. mesh: a preset, '' for the run's; all devices are used. heads, models:
     as in `training.pretrain.pretrain`. predictions: also return the predictions of every row, in a second pass; the numbers stay the same,
-    bit for bit. Raises UserError for a step or data that do not fit, and for predictions of an objective that has none.
+    bit for bit. values: {dotted path: value} of fields that may change on a resume, such as {"mesh.preset": "fsdp", "eval.rows": 1000}.
+    Raises UserError for a step or data that do not fit, for predictions of an objective that has none, for a field that the checkpoint
+    decides, and for one that `batch` or `mesh` sets too.
     """
+    _check_values(values, batch, mesh)
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
     if step and step not in (there := steps(directory)):
         raise UserError(f"--step {step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
-    job = prepare.prepare(_asked(of_checkpoint(path, models), str(data), batch, mesh), path, heads, models)
+    job = prepare.prepare(override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models), path, heads, models)
     refusals.refuse_other_tokenizer(job, path)
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)
@@ -99,6 +106,13 @@ def evaluate(
 def _predictions(job: Job, phase: Phase, objective: Objective, place: Layout, params: Tree) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     with held_out_batches(job, phase, objective)() as batches:
         return predict(objective, compile_predictions(objective, place), job.run.train.seed, params, batches, job.mesh)
+
+
+def _check_values(values: Mapping[str, Any], batch: int, mesh: str) -> None:
+    refusals.refuse_fixed(values)
+    for path, name, given in (("eval.batch", "batch", batch), ("mesh.preset", "mesh", mesh)):
+        if given and path in values:
+            raise UserError(f"--{name} sets it too", f"config.{path}", "leave one of the two out")
 
 
 def _asked(run: Run, data: str, batch: int, mesh: str) -> Run:

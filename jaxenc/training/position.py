@@ -48,10 +48,10 @@ def refuse_other_rows(saved: Run, saved_data: str, run: Run, data: str, step: in
     if not parts:
         ours = f"this run would go on at row {now.read:,} in batches of {after.batch}"
         parts = [f"the checkpoint has read {was.read:,} rows in batches of {before.batch}, and {ours}"]
-    raise UserError(f"--continue-from at step {step:,}: {'; '.join(parts)}: set them back, or {_own_phase(run, before, after, step)}")
+    raise UserError(f"--continue-from at step {step:,}: {'; '.join(parts)}: set them back, or {own_phase(run, before, after, step)}")
 
 
-def _own_phase(run: Run, before: Phase, after: Phase, step: int) -> str:
+def own_phase(run: Run, before: Phase, after: Phase, step: int) -> str:
     """The advice to begin a phase at `step`, with the overrides that do so and keep the run's schedule."""
     advice = f"begin a new phase, which starts at its first row, at step {step:,}"
     if run.phases.steps:

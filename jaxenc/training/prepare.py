@@ -1,5 +1,6 @@
 """Prepares a Run on this machine: opens its data, builds its mesh, and checks what would otherwise fail later."""
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -21,6 +22,7 @@ from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.objectives import OBJECTIVES
 from jaxenc.objectives.base import TEACHER
 from jaxenc.sharding import mesh as meshes
 from jaxenc.sharding import partition
@@ -65,12 +67,23 @@ def check(job: Job) -> None:
     """Raises UserError for rows, batches or parameters that would make the run fail later; writes nothing."""
     for phase in job.run.plan:
         if not any(job.objective(phase).coef.values()):
-            raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured: choose what to train on")
+            raise UserError(f"objective.kind={job.run.objective.kind} has no loss as it is configured", "", _other_objective(job, phase))
         partition.check_rows(phase.batch, job.run.train.microbatches, job.mesh)
         for split in SPLITS if job.evaluates else SPLITS[:1]:
             check_rows(job, split, phase)
         check_carry(job, phase)
     job.layout(job.run.plan[0])
+
+
+def _other_objective(job: Job, phase: Phase) -> str:
+    """Advice that names an objective which trains the model of the run on text."""
+    for kind, config in OBJECTIVES.items():
+        with contextlib.suppress(UserError):
+            other = dataclasses.replace(job.run, objective=config())
+            built = other.build(job.vocabulary, phase, meshes.platform(job.mesh.devices.flat[0]))
+            if built.coef and not config.has_teacher:
+                return f"choose what to train on, such as --config.objective.kind={kind}"
+    return "choose what to train on with --config.objective.kind"
 
 
 def check_rows(job: Job, split: str, phase: Phase) -> None:
@@ -87,7 +100,7 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     labels = sorted(set(missing) - FIELDS.keys())
     if labels:
         held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
-        raise UserError(f"{held}: pretrain with another objective.kind")
+        raise UserError(held, "", _other_objective(job, phase))
     if missing:
         what = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
         raise UserError(f"{what}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
@@ -102,7 +115,7 @@ def _check_room(job: Job, split: str, phase: Phase) -> None:
     train = split == SPLITS[0]
     rows, objective = phase.batch if train else job.run.eval.batch, job.objective(phase)
     row = sum(array.nbytes for array in empty({*objective.reads, "index"}, 1, phase.length, objective.fields).values())
-    share, room = rows * row / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    share, room = rows * row / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), device_memory(job.mesh)
     if share > room:
         held = f"{rows:,} rows of {phase.length} tokens are {share / 1e6:,.1f} MB on each device, which has {room / 1e6:,.1f} MB"
         raise UserError(f"{'train' if train else 'eval'}.batch: {held}: lower it")
@@ -111,14 +124,14 @@ def _check_room(job: Job, split: str, phase: Phase) -> None:
 def check_carry(job: Job, phase: Phase) -> None:
     """Raises UserError where the carry of the slots alone is larger than the memory of the devices."""
     carry = jax.eval_shape(lambda: job.objective(phase).carry(phase.batch))
-    share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), _room(job.mesh)
+    share, room = tree.nbytes(carry) / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), device_memory(job.mesh)
     if share > room:
         fields = " and ".join([f"objective.{name}" for name in job.run.objective.carried] + ["train.batch"])
         sizes = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
         raise UserError(f"{fields}: {sizes}: lower one of them or use more devices")
 
 
-def _room(mesh: Mesh) -> float:
+def device_memory(mesh: Mesh) -> float:
     """Bytes of memory of one device; for a CPU device, its share of the machine's memory."""
     limit = (mesh.local_devices[0].memory_stats() or {}).get("bytes_limit", 0)
     return limit or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices)

@@ -20,7 +20,7 @@ from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
 from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
-from jaxenc.training import prepare, refusals
+from jaxenc.training import prepare, refusals, resume
 from jaxenc.training import teacher as teachers
 from jaxenc.training.begin import begin, fresh_heads, is_finite
 from jaxenc.training.job import Job
@@ -53,7 +53,7 @@ def pretrain(
     job = prepare.prepare(run, workdir, heads, models)
     refusals.refuse_other_teacher(job, workdir)
     prepare.check(job)
-    refusals.refuse_other_run(job, workdir)
+    resume.refuse_other_run(job, workdir)
     with contextlib.ExitStack() as holding:
 
         def choose() -> list[Any]:
@@ -64,7 +64,7 @@ def pretrain(
         refusals.refuse_other_process(job)
         refusals.refuse_other_folder(workdir)
         if start.kind == "resume":
-            refusals.refuse_other_state(job, start.path)
+            resume.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
                 if barriers.is_primary():
                     print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)

@@ -1,13 +1,14 @@
-"""Compares a run with the checkpoint, the work directory and the other processes that it continues with, and refuses what may not
-differ."""
+"""Compares a run with the checkpoint that it continues from, its teacher and its other processes, and refuses what may not differ."""
 
+import difflib
 import fnmatch
 import json
 import pathlib
 import re
 import secrets
+import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -18,7 +19,7 @@ from jaxenc.checkpoint.restore import Start
 from jaxenc.config import differences
 from jaxenc.data import tokenizers
 from jaxenc.errors import UserError
-from jaxenc.files import read_json, user_errors
+from jaxenc.files import user_errors
 from jaxenc.processes import barriers
 from jaxenc.training import phases, position
 from jaxenc.training import teacher as teachers
@@ -36,18 +37,38 @@ def changed_fields(saved: Mapping[str, Any], now: Mapping[str, Any], may_change:
 
     A caller whose schedule does not use `train.steps` adds that name to MAY_CHANGE.
     """
-    return [path for path, _, _ in _refused(saved, now, may_change)]
+    return [path for path, _, _ in refused(saved, now, may_change)]
 
 
 def refuse(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> None:
     """Raises UserError that names each field of `changed_fields` with both values."""
-    parts = [f"checkpoint {path} {_shown(old)}, this run's {_shown(new)}" for path, old, new in _refused(saved, now, may_change)]
-    if parts:
-        raise UserError(f"{'; '.join(parts)}: set them back, or start in a new work directory with --init-from")
+    if found := refused(saved, now, may_change):
+        raise UserError(both_values(found), "", "set them back, or start with --init-from, which takes the parameters only")
 
 
-def _refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str]) -> list[tuple[str, Any, Any]]:
-    return [item for item in differences(saved, now) if not any(fnmatch.fnmatchcase(item[0], pattern) for pattern in may_change)]
+def refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str]) -> list[tuple[str, Any, Any]]:
+    """(dotted path, saved value, value now) of each field of `changed_fields`."""
+    return [item for item in differences(saved, now) if not _may_change(item[0], may_change)]
+
+
+def refuse_fixed(paths: Iterable[str]) -> None:
+    """Raises UserError for the first of the dotted `paths` that may not change on a resume: nor may it in the evaluation of a
+    checkpoint."""
+    free = [path for path, _ in config.flatten(config.to_dict(Run())) if _may_change(path, MAY_CHANGE)]
+    for path in paths:
+        if path not in free:
+            close = difflib.get_close_matches(path, free, n=3)
+            advice = f"did you mean {', '.join(close)}?" if close else f"an evaluation takes {', '.join(free)}"
+            raise UserError("the checkpoint decides it in an evaluation", f"config.{path}", advice)
+
+
+def _may_change(path: str, may_change: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in may_change)
+
+
+def both_values(found: Sequence[tuple[str, Any, Any]]) -> str:
+    """The fields of `refused` with both values, for a message."""
+    return "; ".join(f"checkpoint {path} {_shown(old)}, this run's {_shown(new)}" for path, old, new in found)
 
 
 def _shown(value: Any) -> str:
@@ -101,20 +122,11 @@ def refuse_other_folder(workdir: pathlib.Path) -> None:
             mark.unlink(missing_ok=True)
 
 
-def refuse_other_run(job: Job, workdir: pathlib.Path) -> None:
-    """Raises UserError when the work directory holds another run: a field that may not change differs from its config.json."""
-    if (workdir / CONFIG).exists():
-        saved = read_json(workdir / CONFIG, "start in a new work directory")
-        # config.json is written first, so a run that was killed before the second file was written has only it.
-        manifest = read_json(workdir / MANIFEST, "start in a new work directory") if (workdir / MANIFEST).exists() else None
-        _refuse(of_file(saved, workdir / CONFIG, job.models), manifest, job)
-
-
 def refuse_other_teacher(job: Job, workdir: pathlib.Path) -> None:
     """Raises UserError where the run in `workdir` was distilled from another teacher than the one that `objective.teacher` names (a folder
     that no longer exists is not compared), and in a new run for a teacher with another tokenizer than the data's."""
     if job.teacher and job.teacher.step_dir is not None:
-        refuse_other_tokenizer(job, job.teacher.step_dir)
+        _refuse_tokenizer_of_teacher(job, job.teacher.step_dir)
     elif job.teacher and teachers.exists(job.run.objective):
         teachers.refuse_other(job.teacher, teachers.find(job.run.objective, job.models, job.run.checkpoint.verify), workdir)
 
@@ -129,19 +141,35 @@ def refuse_continuing_with_another_teacher(job: Job, step_dir: pathlib.Path) -> 
         raise UserError(f"{step_dir} {theirs}, and {teachers.FIELD} is {job.teacher.short}: name the same teacher, or use --init-from")
 
 
-def refuse_other_state(job: Job, step_dir: pathlib.Path) -> None:
-    """Raises UserError when a checkpoint was written under another config, data set or tokenizer."""
-    _refuse(_saved(step_dir, job), restore.read_json(step_dir, MANIFEST), job)
-
-
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint was trained with another tokenizer than the data's; the shapes may be equal, so nothing else would
     notice."""
-    if _fingerprint(step_dir) != job.vocabulary.fingerprint:
-        size = _saved(step_dir, job).model.pieces
-        other = f"another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({size:,})"
-        advice = f"build it with {step_dir / TOKENIZER}, or add pieces to the checkpoint with `jaxenc resize-vocab`"
-        raise UserError(f"data {job.run.data.named}: it was made with {other}: {advice}")
+    if not same_tokenizer(job, step_dir):
+        what = f"it was made with another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({_pieces(job, step_dir):,})"
+        raise UserError(what, f"data {job.run.data.named}", tokenizer_advice(step_dir))
+
+
+def same_tokenizer(job: Job, step_dir: pathlib.Path) -> bool:
+    """Whether a checkpoint was trained with the tokenizer of the data. Raises UserError for a checkpoint without a tokenizer."""
+    return _fingerprint(step_dir) == job.vocabulary.fingerprint
+
+
+def tokenizer_advice(step_dir: pathlib.Path) -> str:
+    """What to do where the data has another tokenizer than a checkpoint."""
+    command = f"jaxenc resize-vocab --model {shlex.quote(str(step_dir))}"
+    grown = f"add pieces to the checkpoint with `{command}` and build the data with its tokenizer"
+    return f"build the data with {step_dir / TOKENIZER}, or {grown}"
+
+
+def _refuse_tokenizer_of_teacher(job: Job, step_dir: pathlib.Path) -> None:
+    if not same_tokenizer(job, step_dir):
+        other = f"({_pieces(job, step_dir):,} pieces) than data {job.run.data.named} ({job.vocabulary.size:,})"
+        advice = f"build the data with {step_dir / TOKENIZER}, or name a teacher that was trained with the tokenizer of the data"
+        raise UserError(f"the teacher has another tokenizer {other}", f"{teachers.FIELD} {step_dir}", advice)
+
+
+def _pieces(job: Job, step_dir: pathlib.Path) -> int:
+    return _saved(step_dir, job).model.pieces
 
 
 def refuse_other_table(job: Job, step_dir: pathlib.Path) -> None:
@@ -180,26 +208,13 @@ def _saved(step_dir: pathlib.Path, job: Job) -> Run:
 def _fingerprint(step_dir: pathlib.Path) -> str | None:
     """The fingerprint of a checkpoint's tokenizer: from its data manifest or, for a checkpoint without data, from its tokenizer folder."""
     if (step_dir / MANIFEST).exists():
-        return _tokenizer_of(restore.read_json(step_dir, MANIFEST))
+        return tokenizer_of(restore.read_json(step_dir, MANIFEST))
     if (step_dir / TOKENIZER).exists():
         return tokenizers.load(step_dir / TOKENIZER).vocabulary.fingerprint
     raise UserError(f"checkpoint {step_dir} has no tokenizer, so its ids may mean other pieces than the data's: convert it with one")
 
 
-def _tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
+def tokenizer_of(manifest: Mapping[str, Any]) -> str | None:
     """The tokenizer's fingerprint in a checkpoint's manifest, None where it has none."""
     tokenizer = manifest.get("tokenizer")
     return tokenizer.get("fingerprint") if isinstance(tokenizer, dict) else None
-
-
-def _refuse(saved: Run, saved_manifest: dict | None, job: Job) -> None:
-    """Raises UserError for another config, and, where the manifest is there, for another data set or tokenizer."""
-
-    def facts(manifest: dict) -> dict:
-        return {"data": {"fingerprint": manifest.get("fingerprint")}, "tokenizer": _tokenizer_of(manifest)}
-
-    if saved_manifest is not None:
-        refuse(facts(saved_manifest), facts(json.loads(job.files[MANIFEST])))
-    free = (*MAY_CHANGE, "data.path", "data.mixture", "objective.teacher", *(["train.steps"] if not job.run.uses_steps else []))
-    # Of the parsed Run, so that a field which did not exist when the checkpoint was written has its default.
-    refuse(config.to_dict(saved), config.to_dict(job.run), free)

@@ -38,7 +38,7 @@ def test_one_line_of_json_with_the_median_of_the_timed_groups(monkeypatch: pytes
     assert main(["bench", "step", "--config", "bert/tiny", "--steps", "10", "--config.train.batch=8", *SMALL]) == 0
     timed = json.loads(capsys.readouterr().out)
     assert (timed["rows"], timed["length"], timed["compile_s"], timed["step_ms"], timed["cpu_ms"]) == (8, 32, 7, 2000, 6000)
-    assert timed["tokens_per_second"] == 8 * 32 / 2
+    assert timed["tokens_per_second"] == 8 * 32 / 2 and timed["planned_gb"] > 0
 
 
 def test_fewer_than_one_step_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_the_peer_gets_the_run_and_its_own_process(monkeypatch: pytest.MonkeyPat
 def test_the_vocabulary_is_that_of_the_named_data(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable) -> None:
     """A step costs what it costs in training, and a teacher with the data's tokenizer fits."""
     given: list[tuple[Run, Vocabulary]] = []
-    monkeypatch.setattr(bench, "time_step", lambda *asked, by_kind: given.append(asked[:2]) or step.Timing("cpu", *[1] * 9, None))
+    monkeypatch.setattr(bench, "time_step", lambda *asked, by_kind: given.append(asked[:2]) or step.Timing("cpu", *[1] * 10, None))
     assert main(["bench", "step", "--config", "bert/tiny", f"--config.data.path={data}"]) == 0
     [(run, vocabulary)] = given
     assert run.model.vocab_size == vocabulary.size == manifest.read(data).tokenizer.size != 4096
@@ -90,7 +90,7 @@ def test_utilisation_is_of_rows_a_second_and_of_all_devices(monkeypatch: pytest.
     """5 GFLOP a row, 8 rows in 4 s, on two devices of 1 TFLOP/s: 0.5 %."""
     mesh = tiny.mesh("dp", 2)
     monkeypatch.setitem(perf.PEAKS, mesh.devices.flat[0].device_kind, 1e12)
-    timed = step._timing(mesh, 8, 32, 7.0, clock.Seconds(4.0, 9.0), 5e9, None)
+    timed = step._timing(mesh, 8, 32, 7.0, clock.Seconds(4.0, 9.0), 5e9, 0, None)
     assert timed.mfu == pytest.approx(0.005) and (timed.devices, timed.rows, timed.length) == (2, 8, 32)
     assert perf.utilisation(2e12, 989.0, "NVIDIA H200", 4) == pytest.approx(0.5) and perf.utilisation(1.0, 1.0, "abacus", 1) == 0
 

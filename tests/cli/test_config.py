@@ -1,6 +1,7 @@
 """Recipes, a file of the user's own, a config.json, and overrides."""
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -102,6 +103,28 @@ def test_r28_fields_of_the_new_kind_are_set_in_the_same_command(tmp_path: Path, 
     assert run.objective == MlmConfig(rate=0.3) and run.train.steps == 7
 
 
+@pytest.mark.parametrize(
+    "name, given",
+    [
+        ("bert/base", ("train.steps=10", "train.batch=8", "data.length=64", "optim.warmup=2")),
+        ("bert/tiny", ("objective.kind=rtd", "model.kind=electra", "objective.rate=0.2", "model.layers=2")),
+        ("bert/large_lamb", ("phases.steps=8,4", "phases.length=16,32", "train.batch=8", "optim.lr=1e-3")),
+        ("xlnet/tiny", ("objective.kind=mlm", "model.kind=bert", "data.rows=text", "objective.rate=0.3")),
+    ],
+)
+def test_r28_the_order_of_overrides_changes_nothing(name: str, given: tuple[str, ...], capsys: pytest.CaptureFixture) -> None:
+    """All 24 orders, warnings included. Of a field that is set twice the last value counts."""
+    orders = [[f"--config.{item}" for item in order] for order in itertools.permutations(given)]
+    runs, warnings = zip(
+        *((cli_config.resolve(name, order), sorted(capsys.readouterr().err.splitlines())) for order in orders), strict=True
+    )
+    assert all(run == runs[0] for run in runs) and all(lines == warnings[0] for lines in warnings)
+    assert cli_config.resolve(name, [f"--config.{given[0].partition('=')[0]}={OTHER[given[0]]}", *orders[0]]) == runs[0]
+
+
+OTHER = {"train.steps=10": "70", "objective.kind=rtd": "heads", "phases.steps=8,4": "9", "objective.kind=mlm": "rtd"}
+
+
 def test_r28_a_kind_of_ones_own() -> None:
     run = override(cli_config.resolve("bert/tiny", []), {"model.kind": "other", "model.windows": 5}, with_built_in(Other))
     assert run.model == Other(windows=5)
@@ -139,6 +162,7 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
 @pytest.mark.parametrize(
     "argv, words",
     [
+        (["zzz"], "zzz: no such recipe; a recipe is FAMILY/SIZE, such as bert/base, of ablations, albert, bert, "),
         (["bert/tiny:5"], "this recipe takes nothing after a colon: name bert/tiny"),
         (["bert/sizes"], "takes a size after the colon"),
         (["bert/tyni"], "did you mean bert/tiny"),
@@ -169,3 +193,22 @@ def test_a_damaged_config_json_is_one_line(text: str, words: str, tmp_path: Path
 )
 def test_a_recipe_or_an_override_that_does_not_fit_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:
     assert words in fails("inspect", "--config", *argv)
+
+
+@pytest.mark.parametrize(
+    "override, words",
+    [
+        ("train.steps=1e3", "is not a whole number"),
+        ("train.steps=", "is not a whole number"),
+        ("train.steps=1.5", "is not a whole number"),
+        ("train.steps=true", "is not a whole number"),
+        ("train.seed=ten", "is not a whole number"),
+        ("optim.lr=1,5", "is not a number"),
+        ("optim.lr=", "is not a number"),
+        ("log.examples=maybe", "is not true or false"),
+        ("log.examples=", "is not true or false"),
+    ],
+)
+def test_r40_a_value_of_another_type_is_one_line_in_our_words(override: str, words: str, fails: Callable[..., str]) -> None:
+    said = fails("inspect", "--config", "bert/tiny", f"--config.{override}")
+    assert said == f"jaxenc: --config.{override} {words}: give a value of the field's type\n"

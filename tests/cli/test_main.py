@@ -1,5 +1,6 @@
 """Where errors become a line and an exit code."""
 
+import importlib
 import io
 import os
 import signal
@@ -14,24 +15,63 @@ import jax.numpy as jnp
 import pytest
 
 from jaxenc.cli import main as cli_main
-from jaxenc.cli.main import main
+from jaxenc.cli.main import COMMANDS, main
+from jaxenc.cli.parser import Parser
 from jaxenc.errors import UserError
 
 
 @pytest.mark.parametrize(
     "argv, words",
     [
-        ([], "required: COMMAND: `jaxenc --help`"),
-        (["pretrian"], "invalid choice: 'pretrian'"),
-        (["pretrain", "--config", "bert/tiny"], "required: --workdir: `jaxenc pretrain --help`"),
-        (["report", "--workdir", "x", "--stepz", "3"], "unrecognized arguments: --stepz 3: `jaxenc report --help`"),
-        (["bench", "data", "folder"], "unrecognized arguments: folder: `jaxenc bench --help`"),
-        (["report", "--workd", "x"], "required: --workdir"),
-        (["report", "--workdir", "x", "--config.train.steps=3"], "`jaxenc report` takes no config"),
+        ([], "required: COMMAND; `jaxenc --help`"),
+        (["pretrian"], "pretrian: no such command; did you mean pretrain? `jaxenc --help` lists them"),
+        (["Fill_Mask", "--k", "3"], "did you mean fill-mask?"),
+        (["xyzzy"], "xyzzy: no such command; it takes demo, tokenizer, data, pretrain, "),
+        (["pretrain", "--config", "bert/tiny"], "required: --workdir; `jaxenc pretrain --help`"),
+        (["report", "--no-baseline"], "`jaxenc report` has no such option; did you mean --no-baselines? `jaxenc report --help`"),
+        (["fill-mask", "--kk", "3"], "--kk: `jaxenc fill-mask` has no such option; did you mean --k? `jaxenc fill-mask --help`"),
+        (["fill-mask", "-k=3"], "-k: `jaxenc fill-mask` has no such option; did you mean --k?"),
+        (["fill-mask", "--modle=x", "--text", "y"], "--modle: `jaxenc fill-mask` has no such option; did you mean --model?"),
+        (["evaluate", "--model", "x"], "--model: `jaxenc evaluate` has no such option; it takes --workdir, --step, --data, "),
+        (["complete", "--length", "3"], "--length: `jaxenc complete` has no such option; it takes --model, --text, "),
+        (["tokenizer", "--vocab_size", "3"], "did you mean --vocab-size?"),
+        (["pretrain", "--steps=3"], "--steps: `jaxenc pretrain` has no such option; "),
+        (["pretrain", "--steps=3"], "; a field of the config is --config.FIELD=VALUE"),
+        (["bench", "data", "folder"], "folder: `jaxenc bench` does not take it; `jaxenc bench --help`"),
+        (["report", "--workd", "x"], "--workd: `jaxenc report` has no such option; did you mean --workdir?"),
+        (["report", "--workdir", "x", "--config.train.steps=3"], "--config.train.steps=3: `jaxenc report` takes no config; leave it out"),
     ],
 )
-def test_a_mistake_in_the_arguments_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:
+def test_r30_a_mistake_in_the_arguments_is_one_line(argv: list[str], words: str, fails: Callable[..., str]) -> None:
+    """Of the command that was asked for: its nearest option and its help. An unknown option comes before a missing one."""
     assert words in fails(*argv)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_r30_every_option_is_found_without_its_last_letter_or_with_two_letters_swapped(command: str, fails: Callable[..., str]) -> None:
+    parser = Parser(f"jaxenc {command}")
+    importlib.import_module(f"jaxenc.cli.{command.replace('-', '_')}").add_arguments(parser)
+    names = {name for action in parser._actions for name in action.option_strings if len(name) > 5} - {"--help"}
+    for name in names:
+        for wrong in (name[:-1], name[:3] + name[4] + name[3] + name[5:]):
+            said = fails(command, wrong, "x") if wrong not in names else name
+            assert name in said.partition("--help")[0], (name, wrong)
+
+
+def test_r30_a_value_is_not_taken_for_an_option(fails: Callable[..., str]) -> None:
+    """A negative number, and text that begins with a dash and holds a blank."""
+    assert "no such option" not in fails("neighbours", "--model", "x", "--input", "gone", "--word", "w", "--layer", "-1")
+    assert "no such option" not in fails("fill-mask", "--model", "gone", "--text", "--a [MASK]")
+
+
+def test_r40_python_dash_m_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "jaxenc", "pretrian"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("jaxenc: pretrian: no such command; did you mean pretrain?")
+
+
+@pytest.mark.parametrize("argv", [["inspect", "--config", ""], ["inspect", "--config="], ["data", "--input", ""]])
+def test_r40_an_empty_value_is_one_line(argv: list[str], fails: Callable[..., str]) -> None:
+    assert fails(*argv) == f"jaxenc: {argv[1].rstrip('=')} is empty: is a shell variable unset? Give a value or leave it out\n"
 
 
 def test_a_file_in_the_place_of_a_folder_is_one_line(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -53,7 +93,7 @@ def test_an_interrupt_is_one_line(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    command = [sys.executable, "-m", "jaxenc.cli.main", "inspect", "--config", "bert/base", "--parameters"]
+    command = [sys.executable, "-m", "jaxenc.cli.main", "inspect", "--config", "bert/base", "--parameters", "--no-compile"]
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)

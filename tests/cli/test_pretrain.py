@@ -15,6 +15,7 @@ import jaxenc
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.restore import SHOWN
 from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.data.build import build
 from jaxenc.data.sources import DataConfig
@@ -49,7 +50,7 @@ def command(data: Path, workdir: Path, *more: str) -> list[str]:
         ("train.dupe_factor=4294967296", "train.dupe_factor is 4294967296: it is at most 2^31 - 1"),
         (
             "objective.kind=heads --config.objective.heads=tags --config.objective.labels=a,b",
-            "objective.kind=heads learns from tags, and data of `jaxenc data` holds no labels: pretrain with another objective.kind",
+            "learns from tags, and data of `jaxenc data` holds no labels; choose what to train on, such as --config.objective.kind=mlm",
         ),
         ("train.batch=2000000000", "train.batch: 2,000,000,000 rows of 24 tokens are"),
         ("eval.batch=2000000000", "eval.batch: 2,000,000,000 rows of 24 tokens are"),
@@ -103,13 +104,18 @@ def test_an_evaluation_on_data_of_an_older_version_is_one_line(
     assert "made before word_starts, which the objective reads: build the data again" in said
 
 
-def test_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
-    """One line before anything is written: a pooler has nothing to learn from."""
+def test_r27_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """One line before anything is written: a pooler has nothing to learn from. The kind that it names is one that trains."""
     small = {"kind": "bert", "vocab_size": 150, "width": 16, "layers": 1, "heads": 2, "feed_forward": 32}
     recipe = {"objective": {"kind": "heads", "heads": ["pooler"]}, "model": small, "data": {"path": str(data), "length": 24}}
     (tmp_path / "config.json").write_text(json.dumps(recipe))
     said = fails("pretrain", "--config", tmp_path / "config.json", "--workdir", tmp_path / "run")
-    assert "objective.kind=heads has no loss" in said and not (tmp_path / "run").exists()
+    assert said.endswith(
+        "objective.kind=heads has no loss as it is configured; choose what to train on, such as --config.objective.kind=mlm\n"
+    )
+    assert not (tmp_path / "run").exists()
+    run = cli_config.resolve(str(tmp_path / "config.json"), [*said.split()[-1:], "--config.model.positions=24"])
+    prepare.check(prepare.prepare(run, tmp_path / "run"))
 
 
 def test_losses_that_all_weigh_nothing_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -228,9 +234,16 @@ def test_a_damaged_work_directory_is_one_line(
     assert f"{tmp_path / 'run' / name}: " in fails(*command(lonely[0], tmp_path / "run", "--config.optim.warmup=1"))
 
 
-def test_a_number_of_candidates_that_there_is_not_is_one_line(lonely: tuple[Path, Path], fails: Callable[..., str]) -> None:
-    for top in (0, 41):
-        assert f"k is {top}: it takes 1 to " in fails("fill-mask", "--model", lonely[1], "--text", "ba [MASK]", "--top", top)
+def test_r30_the_number_of_candidates_is_k_as_in_python(
+    lonely: tuple[Path, Path], capsys: pytest.CaptureFixture, fails: Callable[..., str]
+) -> None:
+    """`--top`, the older name, means the same; a number that there is not is one line."""
+    given = ("fill-mask", "--model", str(lonely[1]), "--text", "ba [MASK]")
+    for k in ("--k", "--top"):
+        assert main([*given, k, "3"]) == 0
+        assert capsys.readouterr().out.splitlines()[1].count("·") == 2
+        for wrong in (0, 41):
+            assert f"k is {wrong}: it takes 1 to " in fails(*given, k, wrong)
 
 
 def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:

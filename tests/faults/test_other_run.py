@@ -46,7 +46,7 @@ CASES: dict[str, tuple[Callable[[Run, Path], Run], str]] = {
     "layers": (lambda run, folder: part(run, "model", layers=2), "model.layers 1, this run's 2"),
     "heads": (lambda run, folder: part(run, "model", heads=4), "model.heads 2, this run's 4"),
     "family": (lambda run, folder: alone.recipe("rtd", Path(run.data.path)), "model.kind"),
-    "data": (lambda run, folder: part(run, "data", path=str(make_data(folder / "other", 2))), "data.fingerprint"),
+    "data": (lambda run, folder: part(run, "data", path=str(make_data(folder / "other", 2))), "data.path"),
     "batch": (lambda run, folder: part(run, "train", batch=16), "train.batch 8, this run's 16"),
     "optimizer": (lambda run, folder: part(run, "optim", name="adagrad"), "optim.name"),
 }
@@ -63,7 +63,7 @@ def test_each_is_refused_by_its_name(
         folder.mkdir()
         with pytest.raises(UserError) as refusal:
             pretrain(change(nanos("mlm").run, folder), workdir)
-        assert named in str(refusal.value) and "set them back, or start in a new work directory" in str(refusal.value), name
+        assert named in str(refusal.value) and "; set them back, or " in str(refusal.value), name
         assert "\n" not in str(refusal.value), name
     assert {path: path.stat().st_mtime_ns for path in workdir.rglob("*")} == before
     row("T10 the directory of another run", len(CASES), "refused by the field that differs; nothing touched")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaxenc.config import to_dict
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.training import curves, prepare, record, refusals, report
+from jaxenc.training import curves, prepare, record, refusals, report, resume
 from jaxenc.training.job import Job
 from jaxenc.training.run import Run, from_dict
 from tests.safety.damage import ODD, Edits, altered, bounded, byte_edits, damaged, dumped, folder_of, fuzzed, json_edits
@@ -37,7 +37,7 @@ def test_files_of_another_run(place: Path, job: Job, which: str, edits: Edits) -
     """What a work directory and a checkpoint say of their run is compared with this one."""
     files = {prepare.CONFIG: job.files[prepare.CONFIG], prepare.MANIFEST: job.files[prepare.MANIFEST]}
     folder = folder_of(place / "7", {**files, which: dumped(altered(json.loads(files[which]), edits))})
-    for refuse in (refusals.refuse_other_run, refusals.refuse_other_state, refusals.refuse_other_tokenizer):
+    for refuse in (resume.refuse_other_run, resume.refuse_other_state, refusals.refuse_other_tokenizer):
         with bounded():
             refuse(job, folder)
 
@@ -64,7 +64,7 @@ def test_a_manifest_as_deep_as_json_may_be(place: Path, job: Job) -> None:
         manifest = {**json.loads(job.files[prepare.MANIFEST]), name: deep}
         folder = folder_of(place / "7", {prepare.CONFIG: job.files[prepare.CONFIG], prepare.MANIFEST: dumped(manifest)})
         with bounded(), pytest.raises(UserError):
-            refusals.refuse_other_run(job, folder)
+            resume.refuse_other_run(job, folder)
 
 
 ROW = {"step": 8, "split": "held_out", "mlm_loss": 2.5, "forward_loss": 1.5, "mlm_accuracy": 0.5, "mlm_predictions": 80, "seconds": 1.5}

@@ -66,6 +66,48 @@ def test_evaluate_is_the_command(pairs: Path, capsys: pytest.CaptureFixture, mon
         jaxenc.evaluate(pairs, step=4)
 
 
+def test_r29_an_evaluation_takes_what_may_change_on_a_resume(
+    pairs: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another mesh of the 8 devices, given field by field, and fewer rows: the command is the call, bit for bit, with a warning of the
+    field that an evaluation does not read; the numbers are those of the run's own mesh and batch (<= 1e-6)."""
+    meshes: list[dict[str, int]] = []
+    monkeypatch.setattr(held_out.restore, "restore_params", lambda *given: placed(meshes, restore_params(*given)))
+    values = {"mesh.preset": "fsdp_tp", "mesh.tensor": 4, "mesh.fsdp": 2, "eval.batch": 5, "eval.rows": 21, "train.microbatches": 2}
+    given = [f"--config.{path}={value}" for path, value in values.items()]
+    assert main(["evaluate", "--workdir", str(pairs), *given]) == 0
+    said = capsys.readouterr()
+    assert said.err == "warning: --config.train.microbatches has no effect: an evaluation does not read it\n"
+    found = jaxenc.evaluate(pairs, values=values)
+    assert json.loads(said.out) == {"step": found.step, **found.numbers}
+    assert meshes == [{"data": 1, "fsdp": 2, "tensor": 4}] * 2 and found.numbers["next_sentence_predictions"] == 21
+    own = jaxenc.evaluate(pairs, values={"eval.rows": 21})
+    assert meshes[2] == {"data": 1, "fsdp": 8, "tensor": 1} and found.numbers.keys() == own.numbers.keys()
+    for name, number in own.numbers.items():
+        assert found.numbers[name] == pytest.approx(number, rel=1e-6), name
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        (["--config.mesh.preset=dpp"], "mesh.preset is 'dpp': use dp, fsdp, fsdp_tp"),
+        (["--config.mesh.tensor=2"], "mesh.tensor is 2, and mesh.preset=fsdp does not split over it"),
+        (["--config.mesh.preset=fsdp_tp", "--config.mesh.tensor=3"], "mesh.tensor is 3, which does not divide the 8 devices"),
+        (["--config.eval.batch=1e3"], "--config.eval.batch=1e3 is not a whole number"),
+        (["--config.eval.batch=0"], "eval.batch is 0: it is at least 1"),
+        (["--config.optim.lr=1"], "config.optim.lr: the checkpoint decides it in an evaluation; an evaluation takes train.microbatches, "),
+        (["--config.mesh.preste=dp"], "config.mesh.preste: the checkpoint decides it in an evaluation; did you mean mesh.preset"),
+        (["--config.mesh.preset=dp", "--mesh", "dp"], "config.mesh.preset: --mesh sets it too; leave one of the two out"),
+        (["--config.eval.batch=8", "--batch", "8"], "config.eval.batch: --batch sets it too; leave one of the two out"),
+    ],
+)
+def test_r29_what_an_evaluation_does_not_take_is_one_line(given: list[str], words: str, pairs: Path, capsys: pytest.CaptureFixture) -> None:
+    with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
+        assert main(["evaluate", "--workdir", str(pairs), *given]) == 2
+    said = capsys.readouterr()
+    assert not said.out and words in said.err and said.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("step, length", [(2, 16), (4, 24)])
 def test_a_checkpoint_is_evaluated_as_the_phase_that_wrote_it(step: int, length: int, data: Path, tmp_path: Path) -> None:
     """Also the one on the border of two phases, where the next step belongs to the second."""
@@ -95,6 +137,12 @@ def test_a_run_that_predicts_nothing_for_a_row_is_one_line(data: Path, tmp_path:
 def kept(split: list[bool], params: Tree) -> Tree:
     """`params`; notes whether devices hold parts of any of them, and not all a copy."""
     split.append(not all(leaf.is_fully_replicated for leaf in jax.tree.leaves(params)))
+    return params
+
+
+def placed(meshes: list[dict[str, int]], params: Tree) -> Tree:
+    """`params`; notes the mesh that they are on."""
+    meshes.append(dict(jax.tree.leaves(params)[0].sharding.mesh.shape))
     return params
 
 

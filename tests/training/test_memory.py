@@ -64,7 +64,7 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(UserError, match="objective.memory"):
         pretrain(other, half)
     larger = dataclasses.replace(other, train=dataclasses.replace(run.train, batch=16))
-    told = "checkpoint objective.memory 12, this run's 8; checkpoint train.batch 8, this run's 16: set them back, or start .* --init-from"
+    told = "checkpoint objective.memory 12, this run's 8; checkpoint train.batch 8, this run's 16; set them back, or start .* --init-from"
     with pytest.raises(UserError, match=told):
         pretrain(larger, tmp_path / "next", continue_from=str(half))
     assert pretrain(run, half).step == 6
@@ -79,11 +79,11 @@ def test_a_resume_remembers(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_memory_that_no_device_holds_is_one_line(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """8 slots, one a device, of 12 places of 16 float32 and an i32: 772 bytes fit where there are so many, and not where one is missing."""
-    monkeypatch.setattr(prepare, "_room", lambda mesh: 772)
+    monkeypatch.setattr(prepare, "device_memory", lambda mesh: 772)
     run = recipe(data)
     run = dataclasses.replace(run, eval=dataclasses.replace(run.eval, batch=8))
     prepare.check(prepare.prepare(run, tmp_path / "run"))
-    monkeypatch.setattr(prepare, "_room", lambda mesh: 771)
+    monkeypatch.setattr(prepare, "device_memory", lambda mesh: 771)
     told = "^objective.memory and train.batch: the slots carry [0-9.]+ MB .* on each device, which has [0-9.]+ MB: lower one of them"
     with pytest.raises(UserError, match=told):
         pretrain(run, tmp_path / "run")

@@ -39,19 +39,21 @@ def test_a_resume_within_an_epoch_reads_the_same_rows(data: Path, other_data: Pa
 @pytest.mark.parametrize(
     "changed, said",
     [
-        ({"exponent": 1.0}, "data.fingerprint"),
-        ({"weights": (1.0, 2.0)}, "data.fingerprint"),
-        ({"mixture": 1}, "data.fingerprint"),
+        ({"exponent": 1.0}, "checkpoint data.exponent 0.7, this run's 1.0; "),
+        ({"weights": (1.0, 2.0)}, r"checkpoint data.weights \[\], this run's \[1.0, 2.0\]; "),
+        ({"mixture": 1}, r"checkpoint data.mixture \[.*\], this run's \[.*\]; "),
         ({"rows": "packed"}, "data.rows text, this run's packed"),
     ],
 )
-def test_a_resume_with_another_mixture_is_refused(changed: dict, said: str, data: Path, other_data: Path, tmp_path: Path) -> None:
+def test_r25_a_resume_with_another_mixture_names_the_field(changed: dict, said: str, data: Path, other_data: Path, tmp_path: Path) -> None:
+    """The field that was changed, not the fingerprint that follows from it."""
     run = mixing(data, other_data)
     with stepping():
         run_until(2, run, tmp_path / "run")
         other = mixing(other_data, data) if changed == {"mixture": 1} else mixing(data, other_data, **changed)
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=said) as error:
             pretrain(other, tmp_path / "run")
+    assert "fingerprint" not in str(error.value) and f"--continue-from {tmp_path / 'run'}; begin a new phase" in str(error.value)
 
 
 def test_a_part_that_is_missing_is_named(data: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from jaxenc.configs.bert import base, large_lamb, tiny
 import jaxenc
 from jaxenc.errors import UserError
 from jaxenc.optim.optimizer import OptimConfig
-from jaxenc.training import phases, prepare, refusals
+from jaxenc.training import phases, prepare, resume
 from jaxenc.training.override import override
 from jaxenc.training.phases import Phases
 from jaxenc.training.run import Run, from_dict
@@ -117,7 +117,7 @@ def saved(run: Run, workdir: Path) -> Callable[[Run], None]:
     """What a start of another run in the directory of `run` checks."""
     workdir.mkdir()
     prepare.write_facts(prepare.prepare(run, workdir), workdir)
-    return lambda other: refusals.refuse_other_run(prepare.prepare(other, workdir), workdir)
+    return lambda other: resume.refuse_other_run(prepare.prepare(other, workdir), workdir)
 
 
 def test_the_same_overrides_resume_and_more_steps_do_where_no_step_depends_on_them(data: Path, tmp_path: Path) -> None:
@@ -125,11 +125,11 @@ def test_the_same_overrides_resume_and_more_steps_do_where_no_step_depends_on_th
     constant = recipe(data, optim=OptimConfig(schedule="constant", warmup=3))
     saved(override(constant, {"train.steps": 20}), tmp_path / "single")(override(constant, {"train.steps": 40}))
     two = dataclasses.replace(constant, phases=Phases(steps=(60, 20), length=(16, 24)))
-    resume = saved(override(two, {"train.steps": 20}), tmp_path / "two")
+    look = saved(override(two, {"train.steps": 20}), tmp_path / "two")
     assert json.loads((tmp_path / "two" / "config.json").read_text())["phases"]["steps"] == [15, 5]
-    resume(override(two, {"train.steps": 20}))
+    look(override(two, {"train.steps": 20}))
     with pytest.raises(UserError, match=r"checkpoint phases.steps \[15, 5\], this run's \[30, 10\]"):
-        resume(override(two, {"train.steps": 40}))
+        look(override(two, {"train.steps": 40}))
 
 
 def test_a_notebook_sets_fields_as_the_command_does() -> None:

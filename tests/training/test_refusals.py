@@ -49,5 +49,5 @@ def test_steps_may_change_when_the_caller_says_so() -> None:
 
 
 def test_the_words_for_a_vocabulary() -> None:
-    with pytest.raises(UserError, match="^checkpoint vocabulary 30522, this run's 32000: "):
+    with pytest.raises(UserError, match="^checkpoint vocabulary 30522, this run's 32000; "):
         refuse({"vocabulary": 30522, "tokenizer": "ab"}, {"vocabulary": 32000, "tokenizer": "ab"})

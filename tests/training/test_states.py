@@ -89,7 +89,7 @@ def test_held_out_numbers_do_not_depend_on_the_batch(whole: Path, capsys: pytest
 def test_another_batch_does_not_go_on_and_is_named(data: Path, whole: Path, tmp_path: Path) -> None:
     run = recipe(data)
     larger = dataclasses.replace(run, train=dataclasses.replace(run.train, batch=16))
-    with pytest.raises(UserError, match="train.batch 8, this run's 16: set .* back, or start .* --init-from") as error:
+    with pytest.raises(UserError, match="train.batch 8, this run's 16; set .* back, or start .* --init-from") as error:
         pretrain(larger, tmp_path / "next", continue_from=str(whole))
     assert "\n" not in str(error.value) and not (tmp_path / "next").exists()
     with pytest.raises(UserError, match="train.batch"):

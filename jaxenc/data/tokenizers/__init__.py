@@ -4,8 +4,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from jaxenc.data.tokenizers import agreement, bpe, reach, sentencepiece, spiece, spiece_folder, word_bpe, word_list, wordpiece
-from jaxenc.data.tokenizers import wordpiece_rules
+from jaxenc.data.tokenizers import (
+    agreement,
+    bpe,
+    reach,
+    sentencepiece,
+    spiece,
+    spiece_folder,
+    word_bpe,
+    word_list,
+    wordpiece,
+    wordpiece_rules,
+)
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import UserError

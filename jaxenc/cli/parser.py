@@ -1,0 +1,59 @@
+"""An argument parser whose errors are one line that names the nearest command or option."""
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+from jaxenc.errors import UserError
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that raises UserError instead of printing its usage, and names the nearest command or option for an unknown one."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UserError with argparse's message and the command whose help explains it."""
+        raise UserError(message, "", self._help)
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None) -> object:
+        """As argparse, but an unknown option or command is named before a missing one: it is often the missing one, misspelled."""
+        # argparse parses a command's own arguments by calling this method of the command's parser.
+        given = list(args or ())
+        if self._subparsers is not None:
+            self._refuse_unknown_command(given)
+        else:
+            self._refuse_unknown_option(given)
+        found, unknown = super().parse_known_args(given, namespace)
+        if unknown:
+            raise UserError(f"`{self.prog}` does not take it", unknown[0], self._help)
+        return found, unknown
+
+    @property
+    def _help(self) -> str:
+        return f"`{self.prog} --help` shows what it takes"
+
+    def _refuse_unknown_command(self, given: Sequence[str]) -> None:
+        commands = [name for action in self._subparsers._group_actions for name in action.choices]
+        command = next((item for item in given if not item.startswith("-")), None)
+        if command is not None and command not in commands:
+            raise UserError("no such command", command, f"{_meant(command, commands)} `{self.prog} --help` lists them")
+
+    def _refuse_unknown_option(self, given: Sequence[str]) -> None:
+        options = [name for name in self._option_string_actions if name.startswith("--") and name != "--help"]
+        fields = "; a field of the config is --config.FIELD=VALUE" if "--config" in options else ""
+        ends = given.index("--") if "--" in given else len(given)
+        for item in given[:ends]:
+            name = item.partition("=")[0]
+            # As argparse tells an option from a value: -1 is a number, and what holds a blank is text.
+            if re.match("-+[A-Za-z]", name) and " " not in item and name not in self._option_string_actions:
+                raise UserError(f"`{self.prog}` has no such option", name, f"{_meant(name, options)} {self._help}{fields}")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """The names in `known` that `name` may stand for: the nearest ones, or all of them where none is near."""
+    by_letters = {item.lstrip("-"): item for item in known}
+    bare = name.lstrip("-")
+    # Words in common are near too: `new` and `max-new`.
+    near = difflib.get_close_matches(bare, by_letters, n=3) or [one for one in by_letters if {*bare.split("-")} & {*one.split("-")}]
+    return f"did you mean {' or '.join(by_letters[one] for one in near)}?" if near else f"it takes {', '.join(by_letters.values())};"

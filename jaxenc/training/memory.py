@@ -1,0 +1,113 @@
+"""How much memory of each device a training step takes, before it runs: the compiler says it of a step that is compiled from shapes."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from jax.stages import Compiled, Lowered
+
+from jaxenc.data.batch import empty
+from jaxenc.errors import no_memory
+from jaxenc.objectives.base import Objective
+from jaxenc.sharding import partition
+from jaxenc.training.phases import Phase
+from jaxenc.training.prepare import device_memory
+from jaxenc.training.run import Run
+from jaxenc.training.state import Layout
+from jaxenc.training.step import compile_step, fields
+
+
+@dataclasses.dataclass(frozen=True)
+class StepMemory:
+    """Bytes on each device during a step.
+
+    parameters: trained and frozen. gradients: of the trained ones. activations: everything else that the step allocates and frees.
+    """
+
+    parameters: int
+    moments: int
+    carry: int
+    batch: int
+    gradients: int
+    activations: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return sum(dataclasses.astuple(self))
+
+    @property
+    def state(self) -> int:
+        """What stays from step to step."""
+        return self.parameters + self.moments + self.carry
+
+
+def on_each_device(abstract: Any) -> int:
+    """Bytes of a pytree on each device. abstract: of ShapeDtypeStructs with shardings, such as `Layout.abstract`."""
+    size = lambda leaf: math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
+    return sum(map(size, jax.tree.leaves(abstract)))
+
+
+def lowered(objective: Objective, run: Run, phase: Phase, place: Layout) -> Lowered:
+    """The step of a phase, lowered from shapes: no array is made. Call it under `jax.set_mesh`."""
+    step = compile_step(objective, run.train, run.optim, phase, place)
+    return step.lower(place.abstract, _batch(objective, run, phase, place.mesh), jax.ShapeDtypeStruct((), np.int32))
+
+
+def of_step(step: Compiled, objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory:
+    """The memory of a compiled step, from its arguments and the compiler's `memory_analysis`."""
+    state, stats = place.abstract, step.memory_analysis()
+    gradients = on_each_device(state.params)
+    held = stats.temp_size_in_bytes + stats.generated_code_size_in_bytes
+    held += max(0, stats.output_size_in_bytes - stats.alias_size_in_bytes)  # what does not take the place of the old state
+    batch = on_each_device(_batch(objective, run, phase, place.mesh))
+    parts = (gradients + on_each_device(state.frozen), on_each_device(state.moments), on_each_device(state.carry), batch)
+    return StepMemory(*parts, gradients=min(gradients, held), activations=max(0, held - gradients))
+
+
+def plan(objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory | str:
+    """The memory of the step of a phase on the devices of `place`. Compiles the step and runs nothing. Where the compiler itself says that
+    the device has too little memory, which that of TPUs does, its words."""
+    # The memory is the same, and a CPU's program compiles in half the time.
+    fast = {"xla_backend_optimization_level": 0} if place.mesh.devices.flat[0].platform == "cpu" else {}
+    with jax.set_mesh(place.mesh):
+        try:
+            step = lowered(objective, run, phase, place).compile(compiler_options=fast)
+        except jax.errors.JaxRuntimeError as error:
+            if message := no_memory(error, "it does not fit"):
+                return message
+            raise
+    return of_step(step, objective, run, phase, place)
+
+
+def verdict(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh) -> str:
+    """Whether a step fits in the memory of a device of `mesh`, and otherwise what to change."""
+    has = device_memory(mesh)
+    if memory.total <= has:
+        return f"fits in {has / 1e6:,.1f} MB"
+    return f"does not fit in {has / 1e6:,.1f} MB: {advice(memory, run, phase, mesh, has)}"
+
+
+def advice(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh, has: float) -> str:
+    """What makes a step smaller that takes more than `has` bytes."""
+    if memory.state + memory.gradients > has:
+        split = run.mesh.preset == "dp" and mesh.size > 1
+        change = "set mesh.preset=fsdp" if split else "use more devices or a smaller model"
+        return f"the state and the gradients alone do not: {change}"
+    rows = phase.batch // (mesh.shape["data"] * mesh.shape["fsdp"] * run.train.microbatches)
+    ways = {
+        f"set train.microbatches={2 * run.train.microbatches} or more": rows % 2 == 0,
+        "lower train.batch": rows > 1,
+        "set train.remat=block": run.train.remat == "none" and "train.remat" not in run.unused,
+        "use more devices": rows == 1,
+    }
+    return ", or ".join(way for way, helps in ways.items() if helps)
+
+
+def _batch(objective: Objective, run: Run, phase: Phase, mesh: Mesh) -> dict[str, jax.ShapeDtypeStruct]:
+    taken, by_row = fields(objective, run.train), partition.batch_sharding(mesh)
+    rows = empty(taken, 1, phase.length, objective.fields)
+    return {name: jax.ShapeDtypeStruct((phase.batch, *row.shape[1:]), row.dtype, sharding=by_row) for name, row in rows.items()}
