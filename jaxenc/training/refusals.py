@@ -145,7 +145,7 @@ def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
     """Raises UserError when a checkpoint was trained with another tokenizer than the data's; the shapes may be equal, so nothing else would
     notice."""
     if not same_tokenizer(job, step_dir):
-        what = f"it was made with another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({_pieces(job, step_dir):,})"
+        what = f"made with another tokenizer ({job.vocabulary.size:,} pieces) than checkpoint {step_dir} ({_pieces(job, step_dir):,})"
         raise UserError(what, f"data {job.run.data.named}", tokenizer_advice(step_dir))
 
 
