@@ -1,10 +1,13 @@
 """Text to ids and back. One file per kind of vocabulary; all of them build the same `Tokenizer`."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from jaxenc.data.tokenizers import agreement, bpe, sentencepiece, word_bpe, word_list, wordpiece, wordpiece_rules
+from jaxenc.data.tokenizers import agreement, auto, bpe, classes, published, sentencepiece, settings, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import wordpiece_rules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import Unsupported, UserError
@@ -12,8 +15,7 @@ from jaxenc.files import read_json
 
 __all__ = ["Tokenizer", "load"]
 
-# {type of model in a tokenizer.json: module that opens it}; word_bpe opens a BPE that marks the ends of words; wordpiece opens, or refuses,
-# all others
+# {type of model in a tokenizer.json: module that makes such vocabularies}; word_bpe those that mark the ends of words
 KINDS: Mapping[str, ModuleType] = {"WordPiece": wordpiece, "BPE": bpe, "Unigram": sentencepiece, "WordLevel": word_list}
 
 
@@ -21,8 +23,9 @@ def load(directory: str | Path) -> Tokenizer:
     """The tokenizer of a folder: its `tokenizer.json`, or else BERT's or bilm-tf's `vocab.txt`, `vocab.json` with `merges.txt`, or
     `spiece.model`.
 
-    A `tokenizer_config.json` next to BERT's vocab.txt says how texts are read: normalize, do_lower_case, strip_accents; without one BERT's
-    defaults hold.
+    A tokenizer.json gives the ids that transformers' AutoTokenizer gives, with the tokenizer_config.json, special_tokens_map.json and
+    added_tokens.json beside it. A `tokenizer_config.json` next to BERT's vocab.txt says how texts are read: normalize, do_lower_case,
+    strip_accents; without one BERT's defaults hold.
     Raises UserError when the folder holds none of these files, a vocabulary that is not sound, or two files that disagree about a piece;
     Unsupported for other kinds.
     """
@@ -32,9 +35,9 @@ def load(directory: str | Path) -> Tokenizer:
     if (path := folder / "vocab.txt").is_file():
         if word_list.is_list(path):
             return word_list.from_vocab(path)
-        return wordpiece.from_vocab(path, wordpiece_rules.of_settings(folder / SETTINGS))
+        return _with_pieces(path, wordpiece.from_vocab(path, wordpiece_rules.of_settings(folder / SETTINGS)))
     if (path := folder / "vocab.json").is_file():
-        return word_bpe.from_files(folder) if word_bpe.is_vocab(path) else bpe.from_files(folder)
+        return _with_pieces(path, word_bpe.from_files(folder) if word_bpe.is_vocab(path) else bpe.from_files(folder))
     if (path := folder / sentencepiece.NAME).is_file():
         return sentencepiece.from_model(path)
     if (folder / "tokenizer").is_dir():
@@ -48,16 +51,30 @@ def load(directory: str | Path) -> Tokenizer:
 def _opened(path: Path) -> Tokenizer:
     """The tokenizer of a tokenizer.json. Raises UserError where the original format's files next to it disagree."""
     data = read_json(path, AGAIN)
-    kind = _kind(data.get("model"))
-    opener = word_bpe if kind == "BPE" and word_bpe.is_model(data["model"]) else KINDS.get(kind, wordpiece)
-    tool = opener.from_json(path, data)
-    agreement.check(path, data, kind, tool)
+    found = auto.opened(path, data)
+    tool = _of(path, data, found)
+    agreement.check(path, json.loads(found.tool.to_str()), classes.model_type(data["model"]), tool)
     return tool
 
 
-def _kind(model: object) -> str:
-    """The kind of a model. Old files do not say it: only BPE has merges, and only Unigram a list for its vocabulary."""
-    if not isinstance(model, dict):
-        return "WordPiece"
-    guess = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
-    return str(model.get("type", guess))
+def _with_pieces(path: Path, tool: Tokenizer) -> Tokenizer:
+    """`tool`, opened from the original format's files, with the pieces of an added_tokens.json and special_tokens_map.json beside them."""
+    if not any((path.parent / name).is_file() for name in (settings.ADDED, settings.SPECIALS_MAP)):
+        return tool
+    data = json.loads(tool.definition)
+    return _of(path, data, auto.opened(path, data))
+
+
+def _of(path: Path, data: Mapping[str, Any], found: auto.Opened) -> Tokenizer:
+    """The tokenizer of what `auto` opened: by the module that makes vocabularies of this kind, if it has all of the rules; its fingerprint,
+    its files and its way to add words then stay what they were. Else as a published one."""
+    held = json.loads(found.tool.to_str())
+    if isinstance(data["model"].get("vocab"), list):
+        held["model"]["vocab"] = data["model"]["vocab"]  # with the scores as they are written
+    opener = word_bpe if word_bpe.is_model(held["model"]) else KINDS[held["model"]["type"]]
+    try:
+        tool = opener.from_json(path, held)
+    except UserError:
+        return published.tokenizer(path, found)
+    same = auto.rules(json.loads(tool.definition)) == auto.rules(held) and not found.tool.encode_special_tokens
+    return tool if same else published.tokenizer(path, found)

@@ -57,6 +57,11 @@ class Tokenizer:
         self._cache = WordCache(self.encode_words, separation.never if separation.reaches_out(literal) else separate, by_word)
         self.vocabulary = vocabulary
 
+    @property
+    def definition(self) -> str:
+        """The content of its tokenizer.json."""
+        return self._files["tokenizer.json"]
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
         return [encoding.ids for encoding in self._literal.encode_batch_fast(texts, add_special_tokens=False)]

@@ -1,0 +1,198 @@
+"""A folder's tokenizer as AutoTokenizer of transformers 5.24 builds it: one object of the `tokenizers` library that holds every rule.
+
+The sections of tokenizer.json are read by the library that defines them; settings.py reads the files beside it, and classes.py has what
+the classes of transformers put in place of some sections. Sections for truncation and padding are checked and then left out: neither
+transformers nor jaxenc cuts or pads a text unless it is asked to.
+"""
+
+import base64
+import contextlib
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tokenizers as library
+
+from jaxenc.data.tokenizers import charsmap, classes, settings
+from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.settings import Piece, Settings
+from jaxenc.data.tokenizers.spiece import LARGEST_SCORE, LONGEST
+from jaxenc.errors import UserError
+
+SECTIONS = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+# What each kind of model is when nothing else can be read, to find the section at fault
+EMPTY = {"model": {"type": "WordLevel", "vocab": {}, "unk_token": ""}, "version": "1.0", "added_tokens": []}
+
+
+@dataclasses.dataclass(frozen=True)
+class Opened:
+    """tool: without truncation and padding. roles: {bos_token ...: piece}, as the files and the class name them. values: tokenizer_config
+    without its pieces. kind: see classes.py."""
+
+    tool: library.Tokenizer
+    roles: Mapping[str, str]
+    values: Mapping[str, Any]
+    kind: str
+
+
+def opened(path: Path, data: Mapping[str, Any]) -> Opened:
+    """The tokenizer of a folder. path, data: its tokenizer.json, or another file of a vocabulary and what it says in that form.
+
+    A line on stderr says where the class named by the folder puts other rules in place of those in tokenizer.json. Raises UserError for
+    what transformers does not open either, and for pieces that are named but not there; it names the file and the field.
+    """
+    _check(path, data)
+    kind, found = classes.chosen(path.parent), settings.read(path.parent, data)
+    written = _parsed(path, data)
+    roles = classes.DEFAULTS[kind] | _padding(data) | found.roles
+    if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None]:
+        raise UserError(f"{null[0]} is null", found.where, "name a piece")
+    roles = {name: piece for name, piece in roles.items() if piece is not None}
+    if kind == classes.XLNET and isinstance(roles["mask_token"], str):
+        roles["mask_token"] = library.AddedToken(roles["mask_token"], lstrip=True)
+    with library_errors(f"{found.where}: its settings do not fit {path.name}"):
+        tool = written if kind == classes.FILE else classes.rebuilt(kind, path, data, found, roles)
+        if kind == classes.ALBERT and None in [tool.token_to_id(str(roles[name])) for name in ("cls_token", "sep_token")]:
+            raise ValueError("cls_token or sep_token is not in the vocabulary")
+        tool.no_truncation(), tool.no_padding()
+        _add(tool, kind, roles, found)
+        names = {name: str(piece) for name, piece in roles.items()}
+        own = library.Tokenizer.from_str(json.dumps({**data, **EMPTY})).post_processor
+        if (frame := classes.frame(kind, tool, names, found.values, own)) is not None:
+            tool.post_processor = frame
+    tool.encode_special_tokens = found.values.get("split_special_tokens", False)
+    if kind != classes.FILE:
+        _say(path, found.where, written, tool)
+    return Opened(tool, names, found.values, kind)
+
+
+def _check(path: Path, data: Mapping[str, Any]) -> None:
+    """Raises UserError for what would make the library read beyond its tables, end the process, or draw ids at random."""
+    model = data.get("model")
+    if not isinstance(model, dict):
+        raise UserError("model is no object", path, AGAIN)
+    if model.get("dropout"):
+        raise UserError(f"model.dropout is {model['dropout']!r}: ids would be drawn at random", path, "write null")
+    with library_errors(f"{path}: normalizer"):
+        for step in _steps(data.get("normalizer")):
+            charsmap.check(base64.b64decode(step.get("precompiled_charsmap") or ""))
+    if isinstance(model.get("vocab"), list):
+        with library_errors(f"{path}: model.vocab"):
+            for piece, score in model["vocab"]:
+                if not 0 < len(piece) <= LONGEST or not abs(score) <= LARGEST_SCORE:
+                    raise ValueError(f"the piece {piece[:20]!r} has {len(piece)} characters and the score {score}")
+
+
+def _steps(section: Any) -> Iterator[Mapping[str, Any]]:
+    """The steps of a section, of sequences in sequences too."""
+    if isinstance(section, dict):
+        yield section
+        for value in section.values():
+            yield from (step for one in (value if isinstance(value, list) else []) for step in _steps(one))
+
+
+@contextlib.contextmanager
+def library_errors(where: str) -> Iterator[None]:
+    """Turns what the library raises, its panics too, into one UserError."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"damaged ({type(error).__name__}: {error})", where, AGAIN) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UserError(f"damaged ({error})", where, AGAIN) from error
+
+
+def _parsed(path: Path, data: Mapping[str, Any]) -> library.Tokenizer:
+    """The tokenizer that the file says. Raises UserError, which names the section that the library does not read."""
+    try:
+        with library_errors(str(path)):
+            return library.Tokenizer.from_str(json.dumps(data))
+    except UserError:
+        for name in SECTIONS:
+            with library_errors(f"{path}: {name}"):
+                library.Tokenizer.from_str(json.dumps({**EMPTY, **({name: data[name]} if name in data else {})}))
+        raise
+
+
+def _padding(data: Mapping[str, Any]) -> dict[str, str]:
+    """The piece that the section `padding` names: transformers takes it for pad_token."""
+    section = data.get("padding")
+    return {"pad_token": section["pad_token"]} if isinstance(section, dict) and "pad_token" in section else {}
+
+
+def _add(tool: library.Tokenizer, kind: str, roles: Mapping[str, Piece], found: Settings) -> None:
+    """Adds the pieces of the files beside tokenizer.json, in the order of transformers: a piece that the vocabulary lacks gets the next id."""
+    extra = found.extra if found.extra is not None else list(classes.XLNET_EXTRA) if kind == classes.XLNET else []
+    adding: list[Piece] = [token for _, token in sorted(found.added.items())]
+    there = {token.content for token in tool.get_added_tokens_decoder().values()} | {str(token) for token in adding}
+    named = {str(piece) for piece in roles.values()}
+    for piece in [*roles.values(), *extra]:
+        if str(piece) not in there and piece not in adding:
+            adding.append(piece)
+    tokens = []
+    for piece in adding:
+        token = library.AddedToken(piece, special=True) if isinstance(piece, str) else piece
+        token.special = token.special or str(token) in named
+        tokens.append(token)
+    tool.add_tokens(tokens)
+    for index, token in sorted(found.added.items()):
+        if (actual := tool.token_to_id(token.content)) != index:
+            print(f"tokenizer: {found.where.parent}: {token.content!r} has the id {actual}, as in transformers, and not {index}", file=sys.stderr)
+
+
+def _say(path: Path, where: Path, written: library.Tokenizer, tool: library.Tokenizer) -> None:
+    """Prints the first fields of tokenizer.json that the class does not follow."""
+    theirs, ours = (rules(json.loads(one.to_str())) for one in (written, tool))
+    if differ := list(_differences(theirs, ours)):
+        shown = ", ".join(f"{name} is {_short(one)} in the first and {_short(two)} in the second" for name, one, two in differ[:3])
+        more = f", and {len(differ) - 3} more" if len(differ) > 3 else ""
+        print(
+            f"tokenizer: {path} and {where} differ: {shown}{more}; the second is followed, as in transformers 5: write "
+            '"tokenizer_class": "PreTrainedTokenizerFast" there to follow the first',
+            file=sys.stderr,
+        )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def rules(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a tokenizer.json that decide the ids of a text, without fields that are off and steps that change nothing."""
+    out = {name: _bare(data.get(name)) for name in ("normalizer", "pre_tokenizer", "model", "added_tokens", "post_processor")}
+    normalizer, frame, model = out["normalizer"] or {}, out["post_processor"] or {}, out["model"]
+    if model.get("type") == "Unigram" and "normalizers" in normalizer:  # joins white space, which only separates words
+        normalizer["normalizers"] = [s for s in normalizer["normalizers"] if s.get("pattern") != {"Regex": " {2,}"}]
+    for name in ("trim_offsets", "add_prefix_space") if frame.get("type") == "RobertaProcessing" else ():
+        frame.pop(name, None)
+    plain = {"single": [{"Sequence": {"id": "A", "type_id": 0}}], "pair": frame.get("pair"), "special_tokens": {}}
+    if {name: frame.get(name, {}) for name in plain} == plain:
+        out["post_processor"] = None
+    return out
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_bare(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _bare(one) for name, one in value.items() if one is not None and one is not False and one != ""}
+    return float(f"{value:.9g}") if isinstance(value, float) else value  # the library reads scores with an error in the last digit
+
+
+def _differences(one: Any, two: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(one, dict) and isinstance(two, dict):
+        for key in sorted({*one, *two}):
+            yield from _differences(one.get(key), two.get(key), f"{name}.{key}".removeprefix("."))
+    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        for index, parts in enumerate(zip(one, two, strict=True)):
+            yield from _differences(*parts, f"{name}[{index}]")
+    elif one != two:
+        yield name, one, two
