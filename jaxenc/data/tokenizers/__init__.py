@@ -72,9 +72,16 @@ def _of(path: Path, data: Mapping[str, Any], found: auto.Opened) -> Tokenizer:
     if isinstance(data["model"].get("vocab"), list):
         held["model"]["vocab"] = data["model"]["vocab"]  # with the scores as they are written
     opener = word_bpe if word_bpe.is_model(held["model"]) else KINDS[held["model"]["type"]]
+    of_words = word_list.SIZE in found.values  # whose words are read by their characters: no other kind can take its place
     try:
         tool = opener.from_json(path, held)
     except UserError:
+        if of_words:
+            raise
         return published.tokenizer(path, found)
-    same = auto.rules(json.loads(tool.definition)) == auto.rules(held) and not found.tool.encode_special_tokens
-    return tool if same else published.tokenizer(path, found)
+    if differ := auto.differences(json.loads(tool.definition), held):
+        if of_words:
+            name, one, two = differ[0]
+            raise Unsupported(f"{name} is {two!r} and not {one!r}, as in all lists of words made by jaxenc", path, AGAIN)
+        return published.tokenizer(path, found)
+    return published.tokenizer(path, found) if found.tool.encode_special_tokens else tool

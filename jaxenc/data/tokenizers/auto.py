@@ -17,6 +17,7 @@ from typing import Any
 import tokenizers as library
 
 from jaxenc.data.tokenizers import charsmap, classes, settings
+from jaxenc.data.tokenizers.bpe import BYTES
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.settings import Piece, Settings
 from jaxenc.data.tokenizers.spiece import LARGEST_SCORE, LONGEST
@@ -149,8 +150,7 @@ def _add(tool: library.Tokenizer, kind: str, roles: Mapping[str, Piece], found: 
 
 def _say(path: Path, where: Path, written: library.Tokenizer, tool: library.Tokenizer) -> None:
     """Prints the first fields of tokenizer.json that the class does not follow."""
-    theirs, ours = (rules(json.loads(one.to_str())) for one in (written, tool))
-    if differ := list(_differences(theirs, ours)):
+    if differ := differences(*(json.loads(one.to_str()) for one in (written, tool))):
         shown = ", ".join(f"{name} is {_short(one)} in the first and {_short(two)} in the second" for name, one, two in differ[:3])
         more = f", and {len(differ) - 3} more" if len(differ) > 3 else ""
         print(
@@ -160,29 +160,57 @@ def _say(path: Path, where: Path, written: library.Tokenizer, tool: library.Toke
         )
 
 
+def differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(field, value in the first, value in the second) of two tokenizer.json, where they differ in a rule."""
+    return list(_differences(rules(one), rules(two)))
+
+
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def rules(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a tokenizer.json that decide the ids of a text, without fields that are off and steps that change nothing."""
+    """The sections of a tokenizer.json that decide the ids of a text, each in one form of those that mean the same."""
     out = {name: _bare(data.get(name)) for name in ("normalizer", "pre_tokenizer", "model", "added_tokens", "post_processor")}
-    normalizer, frame, model = out["normalizer"] or {}, out["post_processor"] or {}, out["model"]
+    model, normalizer = out["model"], out["normalizer"] or {}
     if model.get("type") == "Unigram" and "normalizers" in normalizer:  # joins white space, which only separates words
-        normalizer["normalizers"] = [s for s in normalizer["normalizers"] if s.get("pattern") != {"Regex": " {2,}"}]
-    for name in ("trim_offsets", "add_prefix_space") if frame.get("type") == "RobertaProcessing" else ():
-        frame.pop(name, None)
-    plain = {"single": [{"Sequence": {"id": "A", "type_id": 0}}], "pair": frame.get("pair"), "special_tokens": {}}
-    if {name: frame.get(name, {}) for name in plain} == plain:
-        out["post_processor"] = None
+        normalizer["normalizers"] = [step for step in normalizer["normalizers"] if step.get("pattern") != {"Regex": " {2,}"}]
+    if model.get("type") == "BPE" and BYTES <= model["vocab"].keys():  # no byte is unknown
+        model.pop("unk_token", None), model.pop("fuse_unk", None)
+    out["post_processor"] = _template(out["post_processor"])
     return out
+
+
+def _template(frame: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A post-processor as a TemplateProcessing, None for one that adds nothing."""
+    if frame is None or frame.get("type") == "ByteLevel":  # changes offsets alone
+        return None
+    if frame.get("type") in ("RobertaProcessing", "BertProcessing"):
+        second = int(frame["type"] == "BertProcessing")
+        (sep, last), (cls, first) = frame["sep"], frame["cls"]
+        middle = [] if second else [_special(sep, 0)]
+        single = [_special(cls, 0), _text("A", 0), _special(sep, 0)]
+        pair = [*single, *middle, _text("B", second), _special(sep, second)]
+        pieces = {piece: {"id": piece, "ids": [index], "tokens": [piece]} for piece, index in ((cls, first), (sep, last))}
+        return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": pieces}
+    return None if frame.get("single") == [_text("A", 0)] else frame
+
+
+def _special(piece: str, kind: int) -> dict[str, Any]:
+    return {"SpecialToken": {"id": piece, "type_id": kind}}
+
+
+def _text(name: str, kind: int) -> dict[str, Any]:
+    return {"Sequence": {"id": name, "type_id": kind}}
 
 
 def _bare(value: Any) -> Any:
     if isinstance(value, list):
         return [_bare(one) for one in value]
     if isinstance(value, dict):
+        if value.get("type") == "BertNormalizer" and value.get("strip_accents") is None:
+            value = {**value, "strip_accents": value.get("lowercase")}  # where it is not given it follows lower-casing
         return {name: _bare(one) for name, one in value.items() if one is not None and one is not False and one != ""}
     return float(f"{value:.9g}") if isinstance(value, float) else value  # the library reads scores with an error in the last digit
 

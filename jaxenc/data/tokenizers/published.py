@@ -16,7 +16,7 @@ from tokenizers import models
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import byte_letters, checks, separate
+from jaxenc.data.tokenizers import byte_letters, checks, separate, unigram_words
 from jaxenc.data.tokenizers.auto import Opened, library_errors, rules
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
@@ -71,7 +71,7 @@ def tokenizer(path: Path, found: Opened) -> Tokenizer:
         files,
         lambda more: _extended(path, found, more, by_bytes),
         readable=(lambda piece: piece if piece in whole else byte_letters.readable(piece)) if by_bytes else str,
-        separate=_separate(data, literal),
+        **_cached(data, literal),
     )
 
 
@@ -140,18 +140,32 @@ def _pair(merge: str | Sequence[str]) -> Sequence[str]:
     return merge.split(" ", 1) if isinstance(merge, str) else merge
 
 
-def _separate(data: Mapping[str, Any], literal: library.Tokenizer) -> separate.Rule:
-    """Which words may be cached: where nothing is known about a rule of the file, none."""
-    normalizer = [step["type"] for step in _steps(data.get("normalizer"), "normalizers")]
+def _cached(data: Mapping[str, Any], literal: library.Tokenizer) -> dict[str, Any]:
+    """How words may be cached, as arguments of `Tokenizer`: not at all where nothing is known about a rule of the file."""
+    normalizer = _steps(data.get("normalizer"), "normalizers")
     splitters = _steps(data.get("pre_tokenizer"), "pretokenizers")
-    kinds = [step["type"] for step in splitters]
-    if not set(normalizer) <= CHARACTERWISE or not kinds:
-        return separate.never
-    if kinds[0] in AT_BLANKS and set(kinds) <= WITHIN_WORDS:
-        return separate.always
-    if kinds == ["ByteLevel"] and not splitters[0].get("add_prefix_space") and splitters[0].get("use_regex", True):
-        return separate.by_edges(literal.normalizer.normalize_str if literal.normalizer else str)
-    return separate.never
+    steps, kinds = {step["type"] for step in normalizer if not _within_words(step)}, [step["type"] for step in splitters]
+    written = literal.normalizer.normalize_str if literal.normalizer else str
+    if not kinds or not steps <= CHARACTERWISE | {"Precompiled"}:
+        return {}
+    if kinds == ["ByteLevel"] and splitters[0].get("use_regex", True) and not splitters[0].get("add_prefix_space"):
+        return {"separate": separate.by_edges(written)} if steps <= CHARACTERWISE else {}
+    if kinds[0] not in AT_BLANKS or not set(kinds) <= WITHIN_WORDS:
+        return {}
+    out = {"separate": separate.by_clusters if "Precompiled" in steps else separate.always}
+    model, marked = data["model"], {"type": "Metaspace", "replacement": unigram_words.MARK, "prepend_scheme": "always", "split": True}
+    plain = kinds == ["WhitespaceSplit", "Metaspace"] and splitters[1] == marked and not model.get("byte_fallback")
+    if model["type"] == "Unigram" and plain and all(entry["special"] for entry in data["added_tokens"]):
+        out["by_word"] = unigram_words.encoder(literal, model["vocab"], written)
+    return out
+
+
+def _within_words(step: Mapping[str, Any]) -> bool:
+    """Whether a normalizer replaces characters of words by others, or only joins blanks."""
+    pattern = step.get("pattern", {})
+    if step["type"] != "Replace" or "Regex" in pattern:
+        return pattern == {"Regex": " {2,}"} and step["content"] == " "
+    return bool(pattern["String"]) and not any(character.isspace() for character in pattern["String"] + step["content"])
 
 
 def _steps(section: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:

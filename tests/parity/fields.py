@@ -1,0 +1,165 @@
+"""Folders of published tokenizers, each field of their files changed one at a time, and what transformers and jaxenc give for each change."""
+
+import copy
+import dataclasses
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import transformers
+
+from jaxenc.data.tokenizers import load
+from jaxenc.errors import UserError
+
+Files = Mapping[str, Any]  # {name: content as JSON}
+Path_ = tuple[str | int, ...]
+FAILS = "fails"
+OUTCOMES = ("same", "refused", "fails there too")  # the ids of transformers, a refusal that names the field, a refusal as there
+# What a field may hold besides its value, where the two general values would both be errors
+OTHERS: Mapping[str, tuple[Any, Any]] = {
+    "prepend_scheme": ("first", "never"),
+    "behavior": ("Removed", "MergedWithPrevious"),
+    "direction": ("Left", "up"),
+    "strategy": ("OnlyFirst", "x"),
+    "padding_side": ("left", "up"),
+    "truncation_side": ("left", "up"),
+    "normalizer": (None, {"type": "Lowercase"}),
+    "pre_tokenizer": ({"type": "WhitespaceSplit"}, {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}]}),
+    "post_processor": (None, {"type": "BertProcessing", "sep": ["a", 9], "cls": ["b", 8]}),
+    "decoder": (None, {"type": "Fuse"}),
+    "tokenizer_class": ("PreTrainedTokenizerFast", "XLMRobertaTokenizer"),
+    "max_input_chars_per_word": (3, 0),
+    "continuing_subword_prefix": ("@@", "x"),
+    "end_of_word_suffix": ("@@", "x"),
+    "dropout": (0.0, 0.5),
+    "special_tokens": ({}, None),
+    "trim_offsets": (False, True),
+    "type_id": (1, 2),
+    "version": ("1.0", "2.0"),
+}
+# {what "type" may hold: other types with the same fields, or with none}
+TYPES: Mapping[str, tuple[str, str]] = {
+    "BertNormalizer": ("Lowercase", "NFD"),
+    "NFKD": ("NFC", "Foo"),
+    "NFC": ("NFKD", "Foo"),
+    "StripAccents": ("Lowercase", "Foo"),
+    "Lowercase": ("StripAccents", "Foo"),
+    "BertPreTokenizer": ("Whitespace", "WhitespaceSplit"),
+    "WhitespaceSplit": ("Whitespace", "BertPreTokenizer"),
+    "ByteLevel": ("Whitespace", "Foo"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """One field of one file with another value."""
+
+    file: str
+    field: Path_
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.file}:{'.'.join(map(str, self.field))}={json.dumps(self.value)[:60]}"
+
+    def applied(self, files: Files) -> dict[str, Any]:
+        """`files` with the change."""
+        out = copy.deepcopy(dict(files))
+        place = out[self.file]
+        for key in self.field[:-1]:
+            place = place[key]
+        place[self.field[-1]] = self.value
+        return out
+
+    @property
+    def name(self) -> str:
+        """The innermost name in the field."""
+        return next(str(key) for key in reversed(self.field) if isinstance(key, str))
+
+    @property
+    def number(self) -> int:
+        """A number that depends on the change alone."""
+        return zlib.crc32(str(self).encode())
+
+
+def changes(files: Files) -> list[Change]:
+    """Each field of each file with two other values; of a vocabulary and of merges the first and the last entry, and the whole."""
+    return [Change(name, field, other) for name, content in files.items() for field, value in _fields(content) for other in _others(field, value)]
+
+
+def _fields(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+    if path:
+        yield path, value
+    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    if path and path[-1] in ("vocab", "merges"):
+        items = [items[0], items[len(items) // 2], items[-1]]
+    for key, one in items:
+        yield from _fields(one, (*path, key))
+
+
+def _others(field: Path_, value: Any) -> Sequence[Any]:
+    """Two values that the field does not hold."""
+    if field[-1] == "precompiled_charsmap":
+        return "", "AAAA"
+    if field[-1] == "type" and value in TYPES:
+        return TYPES[value]
+    found: list[Any] = [*OTHERS.get(str(field[-1]), ())]
+    if isinstance(value, bool):
+        found += [not value, None]
+    elif isinstance(value, int):
+        found += [value + 1, 0, 3]
+    elif isinstance(value, float):
+        found += [value - 1.5, value + 2.0]
+    elif isinstance(value, str):
+        found += [f"{value}x", "the", ""]
+    elif isinstance(value, list):
+        found += [value[::-1], value[:-1], [*value, *value[:1]], []]
+    elif isinstance(value, dict):
+        pass  # its fields are changed, and the sections above
+    else:
+        found += [True, "x"]
+    return [other for n, other in enumerate(found) if other != value and other not in found[:n]][:2]
+
+
+def write(folder: Path, files: Files) -> None:
+    """Writes `files`, and removes the others of the folder."""
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+def theirs(folder: Path, texts: Sequence[str]) -> tuple[list, list, set[str]] | str:
+    """AutoTokenizer's ids of prompts and of plain texts, and its special pieces; FAILS where it does not open or encode."""
+    try:
+        tool = transformers.AutoTokenizer.from_pretrained(folder)
+        special = {str(token) for token in tool.added_tokens_decoder.values() if token.special} | set(tool.all_special_tokens)
+        return tool(list(texts))["input_ids"], tool(list(texts), add_special_tokens=False)["input_ids"], special
+    except Exception:
+        return FAILS
+
+
+def compared(folder: Path, change: Change, files: Files, texts: Sequence[str]) -> str:
+    """One of OUTCOMES, or what is wrong."""
+    write(folder, change.applied(files))
+    wanted = theirs(folder, texts)
+    try:
+        ours = load(folder)
+    except UserError as error:
+        named = change.name in str(error)
+        if wanted == FAILS:
+            return "fails there too"
+        return "refused" if named else f"{change}: refused without the name {change.name}: {error}"
+    if wanted == FAILS:
+        return f"{change}: opened, and transformers fails"
+    prompts, plain, special = wanted
+    special |= {ours.token(index) for index in ours.vocabulary.reserved}
+    for text, prompt, ids in zip(texts, prompts, plain, strict=True):
+        if (found := ours.encode_prompt(text)) != prompt:
+            return f"{change}: {text!r} is {found} and not {prompt}"
+        if not any(piece.strip().lower() in text.lower() for piece in special):
+            if not ours.encode([text])[0] == ids == ours.encode_flat([text]).tokens.tolist():
+                return f"{change}: {text!r} as text is {ours.encode([text])[0]} and not {ids}"
+    return "same"
