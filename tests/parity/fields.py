@@ -84,7 +84,7 @@ class Change:
 
 
 def changes(files: Files) -> list[Change]:
-    """Each field of each file with two other values; of a vocabulary and of merges the first and the last entry, and the whole."""
+    """Each field of each file with two other values; of lists of pieces and of merges three entries, and the whole."""
     return [Change(name, field, other) for name, content in files.items() for field, value in _fields(content) for other in _others(field, value)]
 
 
@@ -92,7 +92,7 @@ def _fields(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
     if path:
         yield path, value
     items = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
-    if path and path[-1] in ("vocab", "merges"):
+    if path and path[-1] in ("vocab", "merges", "added_tokens", "added_tokens_decoder") and len(items) > 3:
         items = [items[0], items[len(items) // 2], items[-1]]
     for key, one in items:
         yield from _fields(one, (*path, key))
@@ -137,7 +137,9 @@ def theirs(folder: Path, texts: Sequence[str]) -> tuple[list, list, set[str]] | 
         tool = transformers.AutoTokenizer.from_pretrained(folder)
         special = {str(token) for token in tool.added_tokens_decoder.values() if token.special} | set(tool.all_special_tokens)
         return tool(list(texts))["input_ids"], tool(list(texts), add_special_tokens=False)["input_ids"], special
-    except Exception:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         return FAILS
 
 

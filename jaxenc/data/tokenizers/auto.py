@@ -47,7 +47,7 @@ def opened(path: Path, data: Mapping[str, Any]) -> Opened:
     """
     _check(path, data)
     kind, found = classes.chosen(path.parent), settings.read(path.parent, data)
-    written = _parsed(path, data)
+    written = _parsed(path, data if kind == classes.FILE else _without_pieces(data))
     roles = classes.DEFAULTS[kind] | _padding(data) | found.roles
     if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None]:
         raise UserError(f"{null[0]} is null", found.where, "name a piece")
@@ -66,7 +66,7 @@ def opened(path: Path, data: Mapping[str, Any]) -> Opened:
             tool.post_processor = frame
     tool.encode_special_tokens = found.values.get("split_special_tokens", False)
     if kind != classes.FILE:
-        _say(path, found.where, written, tool)
+        _say(path, found.where, {**json.loads(written.to_str()), "added_tokens": data.get("added_tokens") or []}, tool)
     return Opened(tool, names, found.values, kind)
 
 
@@ -148,9 +148,19 @@ def _add(tool: library.Tokenizer, kind: str, roles: Mapping[str, Piece], found: 
             print(f"tokenizer: {found.where.parent}: {token.content!r} has the id {actual}, as in transformers, and not {index}", file=sys.stderr)
 
 
-def _say(path: Path, where: Path, written: library.Tokenizer, tool: library.Tokenizer) -> None:
-    """Prints the first fields of tokenizer.json that the class does not follow."""
-    if differ := differences(*(json.loads(one.to_str()) for one in (written, tool))):
+def _without_pieces(data: Mapping[str, Any]) -> dict[str, Any]:
+    """`data` as transformers parses it for a class that builds its own rules: its model, if it is named, without pieces."""
+    if data["model"].get("type") in (None, "Unigram"):
+        return dict(data)
+    empty = {name: type(data["model"][name])() for name in ("vocab", "merges") if name in data["model"]}
+    return {**data, "model": {**data["model"], **empty}, "added_tokens": []}
+
+
+def _say(path: Path, where: Path, written: Mapping[str, Any], tool: library.Tokenizer) -> None:
+    """Prints the first fields of tokenizer.json that the class does not follow. The pieces are the same."""
+    ours = json.loads(tool.to_str())
+    same = {name: ours["model"][name] for name in ("vocab", "merges") if name in ours["model"]}
+    if differ := differences({**written, "model": written["model"] | same}, ours):
         shown = ", ".join(f"{name} is {_short(one)} in the first and {_short(two)} in the second" for name, one, two in differ[:3])
         more = f", and {len(differ) - 3} more" if len(differ) > 3 else ""
         print(

@@ -18,6 +18,7 @@ from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import byte_letters, checks, separate, unigram_words
 from jaxenc.data.tokenizers.auto import Opened, library_errors, rules
+from jaxenc.data.tokenizers.bpe import BYTES
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -82,11 +83,16 @@ def _roles(path: Path, data: Mapping[str, Any], named: Mapping[str, str], ids: M
     out = {role: next((ids[p] for p in [named.get(f"{role}_token"), *own.get(role, []), *some] if p in ids), -1) for role, some in NAMES.items()}
     if model["type"] == "Unigram":
         out["unk"] = out["unk"] if model.get("unk_id") is None else model["unk_id"]
-    if model["type"] in ("WordPiece", "WordLevel") and model.get("unk_token") not in model["vocab"]:
-        raise UserError(f"model.unk_token (unk_token) is {model.get('unk_token')!r}, which the vocabulary lacks", path, "name a piece of it")
+    if model.get("unk_token") not in model.get("vocab", {}) and not _never_unknown(model):
+        raise UserError(f"unk_token is {model.get('unk_token')!r}, which the vocabulary lacks", path, "name a piece of it")
     if out["unk"] < 0:
         raise UserError("no unknown piece is named", path, f"write unk_token in {SETTINGS}")
     return out | {"pad": out["pad"] if out["pad"] >= 0 else out["unk"]}
+
+
+def _never_unknown(model: Mapping[str, Any]) -> bool:
+    """Whether the library takes a text with unknown characters, or none are: BPE leaves them out where it names no unknown piece."""
+    return model["type"] == "Unigram" or (model["type"] == "BPE" and (not model.get("unk_token") or BYTES <= model["vocab"].keys()))
 
 
 def _frame(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -104,13 +110,21 @@ def _frame(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _check_frame(path: Path, data: Mapping[str, Any], size: int) -> None:
+    """Raises UserError for a frame with an id that is not there, and for one that leaves the text out or gives it twice."""
     frame = data.get("post_processor") or {}
     for part in frame.get("processors", [frame]):
         held = [(name, [part[name][1]]) for name in ("cls", "sep") if name in part]
-        held += [(f"special_tokens.{name}", one["ids"]) for name, one in part.get("special_tokens", {}).items()]
+        held += [(f"special_tokens.{name}.ids", one["ids"]) for name, one in part.get("special_tokens", {}).items()]
         for name, ids in held:
             if wrong := [index for index in ids if not 0 <= index < size]:
-                raise UserError(f"post_processor.{name} has the id {wrong[0]}, and there are {size}", path, "write the id of the piece")
+                raise UserError(f"post_processor.{name} holds {wrong[0]}, and there are {size} ids", path, "write the id of the piece")
+        if part.get("type") != "TemplateProcessing":
+            continue
+        used = [item["SpecialToken"]["id"] for name in ("single", "pair") for item in part[name] if "SpecialToken" in item]
+        if lacks := [piece for piece in used if piece not in part["special_tokens"]]:
+            raise UserError(f"post_processor frames a text by {lacks[0]!r}, which special_tokens lacks", path, "name it there with its id")
+        if [item["Sequence"]["id"] for item in part["single"] if "Sequence" in item] != ["A"]:
+            raise UserError("post_processor.single does not hold the text once", path, "write one Sequence with the id A")
 
 
 def _literal(data: Mapping[str, Any], hidden: set[str]) -> library.Tokenizer:

@@ -77,11 +77,11 @@ def _settings(values: Mapping[str, Any], added: Mapping[int, library.AddedToken]
         if name in values and not isinstance(values[name], bool):
             piece = _piece(values[name], name, where)
             found[name] = known.get(str(piece), piece) if piece is not None and name in ROLES else piece
-    extra = values.get(EXTRA)
+    extra = values[EXTRA] if EXTRA in values else values.get(OLD_EXTRA)
     if not isinstance(extra, list | None):
         raise UserError(f"{EXTRA} is {extra!r}", where, "write a list of pieces")
     pieces = None if extra is None else [piece for item in extra if (piece := _piece(item, EXTRA, where)) is not None]
-    return Settings({name: value for name, value in values.items() if name not in (*found, EXTRA)}, found, pieces, added, where)
+    return Settings({name: value for name, value in values.items() if name not in (*found, EXTRA, OLD_EXTRA)}, found, pieces, added, where)
 
 
 def _check(config: Mapping[str, Any], where: Path) -> None:
@@ -120,9 +120,9 @@ def _specials(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
             out |= value
         elif name == EXTRA:
             out[name] = list(dict.fromkeys([*(values.get(EXTRA) or []), *value]))
-        elif name == OLD_EXTRA and not values.get(EXTRA):
-            out[EXTRA] = value
-        elif name != OLD_EXTRA:
+        elif name == OLD_EXTRA:
+            out[name] = value
+        else:
             out[name] = _token({**value, "special": True}, name, path) if isinstance(value, dict) else _piece(value, name, path)
     return out
 
