@@ -17,14 +17,15 @@ Files = Mapping[str, Any]  # {name: content as JSON}
 Path_ = tuple[str | int, ...]
 FAILS = "fails"
 OUTCOMES = ("same", "refused", "fails there too")  # the ids of transformers, a refusal that names the field, a refusal as there
-# What a field may hold besides its value, where the two general values would both be errors
+# {field: two values that it may hold}; a field of another name gets two by the type of its value
 OTHERS: Mapping[str, tuple[Any, Any]] = {
     "prepend_scheme": ("first", "never"),
     "behavior": ("Removed", "MergedWithPrevious"),
     "direction": ("Left", "up"),
-    "strategy": ("OnlyFirst", "x"),
     "padding_side": ("left", "up"),
     "truncation_side": ("left", "up"),
+    "pad_to_multiple_of": (8, 2),
+    "strip_accents": (True, False),
     "normalizer": (None, {"type": "Lowercase"}),
     "pre_tokenizer": ({"type": "WhitespaceSplit"}, {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}]}),
     "post_processor": (None, {"type": "BertProcessing", "sep": ["a", 9], "cls": ["b", 8]}),
@@ -35,20 +36,14 @@ OTHERS: Mapping[str, tuple[Any, Any]] = {
     "end_of_word_suffix": ("@@", "x"),
     "dropout": (0.0, 0.5),
     "special_tokens": ({}, None),
-    "trim_offsets": (False, True),
-    "type_id": (1, 2),
+    "replacement": ("_", "e"),
     "version": ("1.0", "2.0"),
 }
-# {what "type" may hold: other types with the same fields, or with none}
-TYPES: Mapping[str, tuple[str, str]] = {
-    "BertNormalizer": ("Lowercase", "NFD"),
-    "NFKD": ("NFC", "Foo"),
-    "NFC": ("NFKD", "Foo"),
-    "StripAccents": ("Lowercase", "Foo"),
-    "Lowercase": ("StripAccents", "Foo"),
-    "BertPreTokenizer": ("Whitespace", "WhitespaceSplit"),
-    "WhitespaceSplit": ("Whitespace", "BertPreTokenizer"),
-    "ByteLevel": ("Whitespace", "Foo"),
+# {value: other values of the same field}: types with the same parameters or none, pieces that a frame has, texts of a frame
+VALUES: Mapping[str, tuple[Any, Any]] = {
+    **dict.fromkeys(("NFKD", "NFC", "StripAccents", "Lowercase", "BertNormalizer", "Precompiled", "Replace"), ("Nmt", "NFKC")),
+    **dict.fromkeys(("BertPreTokenizer", "WhitespaceSplit", "ByteLevel", "Metaspace"), ("Whitespace", "UnicodeScripts")),
+    **{"LongestFirst": ("OnlyFirst", "OnlySecond"), "[CLS]": ("[SEP]", "the"), "[SEP]": ("[CLS]", "the"), "A": ("B", "C"), "B": ("A", "C")},
 }
 
 
@@ -85,7 +80,8 @@ class Change:
 
 def changes(files: Files) -> list[Change]:
     """Each field of each file with two other values; of lists of pieces and of merges three entries, and the whole."""
-    return [Change(name, field, other) for name, content in files.items() for field, value in _fields(content) for other in _others(field, value)]
+    found = ((name, field, value) for name, content in files.items() for field, value in _fields(content))
+    return [Change(name, field, other) for name, field, value in found for other in _others(field, value, files)]
 
 
 def _fields(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
@@ -94,17 +90,23 @@ def _fields(value: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
     items = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
     if path and path[-1] in ("vocab", "merges", "added_tokens", "added_tokens_decoder") and len(items) > 3:
         items = [items[0], items[len(items) // 2], items[-1]]
-    for key, one in items:
-        yield from _fields(one, (*path, key))
+    if path[-2:-1] != ("merges",):
+        for key, one in items:
+            yield from _fields(one, (*path, key))
 
 
-def _others(field: Path_, value: Any) -> Sequence[Any]:
+def _others(field: Path_, value: Any, files: Files) -> Sequence[Any]:
     """Two values that the field does not hold."""
     if field[-1] == "precompiled_charsmap":
         return "", "AAAA"
-    if field[-1] == "type" and value in TYPES:
-        return TYPES[value]
-    found: list[Any] = [*OTHERS.get(str(field[-1]), ())]
+    if field[-2:-1] == ("merges",):
+        merges = files["tokenizer.json"]["model"]["merges"]
+        return [merge for merge in (merges[0], merges[3], merges[5]) if merge != value][:2]
+    if field[-1] in ("sep", "cls") or field[-2:-1] == ("vocab",) and isinstance(value, list):
+        return []  # a piece and its id or score: each is changed
+    found: list[Any] = [*OTHERS.get(str(field[-1]), ()), *(VALUES.get(value, ()) if isinstance(value, str) else ())]
+    if field == ("decoder", "type"):
+        found = ["Fuse", "ByteFallback"]
     if isinstance(value, bool):
         found += [not value, None]
     elif isinstance(value, int):
@@ -115,9 +117,7 @@ def _others(field: Path_, value: Any) -> Sequence[Any]:
         found += [f"{value}x", "the", ""]
     elif isinstance(value, list):
         found += [value[::-1], value[:-1], [*value, *value[:1]], []]
-    elif isinstance(value, dict):
-        pass  # its fields are changed, and the sections above
-    else:
+    elif value is None:
         found += [True, "x"]
     return [other for n, other in enumerate(found) if other != value and other not in found[:n]][:2]
 
