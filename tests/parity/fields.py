@@ -1,4 +1,4 @@
-"""Folders of published tokenizers, each field of their files changed one at a time, and what transformers and jaxenc give for each change."""
+"""Changes of single fields in the files of a tokenizer, and what transformers and jaxenc give for each."""
 
 import copy
 import dataclasses
@@ -102,7 +102,7 @@ def _others(field: Path_, value: Any, files: Files) -> Sequence[Any]:
     if field[-2:-1] == ("merges",):
         merges = files["tokenizer.json"]["model"]["merges"]
         return [merge for merge in (merges[0], merges[3], merges[5]) if merge != value][:2]
-    if field[-1] in ("sep", "cls") or field[-2:-1] == ("vocab",) and isinstance(value, list):
+    if field[-1] in ("sep", "cls") or (field[-2:-1] == ("vocab",) and isinstance(value, list)):
         return []  # a piece and its id or score: each is changed
     found: list[Any] = [*OTHERS.get(str(field[-1]), ()), *(VALUES.get(value, ()) if isinstance(value, str) else ())]
     if field == ("decoder", "type"):
@@ -161,7 +161,7 @@ def compared(folder: Path, change: Change, files: Files, texts: Sequence[str]) -
     for text, prompt, ids in zip(texts, prompts, plain, strict=True):
         if (found := ours.encode_prompt(text)) != prompt:
             return f"{change}: {text!r} is {found} and not {prompt}"
-        if not any(piece.strip().lower() in text.lower() for piece in special):
-            if not ours.encode([text])[0] == ids == ours.encode_flat([text]).tokens.tolist():
-                return f"{change}: {text!r} as text is {ours.encode([text])[0]} and not {ids}"
+        literal = not any(piece.strip().lower() in text.lower() for piece in special)
+        if literal and not ours.encode([text])[0] == ids == ours.encode_flat([text]).tokens.tolist():
+            return f"{change}: {text!r} as text is {ours.encode([text])[0]} and not {ids}"
     return "same"

@@ -16,14 +16,16 @@ from tests.data import word_bpe_files
 from tests.data.test_sentencepiece import model_of
 from tests.parity import fields
 from tests.parity.fields import Files
+from tests.selection import FULL
 
 TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō Ångström İstanbul 京都 сад", "don't I'll we've 12 3.5", "newton e1"] * 4
 TEXTS = [
-    *("hello world", "The the THE", "  two  blanks ", "a\tb\n\nc\r\n", "\u00a0x\u00a0", "\0 a\0b", "\u0301a", "", "   ", "\x85\u200b\ufeff\ufffd"),
-    *("🥱 📷🤏", "日本語。世界!", "京都 京都町", "é e\u0301 ﬁ İ", "x" * 120, "dog " * 20, "E1 E12 [DIST] block", "e1e12", "xE1", "E1.", "[dist]"),
-    *("fox [MASK] dog", "fox <mask> dog", "a[MASK]b", "a <mask>", "[CLS] fox [SEP]", "<s>fox</s>", "<cls> a <sep>", "<eop> <eod>", "<unk> [UNK]"),
-    *("<pad> [PAD]", "don't I'll", "12 345", "3.14", "``quoted'' \"text\"", "The-quick, brown;fox", "(a)", "a  b", "Kantō", "сад Сад", "##a", "Ġa"),
-    *("▁the the▁", "[NEW] [new]", "<new>x", "new word", "the fox the", "x", "안녕", "@@", "jumps jumping", "over-lazy"),
+    *("hello world", "The the THE", "  two  blanks ", "a\tb\n\nc\r\n", "\u00a0x\u00a0", "\0 a\0b", "\u0301a", "", "   "),
+    *("\x85\u200b\ufeff\ufffd", "🥱 📷🤏", "日本語。世界!", "京都 京都町", "é e\u0301 ﬁ İ", "x" * 120, "dog " * 20, "안녕"),
+    *("E1 E12 [DIST] block", "e1e12", "xE1", "E1.", "[dist]", "[NEW] [new]", "<new>x", "new word", "fox [MASK] dog", "fox <mask> dog"),
+    *("a[MASK]b", "a <mask>", "[CLS] fox [SEP]", "<s>fox</s>", "<cls> a <sep>", "<eop> <eod>", "<unk> [UNK]", "<pad> [PAD]"),
+    *("don't I'll", "12 345", "3.14", "``quoted'' \"text\"", "The-quick, brown;fox", "(a)", "a  b", "Kantō", "сад Сад", "##a", "Ġa"),
+    *("▁the the▁", "the fox the", "x", "@@", "jumps jumping", "over-lazy"),
 ]
 ADDED = {"E1": 0, "E12": 1, "[DIST]": 2, "new word": 3}  # after the vocabulary
 
@@ -47,9 +49,9 @@ def saved(name: str, tool: Any, **settings: Any) -> Files:
 def with_old_files(files: Files) -> Files:
     """As transformers 4 wrote them for a tokenizer to which pieces were added."""
     size = len(files["tokenizer.json"]["model"]["vocab"]) + 8
-    config = {name: value for name, value in files["tokenizer_config.json"].items() if not name.endswith("_token") and "special" not in name}
-    config.pop("added_tokens_decoder", None)
-    roles = {name: value for name, value in files["tokenizer_config.json"].items() if name.endswith("_token")}
+    written = files["tokenizer_config.json"]
+    roles = {name: value for name, value in written.items() if name.endswith("_token")}
+    config = {name: value for name, value in written.items() if not (name in roles or "special" in name or name == "added_tokens_decoder")}
     mask = {"content": roles.get("mask_token", ""), "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}
     roles |= {"mask_token": mask} if "mask_token" in roles else {}
     extra = {"additional_special_tokens": ["[DIST]"]}
@@ -139,5 +141,8 @@ def check(kind: str, part: int, folder: Path) -> Counter[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_field_is_followed_or_named(kind: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    counts = check(kind, SHORT, tmp_path / "tok")
-    assert counts.total() > 5
+    """One change in SHORT; the long suite compares all of them. The counts are in the report of the run."""
+    counts = check(kind, 1 if FULL else SHORT, tmp_path / "tok")
+    record_property("compared", ", ".join(f"{file}: {count} {outcome}" for (file, outcome), count in sorted(counts.items())))
+    refused = sum(count for (_, outcome), count in counts.items() if outcome == "refused")
+    assert counts.total() > 5 and refused < counts.total() / 4

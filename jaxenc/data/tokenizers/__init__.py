@@ -6,8 +6,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from jaxenc.data.tokenizers import agreement, auto, bpe, classes, published, sentencepiece, settings, word_bpe, word_list, wordpiece
-from jaxenc.data.tokenizers import wordpiece_rules
+from jaxenc.data.tokenizers import (
+    agreement,
+    auto,
+    bpe,
+    classes,
+    published,
+    sections,
+    sentencepiece,
+    settings,
+    word_bpe,
+    word_list,
+    wordpiece,
+    wordpiece_rules,
+)
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.errors import Unsupported, UserError
@@ -79,7 +91,7 @@ def _of(path: Path, data: Mapping[str, Any], found: auto.Opened) -> Tokenizer:
         if of_words:
             raise
         return published.tokenizer(path, found)
-    if differ := auto.differences(json.loads(tool.definition), held):
+    if differ := sections.differences(json.loads(tool.definition), held):
         if of_words:
             name, one, two = differ[0]
             raise Unsupported(f"{name} is {two!r} and not {one!r}, as in all lists of words made by jaxenc", path, AGAIN)

@@ -17,8 +17,8 @@ from typing import Any
 import tokenizers as library
 
 from jaxenc.data.tokenizers import charsmap, classes, settings
-from jaxenc.data.tokenizers.bpe import BYTES
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.sections import differences
 from jaxenc.data.tokenizers.settings import Piece, Settings
 from jaxenc.data.tokenizers.spiece import LARGEST_SCORE, LONGEST
 from jaxenc.errors import UserError
@@ -129,8 +129,9 @@ def _padding(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _add(tool: library.Tokenizer, kind: str, roles: Mapping[str, Piece], found: Settings) -> None:
-    """Adds the pieces of the files beside tokenizer.json, in the order of transformers: a piece that the vocabulary lacks gets the next id."""
-    extra = found.extra if found.extra is not None else list(classes.XLNET_EXTRA) if kind == classes.XLNET else []
+    """Adds the pieces of the files beside tokenizer.json in the order of transformers; one that the vocabulary lacks gets the next id."""
+    own = classes.XLNET_EXTRA if kind == classes.XLNET else ()
+    extra = own if found.extra is None else found.extra
     adding: list[Piece] = [token for _, token in sorted(found.added.items())]
     there = {token.content for token in tool.get_added_tokens_decoder().values()} | {str(token) for token in adding}
     named = {str(piece) for piece in roles.values()}
@@ -145,7 +146,8 @@ def _add(tool: library.Tokenizer, kind: str, roles: Mapping[str, Piece], found: 
     tool.add_tokens(tokens)
     for index, token in sorted(found.added.items()):
         if (actual := tool.token_to_id(token.content)) != index:
-            print(f"tokenizer: {found.where.parent}: {token.content!r} has the id {actual}, as in transformers, and not {index}", file=sys.stderr)
+            said = f"{token.content!r} has the id {actual}, as in transformers, and not {index} as its files say"
+            print(f"tokenizer: {found.where.parent}: {said}", file=sys.stderr)
 
 
 def _without_pieces(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,67 +172,6 @@ def _say(path: Path, where: Path, written: Mapping[str, Any], tool: library.Toke
         )
 
 
-def differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """(field, value in the first, value in the second) of two tokenizer.json, where they differ in a rule."""
-    return list(_differences(rules(one), rules(two)))
-
-
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def rules(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a tokenizer.json that decide the ids of a text, each in one form of those that mean the same."""
-    out = {name: _bare(data.get(name)) for name in ("normalizer", "pre_tokenizer", "model", "added_tokens", "post_processor")}
-    model, normalizer = out["model"], out["normalizer"] or {}
-    if model.get("type") == "Unigram" and "normalizers" in normalizer:  # joins white space, which only separates words
-        normalizer["normalizers"] = [step for step in normalizer["normalizers"] if step.get("pattern") != {"Regex": " {2,}"}]
-    if model.get("type") == "BPE" and BYTES <= model["vocab"].keys():  # no byte is unknown
-        model.pop("unk_token", None), model.pop("fuse_unk", None)
-    out["post_processor"] = _template(out["post_processor"])
-    return out
-
-
-def _template(frame: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A post-processor as a TemplateProcessing, None for one that adds nothing."""
-    if frame is None or frame.get("type") == "ByteLevel":  # changes offsets alone
-        return None
-    if frame.get("type") in ("RobertaProcessing", "BertProcessing"):
-        second = int(frame["type"] == "BertProcessing")
-        (sep, last), (cls, first) = frame["sep"], frame["cls"]
-        middle = [] if second else [_special(sep, 0)]
-        single = [_special(cls, 0), _text("A", 0), _special(sep, 0)]
-        pair = [*single, *middle, _text("B", second), _special(sep, second)]
-        pieces = {piece: {"id": piece, "ids": [index], "tokens": [piece]} for piece, index in ((cls, first), (sep, last))}
-        return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": pieces}
-    return None if frame.get("single") == [_text("A", 0)] else frame
-
-
-def _special(piece: str, kind: int) -> dict[str, Any]:
-    return {"SpecialToken": {"id": piece, "type_id": kind}}
-
-
-def _text(name: str, kind: int) -> dict[str, Any]:
-    return {"Sequence": {"id": name, "type_id": kind}}
-
-
-def _bare(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_bare(one) for one in value]
-    if isinstance(value, dict):
-        if value.get("type") == "BertNormalizer" and value.get("strip_accents") is None:
-            value = {**value, "strip_accents": value.get("lowercase")}  # where it is not given it follows lower-casing
-        return {name: _bare(one) for name, one in value.items() if one is not None and one is not False and one != ""}
-    return float(f"{value:.9g}") if isinstance(value, float) else value  # the library reads scores with an error in the last digit
-
-
-def _differences(one: Any, two: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(one, dict) and isinstance(two, dict):
-        for key in sorted({*one, *two}):
-            yield from _differences(one.get(key), two.get(key), f"{name}.{key}".removeprefix("."))
-    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        for index, parts in enumerate(zip(one, two, strict=True)):
-            yield from _differences(*parts, f"{name}[{index}]")
-    elif one != two:
-        yield name, one, two

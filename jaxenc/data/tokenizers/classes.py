@@ -5,7 +5,6 @@ build the rest from tokenizer_config.json (models/*/tokenization_*.py of 5.24).
 """
 
 import base64
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,6 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     GPT: {"unk_token": "<unk>"},
 }
 XLNET_EXTRA = ("<eop>", "<eod>")
-QUOTES = (normalizers.Replace, ("``", '"'), ("''", '"'))
 
 
 def chosen(folder: Path) -> str:
@@ -152,14 +150,9 @@ def frame(kind: str, tool: library.Tokenizer, roles: Mapping[str, str], values: 
     if kind == XLNET:
         return processors.TemplateProcessing(f"$A:0 {sep}:0 {cls}:2", f"$A:0 {sep}:0 $B:1 {sep}:1 {cls}:2", ids)
     if kind == ROBERTA:
-        (_, first), (_, last) = (cls, tool.token_to_id(cls)), (sep, tool.token_to_id(sep))
-        return processors.RobertaProcessing((sep, last), (cls, first), values.get("trim_offsets", True), values.get("add_prefix_space", False))
+        trim, prefix = values.get("trim_offsets", True), values.get("add_prefix_space", False)
+        return processors.RobertaProcessing((sep, tool.token_to_id(sep)), (cls, tool.token_to_id(cls)), trim, prefix)
     if kind == ALBERT and own is None:
         ids = [("[CLS]", tool.token_to_id(cls)), ("[SEP]", tool.token_to_id(sep))]
         return processors.TemplateProcessing("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", ids)
     return own
-
-
-def section(part: Any) -> Any:
-    """A part of a tokenizer as a tokenizer.json writes it."""
-    return None if part is None else json.loads(part.__getstate__())

@@ -17,8 +17,9 @@ from tokenizers import models
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import byte_letters, checks, separate, unigram_words
-from jaxenc.data.tokenizers.auto import Opened, library_errors, rules
+from jaxenc.data.tokenizers.auto import Opened, library_errors
 from jaxenc.data.tokenizers.bpe import BYTES
+from jaxenc.data.tokenizers.sections import rules
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -80,7 +81,8 @@ def _roles(path: Path, data: Mapping[str, Any], named: Mapping[str, str], ids: M
     """The id of each role, -1 for a CLS, SEP or mask that the vocabulary has not. Padding may be the unknown piece."""
     model, first, last = data["model"], *_frame(data)
     own = {"unk": [model.get("unk_token")], "cls": first[:1] or last[1:2], "sep": last[:1]}
-    out = {role: next((ids[p] for p in [named.get(f"{role}_token"), *own.get(role, []), *some] if p in ids), -1) for role, some in NAMES.items()}
+    candidates = {role: [named.get(f"{role}_token"), *own.get(role, []), *some] for role, some in NAMES.items()}
+    out = {role: next((ids[piece] for piece in some if piece in ids), -1) for role, some in candidates.items()}
     if model["type"] == "Unigram":
         out["unk"] = out["unk"] if model.get("unk_id") is None else model["unk_id"]
     if model.get("unk_token") not in model.get("vocab", {}) and not _never_unknown(model):
@@ -92,7 +94,7 @@ def _roles(path: Path, data: Mapping[str, Any], named: Mapping[str, str], ids: M
 
 def _never_unknown(model: Mapping[str, Any]) -> bool:
     """Whether the library takes a text with unknown characters, or none are: BPE leaves them out where it names no unknown piece."""
-    return model["type"] == "Unigram" or (model["type"] == "BPE" and (not model.get("unk_token") or BYTES <= model["vocab"].keys()))
+    return model["type"] == "Unigram" or (model["type"] == "BPE" and (not model.get("unk_token") or model["vocab"].keys() >= BYTES))
 
 
 def _frame(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -141,7 +143,8 @@ def _literal(data: Mapping[str, Any], hidden: set[str]) -> library.Tokenizer:
     else:
         model["vocab"] = {name(piece): index for piece, index in model["vocab"].items()}
         model |= {"unk_token": name(model["unk_token"])} if model.get("unk_token") else {}
-    entries = [{**one, "content": name(one["content"]), "special": one["special"] or one["content"] in hidden} for one in data["added_tokens"]]
+    special = [one["special"] or one["content"] in hidden for one in data["added_tokens"]]
+    entries = [{**one, "content": name(one["content"]), "special": s} for one, s in zip(data["added_tokens"], special, strict=True)]
     parts = {"truncation": None, "padding": None, "post_processor": None, "decoder": None}
     out = library.Tokenizer.from_str(json.dumps({**data, **parts, "model": model, "added_tokens": entries}))
     if model["type"] == "Unigram":  # as it is: the library's reader of JSON changes the last digit of some scores
