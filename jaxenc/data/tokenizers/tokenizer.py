@@ -54,6 +54,7 @@ class Tokenizer:
         self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
         self._spelled, self._readable = spelled, readable
         self._words, self._by_line = words, by_line
+        self._added = {index: piece.content for index, piece in framed.get_added_tokens_decoder().items()}
         self._cache = WordCache(self.encode_words, separation.never if separation.reaches_out(literal) else separate, by_word)
         self.vocabulary = vocabulary
 
@@ -164,7 +165,7 @@ class Tokenizer:
 
     def token(self, index: int) -> str:
         """The piece of one id. Raises ValueError outside the vocabulary."""
-        piece = self._framed.id_to_token(index)
+        piece = self._added.get(index) or self._framed.id_to_token(index)  # the library normalizes added pieces here
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.ids}")
         return piece
