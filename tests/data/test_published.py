@@ -205,7 +205,7 @@ def test_new_pieces_follow_the_added_ones(tmp_path: Path) -> None:
         ({"tokenizer_config": {"added_tokens_decoder": {"0": {"content": "[PAD]", "lstrip": "x"}}}}, "lstrip of '[PAD]'"),
         ({"special_tokens_map": {"do_lower_case": False}}, "special_tokens_map.json: do_lower_case"),
         ({"added_tokens": {"E1": "5"}}, "added_tokens.json: the id of 'E1' is '5'"),
-        ({"tokenizer_config": {"tokenizer_class": "RobertaTokenizer"}}, "tokenizer_class stands for BPE"),
+        ({"tokenizer_config": {"tokenizer_class": "RobertaTokenizer"}}, "tokenizer_class is 'RobertaTokenizer', which stands for BPE"),
     ],
 )
 def test_a_field_that_cannot_be_followed_is_named(others: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import transformers
 
-from jaxenc.data.tokenizers import bpe, wordpiece
+from jaxenc.data.tokenizers import bpe, load, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from tests.data import word_bpe_files
 from tests.data.test_sentencepiece import model_of
@@ -146,3 +146,17 @@ def test_each_field_is_followed_or_named(kind: str, tmp_path: Path, record_prope
     record_property("compared", ", ".join(f"{file}: {count} {outcome}" for (file, outcome), count in sorted(counts.items())))
     refused = sum(count for (_, outcome), count in counts.items() if outcome == "refused")
     assert counts.total() > 5 and refused < counts.total() / 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_r09_a_saved_folder_gives_its_ids_in_transformers(kind: str, tmp_path: Path) -> None:
+    """Added pieces with their flags too, beside the config.json of a model whose class there has rules of its own."""
+    fields.write(tmp_path / "theirs", KINDS[kind]())
+    ours = load(tmp_path / "theirs")
+    ours.save(tmp_path / "saved", 512)
+    (tmp_path / "saved" / "config.json").write_text('{"model_type": "bert"}')
+    prompts, plain, special = fields.theirs(tmp_path / "saved", TEXTS)
+    assert [ours.encode_prompt(text) for text in TEXTS] == prompts and load(tmp_path / "saved").vocabulary == ours.vocabulary
+    reserved = special | {ours.token(index) for index in ours.vocabulary.reserved}
+    texts = [(text, ids) for text, ids in zip(TEXTS, plain, strict=True) if not any(piece.lower() in text.lower() for piece in reserved)]
+    assert len(texts) > 30 and ours.encode([text for text, _ in texts]) == [ids for _, ids in texts]

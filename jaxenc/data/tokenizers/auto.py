@@ -45,8 +45,9 @@ def opened(path: Path, data: Mapping[str, Any]) -> Opened:
     A line on stderr says where the class named by the folder puts other rules in place of those in tokenizer.json. Raises UserError for
     what transformers does not open either, and for pieces that are named but not there; it names the file and the field.
     """
+    choice = classes.chosen(path.parent)
     _check(path, data)
-    kind, found = classes.chosen(path.parent), settings.read(path.parent, data)
+    kind, found = choice.kind, settings.read(path.parent, data)
     written = _parsed(path, data if kind == classes.FILE else _without_pieces(data))
     roles = classes.DEFAULTS[kind] | _padding(data) | found.roles
     if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None]:
@@ -55,7 +56,7 @@ def opened(path: Path, data: Mapping[str, Any]) -> Opened:
     if kind == classes.XLNET and isinstance(roles["mask_token"], str):
         roles["mask_token"] = library.AddedToken(roles["mask_token"], lstrip=True)
     with library_errors(f"{found.where}: its settings do not fit {path.name}"):
-        tool = written if kind == classes.FILE else classes.rebuilt(kind, path, data, found, roles)
+        tool = written if kind == classes.FILE else classes.rebuilt(choice, path, data, found, roles)
         if kind == classes.ALBERT and None in [tool.token_to_id(str(roles[name])) for name in ("cls_token", "sep_token")]:
             raise ValueError("cls_token or sep_token is not in the vocabulary")
         tool.no_truncation(), tool.no_padding()
@@ -66,7 +67,7 @@ def opened(path: Path, data: Mapping[str, Any]) -> Opened:
             tool.post_processor = frame
     tool.encode_special_tokens = found.values.get("split_special_tokens", False)
     if kind != classes.FILE:
-        _say(path, found.where, {**json.loads(written.to_str()), "added_tokens": data.get("added_tokens") or []}, tool)
+        _say(path, choice.where, {**json.loads(written.to_str()), "added_tokens": data.get("added_tokens") or []}, tool)
     return Opened(tool, names, found.values, kind)
 
 

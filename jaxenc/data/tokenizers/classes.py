@@ -5,6 +5,7 @@ build the rest from tokenizer_config.json (models/*/tokenization_*.py of 5.24).
 """
 
 import base64
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,17 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
 XLNET_EXTRA = ("<eop>", "<eod>")
 
 
-def chosen(folder: Path) -> str:
-    """Which of FILE, BERT ... opens a folder: by the class that its tokenizer_config.json or config.json names, or by its model_type.
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """kind: FILE, BERT ...; reason: the field that says so; where: its file."""
+
+    kind: str
+    reason: str
+    where: Path
+
+
+def chosen(folder: Path) -> Choice:
+    """What opens a folder: the class that its tokenizer_config.json or config.json names, or the one of its model_type.
 
     Raises Unsupported for classes and types of other families: transformers has rules for them that are not built here.
     """
@@ -61,14 +71,15 @@ def chosen(folder: Path) -> str:
     for path, content in named:
         if (name := content.get("tokenizer_class")) is not None:
             if (found := CLASSES.get(str(name).removesuffix("Fast"))) is None:
-                fix = "write PreTrainedTokenizerFast, which follows tokenizer.json to the letter, or a class of " + ", ".join(CLASSES)
-                raise Unsupported(f"tokenizer_class is {name!r}", path, fix)
-            return found
-    family = named[-1][1].get("model_type") if named and named[-1][0].name == "config.json" else None
+                fix = f"write PreTrainedTokenizerFast in {SETTINGS}, which follows tokenizer.json to the letter, or a class of "
+                raise Unsupported(f"tokenizer_class is {name!r}", path, fix + ", ".join(CLASSES))
+            return Choice(found, f"tokenizer_class is {name!r}", path)
+    path, content = named[-1] if named else (folder / SETTINGS, {})
+    family = content.get("model_type") if path.name == "config.json" else None
     if family is not None and family not in MODEL_TYPES:
-        fix = f"name tokenizer_class in {SETTINGS}: PreTrainedTokenizerFast follows tokenizer.json to the letter"
-        raise Unsupported(f"model_type is {family!r}, whose tokenizer is not known", named[-1][0], fix)
-    return MODEL_TYPES.get(str(family), FILE)
+        fix = f"write tokenizer_class in {SETTINGS}: PreTrainedTokenizerFast follows tokenizer.json to the letter"
+        raise Unsupported(f"model_type is {family!r}, whose tokenizer is not known", path, fix)
+    return Choice(MODEL_TYPES.get(str(family), FILE), f"model_type is {family!r}", path)
 
 
 def model_type(model: object) -> str:
@@ -79,13 +90,16 @@ def model_type(model: object) -> str:
     return str(model.get("type") or guess)
 
 
-def rebuilt(kind: str, path: Path, data: Mapping[str, Any], settings: Settings, roles: Mapping[str, Any]) -> library.Tokenizer:
+def rebuilt(choice: Choice, path: Path, data: Mapping[str, Any], settings: Settings, roles: Mapping[str, Any]) -> library.Tokenizer:
     """The tokenizer that a class other than FILE builds from the vocabulary in `data`, without added pieces and framing.
 
     roles: {name: piece}, the class's own where the files name none. Raises UserError for a vocabulary of another model.
     """
+    kind = choice.kind
     if (found := model_type(data["model"])) != MODELS[kind]:
-        raise UserError(f"tokenizer_class stands for {MODELS[kind]}, and the model in {path.name} is {found}", settings.where, AGAIN)
+        what = f"{choice.reason}, which stands for {MODELS[kind]}, and the model in {path.name} is {found}"
+        fix = f'copy the right {path.name}, or write "tokenizer_class": "PreTrainedTokenizerFast" in {SETTINGS}'
+        raise UserError(what, choice.where, fix)
     build = {BERT: _bert, ROBERTA: _roberta, XLNET: _unigram, ALBERT: _unigram, GPT: _gpt}[kind]
     return build(kind, data, settings.values, {name: str(piece) for name, piece in roles.items()})
 
