@@ -63,9 +63,10 @@ def load(directory: str | Path) -> Tokenizer:
 def _opened(path: Path) -> Tokenizer:
     """The tokenizer of a tokenizer.json. Raises UserError where the original format's files next to it disagree."""
     data = read_json(path, AGAIN)
-    found = auto.opened(path, data)
-    tool = _of(path, data, found)
-    agreement.check(path, json.loads(found.tool.to_str()), classes.model_type(data["model"]), tool)
+    found = auto.opened(path, data, classes.chosen(path.parent))
+    held = json.loads(found.tool.to_str())
+    tool = _of(path, data, found, held)
+    agreement.check(path, held, held["model"]["type"], tool)
     return tool
 
 
@@ -74,13 +75,13 @@ def _with_pieces(path: Path, tool: Tokenizer) -> Tokenizer:
     if not any((path.parent / name).is_file() for name in (settings.ADDED, settings.SPECIALS_MAP)):
         return tool
     data = json.loads(tool.definition)
-    return _of(path, data, auto.opened(path, data))
+    found = auto.opened(path, data, classes.Choice(classes.FILE, "", path))
+    return _of(path, data, found, json.loads(found.tool.to_str()))
 
 
-def _of(path: Path, data: Mapping[str, Any], found: auto.Opened) -> Tokenizer:
-    """The tokenizer of what `auto` opened: by the module that makes vocabularies of this kind, if it has all of the rules; its fingerprint,
-    its files and its way to add words then stay what they were. Else as a published one."""
-    held = json.loads(found.tool.to_str())
+def _of(path: Path, data: Mapping[str, Any], found: auto.Opened, held: dict[str, Any]) -> Tokenizer:
+    """The tokenizer of what `auto` opened, `held` as JSON. The module that makes vocabularies of this kind opens it if all rules are its
+    own: fingerprint, files and the way to add words then stay what they were. Else it is a published one."""
     if isinstance(data["model"].get("vocab"), list):
         held["model"]["vocab"] = data["model"]["vocab"]  # with the scores as they are written
     opener = word_bpe if word_bpe.is_model(held["model"]) else KINDS[held["model"]["type"]]

@@ -39,13 +39,13 @@ class Opened:
     kind: str
 
 
-def opened(path: Path, data: Mapping[str, Any]) -> Opened:
+def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opened:
     """The tokenizer of a folder. path, data: its tokenizer.json, or another file of a vocabulary and what it says in that form.
+    choice: the class of transformers that builds it.
 
     A line on stderr says where the class named by the folder puts other rules in place of those in tokenizer.json. Raises UserError for
     what transformers does not open either, and for pieces that are named but not there; it names the file and the field.
     """
-    choice = classes.chosen(path.parent)
     _check(path, data)
     kind, found = choice.kind, settings.read(path.parent, data)
     written = _parsed(path, data if kind == classes.FILE else _without_pieces(data))
@@ -161,9 +161,8 @@ def _without_pieces(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _say(path: Path, where: Path, written: Mapping[str, Any], tool: library.Tokenizer) -> None:
     """Prints the first fields of tokenizer.json that the class does not follow. The pieces are the same."""
-    ours = json.loads(tool.to_str())
-    same = {name: ours["model"][name] for name in ("vocab", "merges") if name in ours["model"]}
-    if differ := differences({**written, "model": written["model"] | same}, ours):
+    theirs, ours = ({**one, "model": one["model"] | {"vocab": {}, "merges": []}} for one in (written, json.loads(tool.to_str())))
+    if differ := differences(theirs, ours):
         shown = ", ".join(f"{name} is {_short(one)} in the first and {_short(two)} in the second" for name, one, two in differ[:3])
         more = f", and {len(differ) - 3} more" if len(differ) > 3 else ""
         print(

@@ -13,8 +13,13 @@ def differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[tuple[st
 
 def rules(data: Mapping[str, Any]) -> dict[str, Any]:
     """The sections of a tokenizer.json that decide the ids of a text, each in one form of those that mean the same."""
-    out = {name: _bare(data.get(name)) for name in ("normalizer", "pre_tokenizer", "model", "added_tokens", "post_processor")}
+    held = {name: data["model"][name] for name in ("vocab", "merges") if name in data["model"]}
+    written = {**data, "model": {name: value for name, value in data["model"].items() if name not in held}}
+    out = {name: _bare(written.get(name)) for name in ("normalizer", "pre_tokenizer", "model", "added_tokens", "post_processor")}
     model, normalizer = out["model"], out["normalizer"] or {}
+    model |= held
+    if isinstance(held.get("vocab"), list):  # the library reads scores with an error in the last digit
+        model["vocab"] = [[piece, float(f"{score:.9g}")] for piece, score in held["vocab"]]
     if model.get("type") == "Unigram" and "normalizers" in normalizer:  # joins white space, which only separates words
         normalizer["normalizers"] = [step for step in normalizer["normalizers"] if step.get("pattern") != {"Regex": " {2,}"}]
     if model.get("type") == "BPE" and model["vocab"].keys() >= BYTES:  # no byte is unknown
@@ -53,15 +58,17 @@ def _bare(value: Any) -> Any:
         if value.get("type") == "BertNormalizer" and value.get("strip_accents") is None:
             value = {**value, "strip_accents": value.get("lowercase")}  # where it is not given it follows lower-casing
         return {name: _bare(one) for name, one in value.items() if one is not None and one is not False and one != ""}
-    return float(f"{value:.9g}") if isinstance(value, float) else value  # the library reads scores with an error in the last digit
+    return value
 
 
 def _differences(one: Any, two: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    if one == two:
+        return
     if isinstance(one, dict) and isinstance(two, dict):
         for key in sorted({*one, *two}):
             yield from _differences(one.get(key), two.get(key), f"{name}.{key}".removeprefix("."))
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
         for index, parts in enumerate(zip(one, two, strict=True)):
             yield from _differences(*parts, f"{name}[{index}]")
-    elif one != two:
+    else:
         yield name, one, two
