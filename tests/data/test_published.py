@@ -100,11 +100,12 @@ def test_r10_another_mark_of_pieces_inside_words(tmp_path: Path) -> None:
         (lambda d: d["model"].update(max_input_chars_per_word=3), "hello the", ["[UNK]", "the"]),
         (lambda d: d["model"].update(unk_token="-"), "€ the", ["-", "the"]),
         (lambda d: d.update(normalizer=None), "THE the", ["[UNK]", "the"]),
-        (lambda d: d.update(pre_tokenizer={"type": "WhitespaceSplit"}), "the [MASK] dog.", ["the", "[UNK]", "[UNK]"]),
+        (lambda d: d.update(pre_tokenizer={"type": "WhitespaceSplit"}, normalizer=None), "the [MASK] dog.", ["the", "[UNK]", "[UNK]"]),
+        (lambda d: d.update(pre_tokenizer=None, normalizer=None), "[CLS]", ["[UNK]"]),
     ],
 )
 def test_r10_fields_of_every_part_are_followed(edit: Callable[[dict], Any], text: str, pieces: list[str], tmp_path: Path) -> None:
-    """A special piece never comes out of a text, although the splitter at white space alone leaves it whole."""
+    """A special piece never comes out of a text, although a splitter at white space alone leaves it whole."""
     data = wordpiece_json(BASE, {})
     edit(data)
     assert pieces_of(load(folder_of(tmp_path, data)), text) == pieces
@@ -121,6 +122,41 @@ def test_r11_the_class_in_the_config_lower_cases_and_says_so(tmp_path: Path, cap
     config["tokenizer_class"] = "PreTrainedTokenizerFast"
     assert pieces_of(load(folder_of(tmp_path, data, tokenizer_config=config)), "ABC") == ["A", "##B", "##C"]
     assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "config, pieces",
+    [
+        ({}, ["e", "a", "日", "本"]),
+        ({"do_lower_case": False}, ["É", "A", "日", "本"]),
+        ({"do_lower_case": False, "strip_accents": True}, ["E", "A", "日", "本"]),
+        ({"strip_accents": False}, ["é", "a", "日", "本"]),
+        ({"tokenize_chinese_chars": False}, ["e", "a", "日本"]),
+    ],
+)
+def test_r11_settings_of_the_class(config: dict[str, Any], pieces: list[str], tmp_path: Path) -> None:
+    """google-research/bert:tokenization.py: accents go with the case, unless strip_accents says otherwise."""
+    held = [*SPECIALS, "A", "a", "E", "e", "É", "é", "日", "本", "日本"]
+    data = wordpiece_json(held, {}, lowercase=True)
+    tool = load(folder_of(tmp_path, data, tokenizer_config={"tokenizer_class": "BertTokenizer", **config}))
+    assert pieces_of(tool, "É A 日本") == pieces
+
+
+def test_r09_a_piece_that_has_a_role_is_special_whatever_its_flag_says(tmp_path: Path) -> None:
+    """As transformers has it: the end of a text, say, which prompts alone hold."""
+    decoder = {str(len(BASE)): {**OFF, "content": "[END]"}}
+    config = {"added_tokens_decoder": decoder, "eos_token": "[END]", "tokenizer_class": "PreTrainedTokenizerFast"}
+    tool = load(folder_of(tmp_path, wordpiece_json(BASE, {}), tokenizer_config=config))
+    assert len(BASE) in tool.encode_prompt("[END]") and len(BASE) in tool.vocabulary.reserved
+    assert pieces_of(tool, "[END]") == ["[", "e", "##n", "##d", "]"]
+
+
+def test_split_special_tokens(tmp_path: Path) -> None:
+    config = {"split_special_tokens": True}
+    tool = load(folder_of(tmp_path, wordpiece_json(BASE, {}), tokenizer_config=config))
+    assert tool.encode_prompt("[MASK]") == [2, *tool.encode(["[MASK]"])[0], 3] and 4 not in tool.encode_prompt("[MASK]")
+    tool.save(tmp_path / "saved")
+    assert load(tmp_path / "saved").encode_prompt("[MASK]") == tool.encode_prompt("[MASK]")
 
 
 def bytes_json(alphabet: list[str], splitter: Any, normalizer: Any = None) -> dict[str, Any]:

@@ -71,12 +71,10 @@ def read(folder: Path, data: Mapping[str, Any]) -> Settings:
 
 
 def _settings(values: Mapping[str, Any], added: Mapping[int, library.AddedToken], where: Path) -> Settings:
-    known = {token.content: token for token in added.values()}
     found: dict[str, Piece | None] = {}
     for name in [*ROLES, *(name for name in values if name.endswith("_token") and name not in ROLES)]:
         if name in values and not isinstance(values[name], bool):
-            piece = _piece(values[name], name, where)
-            found[name] = known.get(str(piece), piece) if piece is not None and name in ROLES else piece
+            found[name] = _piece(values[name], name, where)
     extra = values[EXTRA] if EXTRA in values else values.get(OLD_EXTRA)
     if not isinstance(extra, list | None):
         raise UserError(f"{EXTRA} is {extra!r}", where, "write a list of pieces")
