@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, wordpiece
-from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers import Tokenizer, bpe, load
 from jaxenc.errors import UserError
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -159,10 +158,10 @@ def test_split_special_tokens(tmp_path: Path) -> None:
     assert load(tmp_path / "saved").encode_prompt("[MASK]") == tool.encode_prompt("[MASK]")
 
 
-def bytes_json(alphabet: list[str], splitter: Any, normalizer: Any = None) -> dict[str, Any]:
+def bytes_json(alphabet: list[str], splitter: Any, normalizer: Any = None, merges: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    pieces = [*specials, *alphabet]
-    tool = library.Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, []))
+    pieces = [*specials, *alphabet, *("".join(merge) for merge in merges)]
+    tool = library.Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, list(merges)))
     tool.pre_tokenizer, tool.decoder = splitter, decoders.ByteLevel()
     if normalizer is not None:
         tool.normalizer = normalizer
@@ -190,13 +189,17 @@ def test_r16_a_vocabulary_of_amino_acids_opens(tmp_path: Path) -> None:
     assert pieces_of(tool, "MKV X?") == ["M", "K", "V", "X"] and tool.vocabulary.size == 30 and tool.vocabulary.mask == 4
 
 
+MERGES = [("\u0120", "\u0120"), ("\u0120", "d"), ("\u0109", "\u0120"), ("\u0120", "\u0109"), ("n", "e"), ("\u0120", "1")]
+CUT = {"truncation": {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}}
 ADDED_TO = {
     "wordpiece": lambda: wordpiece_json(BASE, {"E1": {"single_word": True}, "[x-y]": {"normalized": True}, "a.b": {}, "É": {}}),
     "with blanks": lambda: wordpiece_json(BASE, {"new york": {"normalized": True}, " the": {}, "dog ": {}}),
     "with flags": lambda: wordpiece_json(BASE, {"E1": {"lstrip": True}, "[x]": {"rstrip": True}, "-": {"lstrip": True, "rstrip": True}}),
-    "bytes": lambda: bytes_json(BYTES, pre_tokenizers.ByteLevel(add_prefix_space=False)),
-    "bytes with a prefix": lambda: bytes_json(BYTES, pre_tokenizers.ByteLevel(add_prefix_space=True)),
-    "digits": lambda: bytes_json(BYTES, DIGITS),
+    "bytes": lambda: bytes_json(BYTES, pre_tokenizers.ByteLevel(add_prefix_space=False), None, MERGES),
+    "bytes with a prefix": lambda: bytes_json(BYTES, pre_tokenizers.ByteLevel(add_prefix_space=True), None, MERGES),
+    "digits": lambda: bytes_json(BYTES, DIGITS, None, MERGES),
+    "a letter before the text": lambda: wordpiece_json(BASE, {}) | {"normalizer": {"type": "Prepend", "prepend": "x"}},
+    "blanks inside words": lambda: wordpiece_json(BASE, {}) | {"pre_tokenizer": {"type": "Punctuation", "behavior": "Isolated"}},
     "white space": lambda: wordpiece_json(BASE, {"E1": {}}) | {"pre_tokenizer": {"type": "WhitespaceSplit"}},
 }
 
@@ -280,14 +283,14 @@ def test_dropout_is_named(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_truncation_and_padding_leave_texts_whole(tmp_path: Path) -> None:
-    wordpiece.train(["the quick brown fox"] * 3, 60, Normalization("nfc", True, True)).save(tmp_path)
-    plain = load(tmp_path)
-    data = json.loads((tmp_path / "tokenizer.json").read_text())
-    data["truncation"] = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+@pytest.mark.parametrize("added", [{}, EVENTS])
+def test_truncation_and_padding_leave_texts_whole(added: dict[str, dict[str, bool]], tmp_path: Path) -> None:
+    data = wordpiece_json(BASE, added)
+    plain = load(folder_of(tmp_path, data))
+    data |= CUT
     pad = {"strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
     (tmp_path / "tokenizer.json").write_text(json.dumps(data | {"padding": pad}))
     tool = load(tmp_path)
-    for text in ("the quick brown fox the fox", "a", ""):
+    for text in ("the hello dog the block", "a", ""):
         assert tool.encode_prompt(text) == plain.encode_prompt(text) and tool.encode([text]) == plain.encode([text])
     assert tool.vocabulary == plain.vocabulary
