@@ -158,6 +158,15 @@ def test_split_special_tokens(tmp_path: Path) -> None:
     assert load(tmp_path / "saved").encode_prompt("[MASK]") == tool.encode_prompt("[MASK]")
 
 
+def test_r09_added_pieces_that_the_class_leaves_out_are_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """As BertTokenizer of transformers 5, which adds the pieces of added_tokens_decoder alone where there is one."""
+    decoder = {str(n): {**OFF, "content": piece, "special": True} for n, piece in enumerate(SPECIALS)}
+    config = {"tokenizer_class": "BertTokenizer", "added_tokens_decoder": decoder}
+    tool = load(folder_of(tmp_path, wordpiece_json(BASE, {"E1": {}}), tokenizer_config=config))
+    assert pieces_of(tool, "E1") == ["e", "##1"] and tool.vocabulary.size == len(BASE)
+    assert "differ: added_tokens.E1 is {" in (said := capsys.readouterr().err) and said.count("\n") == 1
+
+
 def bytes_json(alphabet: list[str], splitter: Any, normalizer: Any = None, merges: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     pieces = [*specials, *alphabet, *("".join(merge) for merge in merges)]

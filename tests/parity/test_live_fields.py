@@ -48,7 +48,7 @@ def saved(name: str, tool: Any, **settings: Any) -> Files:
 
 def with_old_files(files: Files) -> Files:
     """As transformers 4 wrote them for a tokenizer to which pieces were added."""
-    size = len(files["tokenizer.json"]["model"]["vocab"]) + 8
+    size = len(files["tokenizer.json"]["model"]["vocab"])
     written = files["tokenizer_config.json"]
     roles = {name: value for name, value in written.items() if name.endswith("_token")}
     config = {name: value for name, value in written.items() if not (name in roles or "special" in name or name == "added_tokens_decoder")}

@@ -162,6 +162,8 @@ def _without_pieces(data: Mapping[str, Any]) -> dict[str, Any]:
 def _say(path: Path, where: Path, written: Mapping[str, Any], tool: library.Tokenizer) -> None:
     """Prints the first fields of tokenizer.json that the class does not follow. The pieces are the same."""
     theirs, ours = ({**one, "model": one["model"] | {"vocab": {}, "merges": []}} for one in (written, json.loads(tool.to_str())))
+    pieces = [{one["content"]: {**one, "id": 0} for one in data["added_tokens"]} for data in (theirs, ours)]
+    theirs["added_tokens"], ours["added_tokens"] = pieces[0], {name: one for name, one in pieces[1].items() if name in pieces[0]}
     if differ := differences(theirs, ours):
         shown = ", ".join(f"{name} is {_short(one)} in the first and {_short(two)} in the second" for name, one, two in differ[:3])
         more = f", and {len(differ) - 3} more" if len(differ) > 3 else ""
