@@ -24,7 +24,7 @@ from jaxenc.data.tokenizers.spiece import LARGEST_SCORE, LONGEST
 from jaxenc.errors import UserError
 
 SECTIONS = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
-# What each kind of model is when nothing else can be read, to find the section at fault
+# A sound tokenizer to which one section is added, to find the one at fault
 EMPTY = {"model": {"type": "WordLevel", "vocab": {}, "unk_token": ""}, "version": "1.0", "added_tokens": []}
 
 
@@ -62,8 +62,7 @@ def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opene
         tool.no_truncation(), tool.no_padding()
         _add(tool, kind, roles, found)
         names = {name: str(piece) for name, piece in roles.items()}
-        own = library.Tokenizer.from_str(json.dumps({**data, **EMPTY})).post_processor
-        if (frame := classes.frame(kind, tool, names, found.values, own)) is not None:
+        if (frame := classes.frame(kind, tool, names, found.values, written.post_processor)) is not None:
             tool.post_processor = frame
     tool.encode_special_tokens = found.values.get("split_special_tokens", False)
     if kind != classes.FILE:
