@@ -273,6 +273,8 @@ def test_a_tokenizer_whose_pad_is_not_the_models_is_one_line(spoken: Path, tmp_p
     rows = lambda arrays: {n: (a[:size] if "word_embeddings" in n else a) for n, a in arrays.items()}
     folder = make(tmp_path / "roberta", "RobertaModel", rows, vocab_size=size)
     shutil.copy(spoken / "tokenizer.json", folder)
+    assert "model_type is 'roberta', which stands for BPE, and the model in tokenizer.json is WordPiece" in refused(folder)
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     said = refused(folder)
     assert "the tokenizer has the pad id 0, with which model.first_position would be 1 and is 2" in said
 
@@ -284,13 +286,15 @@ def test_a_tokenizer_from_another_folder(spoken: Path, tmp_path: Path) -> None:
     assert hf.load(bare, str(spoken)).tokenizer.vocabulary == hf.load(spoken).tokenizer.vocabulary
 
 
-@pytest.mark.parametrize("name", ["sentencepiece.bpe.model", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["sentencepiece.bpe.model", "tokenizer_config.json"])
 def test_a_kind_of_tokenizer_that_we_do_not_open_is_left_out_with_a_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The weights are worth having; where the folder was asked for by --tokenizer, it is an error, and so is a damaged file."""
     folder = make(tmp_path, "RobertaModel")
-    (folder / name).write_text(json.dumps({"model": {"type": "Unigram"}}))
+    (folder / name).write_text(json.dumps({"tokenizer_class": "XLMRobertaTokenizer"}))
+    if name == "tokenizer_config.json":
+        (folder / "tokenizer.json").write_text("{}")
     assert hf.load(folder).tokenizer is None and name in (said := capsys.readouterr().err) and said.count("\n") == 1
-    with pytest.raises(UserError, match="other kinds come later; `--tokenizer none` converts without it"):
+    with pytest.raises(UserError, match="(other kinds come later|tokenizer_class is .*); `--tokenizer none` converts without it"):
         hf.load(folder, str(folder))
     (folder / "tokenizer.json").write_text("{")
     assert "`--tokenizer none` converts without it" in refused(folder)

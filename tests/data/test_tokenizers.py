@@ -232,7 +232,7 @@ def test_a_run_in_the_place_of_its_tokenizer(tmp_path):
 def test_folders_that_hold_no_tokenizer_of_ours(tmp_path):
     with pytest.raises(UserError, match="no tokenizer.json, vocab.txt, vocab.json or spiece.model"):
         load(tmp_path)
-    for content, said in (("{", "not JSON"), ("[]", "no JSON object"), ('{"model": {"type": "BPE"}}', "come later")):
+    for content, said in (("{", "not JSON"), ("[]", "no JSON object"), ('{"model": {"type": "BPE"}}', "tokenizer.json: model: damaged")):
         (tmp_path / "tokenizer.json").write_text(content)
         with pytest.raises(UserError, match=said):
             load(tmp_path)
@@ -251,7 +251,7 @@ def test_a_tokenizer_json_of_another_shape_is_one_line(text, tmp_path):
         ' "pre_tokenizer": {"type": "BertPreTokenizer"}}'
     )
     (tmp_path / "tokenizer.json").write_text(known if text == "KNOWN" else text)
-    with pytest.raises(UserError, match=r"tokenizer.json: damaged \("):
+    with pytest.raises(UserError, match=r"tokenizer.json: (model|normalizer)(: damaged \(| is no object)"):
         load(tmp_path)
 
 

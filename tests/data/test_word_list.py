@@ -109,8 +109,9 @@ def test_other_lists_and_other_settings_are_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(data | {"pre_tokenizer": {"type": "Whitespace"}}))
     with pytest.raises(Unsupported, match="reads words by NFC and Whitespace;"):
         load(tmp_path)
-    (tmp_path / "tokenizer.json").write_text(json.dumps(data | {"model": {"type": "WordLevel", "vocab": {"<S>": 0, "a": 2}}}))
-    with pytest.raises(UserError, match="ids are not 0 to 1"):
+    model = {"type": "WordLevel", "vocab": {"<S>": 0, "a": 2}, "unk_token": "<S>"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(data | {"model": model}))
+    with pytest.raises(UserError, match="ids are not 0 to"):
         load(tmp_path)
     with pytest.raises(UserError, match="holds no text"):
         word_list.train(["  "], 6)

@@ -17,7 +17,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import bpe_rules, byte_letters, checks, separate, templates
+from jaxenc.data.tokenizers import bpe_rules, byte_letters, checks, separate
 from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe_rules import MARKS, PUBLISHED, BytesRules
@@ -88,23 +88,14 @@ def from_files(folder: str | Path) -> Tokenizer:
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
-    """The tokenizer of a tokenizer.json with the content `data`, ours or one that transformers wrote for a RoBERTa.
-
-    Raises UserError for settings that are not RoBERTa's, and for a vocabulary that is not sound.
+    """The tokenizer of a tokenizer.json with the content `data`. The caller compares its definition with `data`: of the sections only those
+    are read in which vocabularies of this kind differ. Raises UserError for other kinds, and for a vocabulary that is not sound.
     """
     with checks.damaged(path):
-        model, splitter, framing = (data.get(part) or {} for part in ("model", "pre_tokenizer", "post_processor"))
-        rules = bpe_rules.of_json(path, data.get("normalizer"), splitter)
-        settings = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
-        if given := [name for name in settings if model.get(name)]:
-            raise Unsupported(f"{path}: {', '.join(given)} must be off; other settings come later")
-        if framing.get("type") != "RobertaProcessing" and templates.of_section(framing) != ("<s> A </s>", "<s> A </s> </s> B </s>"):
-            raise Unsupported(
-                f"{path}: does not frame texts as <s> A </s></s> B </s>; only RoBERTa's BPE can be opened, other kinds come later"
-            )
-        pairs = [merging.pair(merge) for merge in model["merges"]]
+        model = data["model"]
+        rules = bpe_rules.of_json(path, data.get("normalizer"), data.get("pre_tokenizer") or {})
         vocab, added = model["vocab"], adding.of_list(data.get("added_tokens") or [])
-    return _checked(path, vocab, pairs, added, rules)
+        return _checked(path, vocab, [merging.pair(merge) for merge in model["merges"]], added, rules)
 
 
 def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: Sequence[Entry], rules: BytesRules) -> Tokenizer:

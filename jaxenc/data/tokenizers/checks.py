@@ -31,7 +31,12 @@ def damaged(path: str | Path) -> Iterator[None]:
 
 
 def by_id(ids: Mapping[str, int], path: str | Path) -> list[str]:
-    """The pieces in the order of their ids. Raises UserError unless these are 0, 1, 2 ..., each once."""
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise UserError(f"{path}: ids are not 0 to {len(ids) - 1}, each once; {AGAIN}")
-    return sorted(ids, key=ids.__getitem__)
+    """The pieces in the order of their ids. Raises UserError unless these are 0, 1, 2 ..., each once; it names a piece at fault."""
+    out: list[str | None] = [None] * len(ids)
+    for piece, index in ids.items():
+        held = out[index] if 0 <= index < len(out) else piece
+        if held is not None:
+            fault = f"{piece!r} has the id {index}" if held == piece else f"{held!r} and {piece!r} have the id {index}"
+            raise UserError(f"ids are not 0 to {len(ids) - 1}, each once: {fault}", path, AGAIN)
+        out[index] = piece
+    return [piece for piece in out if piece is not None]

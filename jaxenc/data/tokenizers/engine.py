@@ -3,8 +3,10 @@
 `tokenizers.Tokenizer` is one; spiece_engine.py is one over the sentencepiece library.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+from tokenizers import AddedToken
 
 
 class Encoding(Protocol):
@@ -51,6 +53,9 @@ class Engine(Protocol):
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         """Readable text."""
+
+    def get_added_tokens_decoder(self) -> Mapping[int, AddedToken]:
+        """The pieces by id that are found before a text is cut into words."""
 
     def id_to_token(self, id: int) -> str | None:
         """The piece of an id, None outside the vocabulary."""

@@ -7,10 +7,11 @@ they are found first, the longest one, and the text between them is encoded piec
 import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import sentencepiece
+from tokenizers import AddedToken
 
 from jaxenc.data.tokenizers.framings import Framing
 from jaxenc.data.tokenizers.sentencepiece_rules import Before
@@ -169,6 +170,10 @@ class Framed:
                 blank = " " if out and self._literal.open_start(held[0]) else ""
                 out += blank + self._literal.decode(held)
         return out.removesuffix(" ") if ids and self._literal.open_end(ids[-1]) else out
+
+    def get_added_tokens_decoder(self) -> Mapping[int, AddedToken]:
+        """None: every piece is one of the model's."""
+        return {}
 
     def id_to_token(self, index: int) -> str | None:
         """The piece of an id, None outside the vocabulary."""

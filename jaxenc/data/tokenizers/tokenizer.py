@@ -60,9 +60,15 @@ class Tokenizer:
         self._literal, self._framed, self._files, self._extend = literal, framed, dict(files), extend
         self._spelled, self._readable = spelled, readable
         self._words, self._by_line, self._twins = words, by_line, twins
+        self._added = {index: piece.content for index, piece in framed.get_added_tokens_decoder().items()}
         self._cache = WordCache(self.encode_words, separation.never if flat or separation.reaches_out(literal) else separate, by_word)
         self._flat = flat or self._cache.encode
         self.vocabulary, self.only_here = vocabulary, only_here
+
+    @property
+    def definition(self) -> str:
+        """The content of its tokenizer.json, '' for a vocabulary that such a file cannot hold."""
+        return str(self._files.get("tokenizer.json", ""))
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
@@ -166,7 +172,8 @@ class Tokenizer:
 
     def token(self, index: int) -> str:
         """The piece of one id. Raises ValueError outside the vocabulary."""
-        piece = self._framed.id_to_token(self._twins.get(index, index))
+        index = self._twins.get(index, index)
+        piece = self._added.get(index) or self._framed.id_to_token(index)  # the library normalizes added pieces here
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.ids}")
         return piece

@@ -26,7 +26,7 @@ from tokenizers import Regex, decoders, models, processors
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import checks, separate, templates, word_bpe_rules, word_bpe_train
+from jaxenc.data.tokenizers import checks, separate, word_bpe_rules, word_bpe_train
 from jaxenc.data.tokenizers import merges as merging
 from jaxenc.data.tokenizers.added import Entry
 from jaxenc.data.tokenizers.bpe import BYTES
@@ -113,26 +113,14 @@ def from_files(folder: str | Path) -> Tokenizer:
 
 
 def from_json(path: str | Path, data: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer of a tokenizer.json with the content `data`, ours or one that transformers wrote for a GPT-1.
-
-    Raises UserError for settings that are not GPT-1's, and for a vocabulary that is not sound.
+    """The tokenizer of a tokenizer.json with the content `data`. The caller compares its definition with `data`: of the sections only those
+    are read in which vocabularies of this kind differ. Raises UserError for other kinds, and for a vocabulary that is not sound.
     """
     with checks.damaged(path):
-        model, normalizer, splitter, framing = (data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer", "post_processor"))
-        if (end := model.get("end_of_word_suffix")) != END:
-            raise Unsupported(f"{path}: pieces that end a word have {end!r}; {OTHERS}")
-        settings = ("dropout", "continuing_subword_prefix", "fuse_unk", "byte_fallback", "ignore_merges")
-        if given := [name for name in settings if model.get(name)]:
-            raise Unsupported(f"{path}: {', '.join(given)} must be off; other settings come later")
-        if (unk := model.get("unk_token")) != UNK:
-            raise Unsupported(f"{path}: its unknown piece is {unk!r} and not {UNK}; {OTHERS}")
-        found = templates.of_section(framing)
-        ours = tuple(template.replace("$", "") for template in (SINGLE, PAIR))
-        if found not in (ours, ("A", "A B"), ("", "")) or framing.get("type", "TemplateProcessing") != "TemplateProcessing":
-            raise Unsupported(f"{path}: does not frame texts as {ours[0]}; {OTHERS}")
-        rules = word_bpe_rules.of_json(path, normalizer, splitter)
-        added = adding.of_list(data.get("added_tokens") or [])
-        return _checked(path, Facts(dict(model["vocab"]), [merging.pair(merge) for merge in model["merges"]], added, rules, found == ours))
+        model, framing = data["model"], data.get("post_processor") or {}
+        rules = word_bpe_rules.of_json(path, data.get("normalizer") or {}, data.get("pre_tokenizer") or {})
+        added, framed = adding.of_list(data.get("added_tokens") or []), START in framing.get("special_tokens", {})
+        return _checked(path, Facts(dict(model["vocab"]), [merging.pair(merge) for merge in model["merges"]], added, rules, framed))
 
 
 def _checked(path: str | Path, facts: Facts) -> Tokenizer:

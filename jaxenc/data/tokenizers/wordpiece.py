@@ -18,7 +18,7 @@ from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD, PublishedRules, WordPieceRules
 from jaxenc.data.vocabulary import Vocabulary
-from jaxenc.errors import Unsupported, UserError
+from jaxenc.errors import UserError
 from jaxenc.files import read_json
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -61,22 +61,14 @@ def _check(pieces: Sequence[str], path: str | Path) -> None:
 
 
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
-    """The tokenizer of a tokenizer.json with the content `data`, ours or one that transformers wrote for a BERT.
-
-    Raises UserError for a model, normaliser or word splitter that is not BERT's, and for a vocabulary that is not sound.
+    """The tokenizer of a tokenizer.json with the content `data`. The caller compares its definition with `data`: of the sections only those
+    are read in which vocabularies of this kind differ. Raises UserError for other kinds, and for a vocabulary that is not sound.
     """
     with checks.damaged(path):
-        return _from_parts(path, data, *(data.get(part) or {} for part in ("model", "normalizer", "pre_tokenizer")))
-
-
-def _from_parts(path: str | Path, data: Mapping, model: dict, normalizer: dict, splitter: dict) -> Tokenizer:
-    if model.get("type", "WordPiece") != "WordPiece":
-        raise Unsupported(f"{path}: holds a model of the type {model['type']}; only BERT's and ours can be opened, other kinds come later")
-    rules = wordpiece_rules.of_json(path, normalizer, splitter)
-    ids = dict(model["vocab"]) | {token["content"]: token["id"] for token in data.get("added_tokens", [])}
-    pieces = checks.by_id(ids, path)
-    _check(pieces, path)
-    return _build(pieces, rules)
+        rules = wordpiece_rules.of_json(path, data.get("normalizer") or {}, data.get("pre_tokenizer") or {})
+        pieces = checks.by_id(data["model"]["vocab"], path)
+        _check(pieces, path)
+        return _build(pieces, rules)
 
 
 def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tokenizer:
