@@ -23,7 +23,7 @@ class Rows(Silent):
         self.rows.append((step, split, dict(numbers)))
 
 
-BATCH = {"index": np.arange(8, dtype=np.uint32), "epoch": np.zeros(8, np.uint32)}
+BATCH = {"segments": np.ones((8, tiny.LENGTH), np.int32), "index": np.arange(8, dtype=np.uint32), "epoch": np.zeros(8, np.uint32)}
 
 
 def report(step: int, bad: int = 0) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def test_a_row_holds_the_numbers_of_its_own_step() -> None:
     recorder = Rows()
     log = log_of(recorder, 4, 10)
     for step in range(1, 11):
-        log.push(step, report(step), BATCH)
+        log.push(step, report(step), BATCH, 1e6)
         assert all(written < step for written, *_ in recorder.rows)
     log.flush()
     log.flush()
@@ -66,7 +66,7 @@ def test_a_run_ends_after_so_many_bad_steps_in_a_row(bad: str, ends: int) -> Non
     """Three: a good step between them starts the count again."""
     log, stopped = log_of(Rows(), 100, 100), 0
     for step, one in enumerate(bad, 1):
-        log.push(step, report(step, int(one)), BATCH)
+        log.push(step, report(step, int(one)), BATCH, 1e6)
         try:
             log.flush()
         except Diverged as error:
