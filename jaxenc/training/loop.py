@@ -68,7 +68,6 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
-        taken = fields(objective, run.train)
         of_length = functools.cache(functools.partial(_compile, job, phase, log))
         assess = evaluation(job, phase, objective, place)
         log.begin(phase, objective, job.mesh)
@@ -78,7 +77,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 if step == phase.start:
                     state = adopt(state, objective, phase.batch, place)
                 train_step, flops = of_length(row_length(batch))
-                state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
+                state, report = train_step(state, batch, seed)
                 step += 1
                 watch.at(f"step {step:,}")
                 log.push(step, report, batch, flops)
@@ -103,11 +102,17 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     return Outcome(step, False, held_out)
 
 
-def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[..., tuple[State, StepReport]], float]:
-    """(the step of a phase for its rows of `length` tokens, which compiles at its first call; the FLOPs of a row)."""
+def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[State, Batch, np.int32], tuple[State, StepReport]], float]:
+    """(the step of a phase for its rows of `length` tokens, which takes this process's rows and compiles at its first call; the FLOPs of a
+    row)."""
     log.compiles(length)
     objective = job.objective(phase.of_length(length))
-    return compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase)), objective.flops(length)
+    taken, compiled = fields(objective, job.run.train), compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+
+    def step(state: State, batch: Batch, seed: np.int32) -> tuple[State, StepReport]:
+        return compiled(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
+
+    return step, objective.flops(length)
 
 
 def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
