@@ -87,10 +87,10 @@ def by_phase(recipe: Run, vocabulary: Vocabulary, teacher: ModelConfig | None) -
     for number, phase in enumerate(recipe.plan, 1):
         objective = recipe.build(vocabulary, phase, meshes.platform(jax.devices()[0]), teacher=teacher)
         flops = objective.flops(phase.length) * phase.batch
-        bucketed = len(recipe.in_lengths(phase)) > 1
+        rows, most = ("rows of up to", "at most ") if len(recipe.in_lengths(phase)) > 1 else ("rows of", "")
         lines.append(
-            f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {'up to ' * bucketed}{phase.length} tokens, learning rate {phase.lr:g}, "
-            f"warm-up {phase.warmup:,}; {'at most ' * bucketed}{flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
+            f"phase {number}: {phase.steps:,} steps of {phase.batch:,} {rows} {phase.length} tokens, learning rate {phase.lr:g}, "
+            f"warm-up {phase.warmup:,}; {most}{flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
         )
     return lines
 

@@ -14,14 +14,18 @@ from jaxenc.data.random import permuted
 from jaxenc.data.sources import Source
 from jaxenc.data.sources.mixture import quotas
 
+# Batches that are put in order together: enough to mix the lengths, few enough that `permuted` has the rows of most of them in its cache.
+PART = 256
+
 
 @dataclasses.dataclass(frozen=True)
 class Buckets:
     """The batches of a run over several sources, one for each length. batch: rows of the global batch, the same for every length.
 
-    A source is read in epochs of its own, as by `Order`, so that every batch is full and all rows are read equally often. When each
-    source has been read e times, one with r rows has filled e * r div batch batches; what is left, less than a batch, waits for the next
-    epoch. So epoch e has a known number of batches of every length. A permutation of their numbers decides which of them each step takes.
+    A source is read in epochs of its own, as by `Order`, so that every batch is full and all rows are read equally often. The run is cut
+    into parts of an epoch, of PART batches or more. When k of K parts to an epoch are read, a source of r rows has filled
+    k * r div (K * batch) batches; what is left, less than a batch, waits for the next part. So each part has a known number of batches of
+    every length, and a permutation of their numbers decides which of them each step takes.
     """
 
     sources: tuple[Source, ...]
@@ -43,23 +47,28 @@ class Buckets:
 
     def place(self, step: int) -> tuple[int, int]:
         """(number of the source, number of the batch among all batches of that source in the run) of a step of the run. Pure."""
-        rows, most = sum(map(len, self.sources)), len(self.sources)
-        # Each source is less than a batch behind its e * r / batch batches, so the epoch lies in a small range.
-        first, last = step * self.batch // rows, (step + most) * self.batch // rows + 1
-        epoch = first - 1 + bisect.bisect_right(range(first, last + 1), step, key=lambda epoch: sum(self._before(epoch)))
-        before, after = self._before(epoch), self._before(epoch + 1)
+        rows, of_parts = sum(map(len, self.sources)), self.batch * self._parts
+        # Each source is less than a batch behind its k * r / (K * batch) batches, so the part lies in a small range.
+        first, last = step * of_parts // rows, (step + len(self.sources)) * of_parts // rows + 1
+        part = first - 1 + bisect.bisect_right(range(first, last + 1), step, key=lambda part: sum(self._before(part)))
+        before, after = self._before(part), self._before(part + 1)
         counts = [end - begin for begin, end in zip(before, after, strict=True)]
-        drawn = int(permuted(sum(counts), self.seed, epoch, np.array([step - sum(before)]))[0])
+        drawn = int(permuted(sum(counts), self.seed, part, np.array([step - sum(before)]))[0])
         source, nth = _owner(counts, drawn)
         return source, before[source] + nth
 
-    def _before(self, epoch: int) -> list[int]:
-        """Batches of each source before an epoch. Python's integers, which do not overflow."""
-        return [epoch * len(source) // self.batch for source in self.sources]
+    @property
+    def _parts(self) -> int:
+        """Parts of an epoch."""
+        return max(1, sum(map(len, self.sources)) // (self.batch * PART))
+
+    def _before(self, part: int) -> list[int]:
+        """Batches of each source before a part of the run. Python's integers, which do not overflow."""
+        return [part * len(source) // (self._parts * self.batch) for source in self.sources]
 
     @functools.cached_property
     def _orders(self) -> list[Order]:
-        return [Order(source, self.batch, self.seed, part, one_by_one=False) for part, source in enumerate(self.sources, 1)]
+        return [Order(source, self.batch, self.seed, part) for part, source in enumerate(self.sources, 1)]
 
 
 @dataclasses.dataclass(frozen=True)

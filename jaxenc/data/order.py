@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from jaxenc.data.batch import Batch, pad_rows
-from jaxenc.data.random import feistel, permuted
+from jaxenc.data.random import permuted
 from jaxenc.data.sources import Source
 
 
@@ -13,14 +13,13 @@ from jaxenc.data.sources import Source
 class Order:
     """The batches of a run: the rows of a source, in another order in every epoch.
 
-    batch: rows of the global batch. part: see `feistel`. one_by_one: batches are read in rising order, which is then faster.
+    batch: rows of the global batch. part: see `feistel`.
     """
 
     source: Source
     batch: int
     seed: int
     part: int = 0
-    one_by_one: bool = True
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -43,9 +42,7 @@ class Order:
         return parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _indices(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        if self.one_by_one:
-            return permuted(len(self.source), self.seed, epoch, places, self.part)
-        return feistel(len(self.source), self.seed, epoch, self.part)(places)
+        return permuted(len(self.source), self.seed, epoch, places, self.part)
 
 
 @dataclasses.dataclass(frozen=True)

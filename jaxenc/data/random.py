@@ -50,7 +50,6 @@ def below(words: np.ndarray, bound: np.ndarray | int) -> np.ndarray:
     return ((high * bound + (low * bound >> _HALF)) >> _HALF).astype(np.int64)
 
 
-@functools.lru_cache(maxsize=128)  # deriving the keys takes as long as permuting a hundred values
 def feistel(n: int, seed: int, epoch: int, part: int = 0) -> Callable[[np.ndarray], np.ndarray]:
     """A pseudo-random bijection of 0..n-1 as a function of arrays of int64; another one for every (seed, epoch, part). n >= 1.
 

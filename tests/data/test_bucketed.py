@@ -4,10 +4,12 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from jaxenc.data import buckets
 from jaxenc.data.batch import FIELDS
 from jaxenc.data.buckets import Buckets, BucketsPass
 from jaxenc.data.pipeline import open_batches
@@ -81,50 +83,52 @@ def endless(size: int, seed: int, part: int) -> Iterator[tuple[int, int]]:
 
 
 def slow_steps(sizes: tuple[int, ...], batch: int, seed: int, steps: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """(bucket, (epoch, row) of each slot) of every step, by a loop over epochs that keeps what each bucket has left."""
+    """(bucket, (epoch, row) of each slot) of every step, by a loop over parts of epochs that keeps what each bucket has left."""
+    parts = max(1, sum(sizes) // (batch * buckets.PART))
     rows = {bucket: endless(size, seed, bucket + 1) for bucket, size in enumerate(sizes) if size}
-    left, out = [0] * len(sizes), []
-    for epoch in itertools.count():
+    left, out = [Fraction()] * len(sizes), []
+    for part in itertools.count():
         batches = []
         for bucket, size in enumerate(sizes):
-            left[bucket] += size
+            left[bucket] += Fraction(size, parts)
             while left[bucket] >= batch:
                 left[bucket] -= batch
                 batches.append((bucket, [next(rows[bucket]) for _ in range(batch)]))
-        order = feistel(len(batches), seed, epoch)(np.arange(len(batches))) if batches else []
+        order = feistel(len(batches), seed, part)(np.arange(len(batches))) if batches else []
         out += [batches[i] for i in order]
         if len(out) >= steps:
             return out[:steps]
 
 
+@pytest.mark.parametrize("part", [256, 3])
 @pytest.mark.parametrize("sizes, batch", [((10, 7, 30), 4), ((5, 0, 1), 8), ((64,), 8), ((3, 200, 50, 9), 16), ((1, 1), 5)])
-def test_the_length_and_the_rows_of_each_step_equal_a_loop_over_epochs(sizes, batch) -> None:
-    """Also with lengths that have no row, with more rows in a batch than in the data, and with a batch at a time."""
-    sources = tuple(Numbers(size) for size in sizes)
-    buckets = Buckets(sources, batch, 5)
-    steps = 4 * max(len(buckets), 3)
+def test_the_length_and_the_rows_of_each_step_equal_a_loop_over_epochs(sizes, batch, part, monkeypatch) -> None:
+    """Also with lengths that have no row, with more rows in a batch than in the data, and with epochs of several parts."""
+    monkeypatch.setattr(buckets, "PART", part)
+    batches = Buckets(tuple(Numbers(size) for size in sizes), batch, 5)
+    steps = 4 * max(len(batches), 3)
     for step, (bucket, expected) in enumerate(slow_steps(sizes, batch, 5, steps)):
-        got = buckets.batch_at(step)
-        assert buckets.place(step)[0] == bucket
+        got = batches.batch_at(step)
+        assert batches.place(step)[0] == bucket
         assert list(zip(got["epoch"].tolist(), got["index"].tolist(), strict=True)) == expected, step
 
 
 def test_every_text_comes_once_in_each_epoch(tmp_path) -> None:
     """After so many steps that every length has begun epoch 2, each row of epochs 0 and 1 was read once."""
-    buckets = Buckets(open_buckets(made(1, tmp_path), config_of((8, 16, 64))), 4, 3)
+    run = Buckets(open_buckets(made(1, tmp_path), config_of((8, 16, 64))), 4, 3)
     seen = collections.Counter()
-    for step in range(3 * len(buckets) + 4):
-        batch = buckets.batch_at(step)
-        assert batch["tokens"].shape[1] == buckets.sources[buckets.place(step)[0]].length
+    for step in range(3 * len(run) + 4):
+        batch = run.batch_at(step)
+        assert batch["tokens"].shape[1] == run.sources[run.place(step)[0]].length
         seen.update(zip(batch["epoch"].tolist(), batch["index"].tolist(), strict=True))
-    rows = range(sum(map(len, buckets.sources)))
+    rows = range(sum(map(len, run.sources)))
     assert {item: count for item, count in seen.items() if item[0] < 2} == dict.fromkeys(itertools.product((0, 1), rows), 1)
 
 
 def test_a_step_far_ahead_needs_no_history() -> None:
     """In epoch 2^30, by hand: 62.5 and 1.5 batches an epoch, and so 62 and 1 in an even one."""
-    buckets, epoch = Buckets((Numbers(1000), Numbers(24)), 16, 0), 2**30
-    found = sorted(buckets.place(64 * epoch + nth) for nth in range(63))
+    run, epoch = Buckets((Numbers(1000), Numbers(24)), 16, 0), 2**30
+    found = sorted(run.place(64 * epoch + nth) for nth in range(63))
     assert found == [*((0, 125 * epoch // 2 + nth) for nth in range(62)), (1, 3 * epoch // 2)]
 
 
@@ -174,8 +178,8 @@ def test_a_built_folder_gives_batches_of_several_lengths(data) -> None:
     assert {batches.batch_at(step)["tokens"].shape for step in range(5 * len(batches))} == {(8, length) for length in config.lengths}
     tokens = sum(int((batch["segments"].sum(1) - 2).clip(0).sum()) for batch in map(held_out.batch_at, range(len(held_out))))
     assert tokens == len(open_source(DataConfig(str(data)), "held_out", 0, True).shards.tokens)
-    buckets = (open_buckets(batches.sources[0].shards, config_of(lengths)) for lengths in ((16, 32), (16, 128), (32, 128)))
-    assert len({source.fingerprint for sources in buckets for source in sources}) == 6
+    several = (open_buckets(batches.sources[0].shards, config_of(lengths)) for lengths in ((16, 32), (16, 128), (32, 128)))
+    assert len({source.fingerprint for sources in several for source in sources}) == 6
 
 
 @pytest.mark.parametrize(
