@@ -18,7 +18,7 @@ from jaxenc.errors import UserError
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.rtd import RtdConfig
-from jaxenc.training import attention, prepare
+from jaxenc.training import attention, evaluate, loop, prepare
 from jaxenc.training.phases import Phase, Phases
 from jaxenc.training.position import refuse_other_rows
 from jaxenc.training.pretrain import pretrain
@@ -87,15 +87,24 @@ def lengths_of(run: Run, workdir: Path, steps: int) -> list[int]:
 
 
 @pytest.mark.usefixtures("one_device")
-def test_a_resume_within_an_epoch_is_the_whole_run(data: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """Bit for bit; every length is trained on before and after the stop. Each compiles its step when it first comes."""
-    run = bucketed(data)
+def test_a_resume_within_an_epoch_is_the_whole_run(
+    data: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit; every length is trained on before and after the stop. Each compiles its step when it first comes, with as many
+    predictions as the objective chooses for it, and so does an evaluation."""
+    run, compiled = bucketed(data), {}
+    for module, name in ((loop, "compile_step"), (evaluate, "compile_evaluation")):
+        make, seen = getattr(module, name), compiled.setdefault(name, [])
+        record = lambda objective, *rest, make=make, seen=seen: seen.append(objective.masking.predictions) or make(objective, *rest)
+        monkeypatch.setattr(module, name, record)
     lengths = lengths_of(run, whole, 20)
     assert set(lengths[:7]) == set(lengths[7:]) == set(LENGTHS)
     assert run_until(7, run, tmp_path / "run") == 7
     said = [line for line in capsys.readouterr().err.splitlines() if "compiling" in line]
     assert said == [f"compiling the step: 8 rows of {length} tokens" for length in dict.fromkeys(lengths[:7])]
+    assert compiled == {"compile_step": [4, 3, 2], "compile_evaluation": []}
     assert pretrain(run, tmp_path / "run").step == 20
+    assert sorted(compiled["compile_step"][3:]) == compiled["compile_evaluation"] == [2, 3, 4]
     assert_same_run(run, tmp_path / "run", whole, 20)
     assert json.loads((whole / attention.RECORD).read_text())["rows"] == dict.fromkeys(("12", "18", "24"), "xla")
 

@@ -1,5 +1,7 @@
 """What is logged of a step, and when a run of bad steps ends the run."""
 
+import itertools
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import Diverged
+from jaxenc.training import log as logs
 from jaxenc.training.log import Log
 from jaxenc.training.record import Silent
 from jaxenc.training.settings import LogConfig
@@ -59,6 +62,20 @@ def test_a_row_holds_the_numbers_of_its_own_step() -> None:
         assert split == "train" and (step == 1 or clocks["tokens_per_second"] > 0)
         wanted = {"loss": step + 0.25, "mlm_loss": 1.5 * step, "gradient_norm": step + 0.5, "lr": step + 0.75, "skipped": 100 + step}
         assert numbers == wanted
+
+
+def test_the_rate_counts_the_tokens_of_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of 10 and of 40 places, a second a step; a step that is compiled, and the one after it, are not timed."""
+    recorder, seconds = Rows(), itertools.count()
+    monkeypatch.setattr(logs, "time", types.SimpleNamespace(monotonic=lambda: next(seconds)))
+    log = log_of(recorder, 4, 100)
+    for step in range(1, 9):
+        if step == 6:
+            log.compiles(40)
+        log.push(step, report(step), {**BATCH, "segments": np.ones((8, 40 if step in (2, 6, 7) else 10), np.int32)}, 1e6)
+    log.flush()
+    # Steps 2 to 4 and 7 to 8 are timed.
+    assert [numbers.get("tokens_per_second") for _, _, numbers in recorder.rows] == [None, 8 * 60 / 3, 8 * 50 / 2]
 
 
 @pytest.mark.parametrize("bad, ends", [("1101101111", 9), ("111", 3), ("1101101100", 0), ("0110111", 7)])
