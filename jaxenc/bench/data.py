@@ -26,6 +26,7 @@ KINDS = (
     (DataConfig(rows="doc_sentences", length=512), 64),
     (DataConfig(rows="packed", length=128), 256),
     (DataConfig(rows="packed", length=512), 64),
+    (DataConfig(rows="bucketed", length=512, lengths=(64, 128, 256, 512)), 64),
     (DataConfig(rows="pairs", length=128), 256),
     (DataConfig(rows="pairs", length=512), 64),
     (DataConfig(rows="swapped_pairs", length=512), 64),
@@ -39,9 +40,9 @@ WAIT = 0.001  # seconds; a batch that took longer to arrive was waited for
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """rows, length, batch: what was made. padding: share of the tokens of these batches. tokens_per_second: tokens of a batch, padding
-    included, by the CPU seconds of this process. waited: share of the batches that a loop consuming CONSUMED tokens a second waited for,
-    after the first; loop_tokens_per_second: what it got."""
+    """rows, length, batch: what was made; length is that of the longest rows. padding: share of the tokens of these batches.
+    tokens_per_second: tokens of a batch, padding included, by the CPU seconds of this process. waited: share of the batches that a loop
+    consuming CONSUMED tokens a second waited for, after the first; loop_tokens_per_second: what it got."""
 
     rows: str
     length: int
@@ -61,15 +62,17 @@ def time_rows(folder: str, config: DataConfig, batch: int, steps: int) -> Timing
     def make() -> None:
         batch_at(next(numbers))
 
-    seconds, size = seconds_a_call(make, steps), batch * config.length
-    padding = statistics.mean(float((batch_at(step)["segments"] == 0).mean()) for step in range(steps))
+    seconds = seconds_a_call(make, steps)
+    segments = [batch_at(step)["segments"] for step in range(steps)]
+    size = statistics.mean(array.size for array in segments)
+    padding = 1 - statistics.mean(int(np.count_nonzero(array)) for array in segments) / size
     waited, reached = consume(batch_at, max(steps, 2), size, CONSUMED)
     return Timing(config.rows, config.length, batch, padding, size / seconds.cpu, waited, reached)
 
 
-def consume(batch_at: Callable[[int], object], steps: int, size: int, rate: float) -> tuple[float, float]:
-    """(share of the batches that were waited for, tokens a second) of a loop that prefetches batches of `size` tokens, as training does,
-    and takes one every size / rate seconds. The first batch, which cannot be ready in time, is not counted."""
+def consume(batch_at: Callable[[int], object], steps: int, size: float, rate: float) -> tuple[float, float]:
+    """(share of the batches that were waited for, tokens a second) of a loop that prefetches batches of `size` tokens on average, as
+    training does, and takes one every size / rate seconds. The first batch, which cannot be ready in time, is not counted."""
     waits, batches = 0, prefetch(batch_at, range(steps))
     with contextlib.closing(batches):
         next(batches)

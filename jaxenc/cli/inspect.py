@@ -121,9 +121,10 @@ def by_phase(recipe: Run, objectives: Sequence[Objective]) -> list[str]:
     lines = []
     for number, (phase, objective) in enumerate(zip(recipe.plan, objectives, strict=True), 1):
         flops = objective.flops(phase.length) * phase.batch
+        rows, most = ("rows of up to", "at most ") if len(recipe.in_lengths(phase)) > 1 else ("rows of", "")
         lines.append(
-            f"phase {number}: {phase.steps:,} steps of {phase.batch:,} rows of {phase.length} tokens, learning rate {phase.lr:g}, "
-            f"warm-up {phase.warmup:,}; {flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
+            f"phase {number}: {phase.steps:,} steps of {phase.batch:,} {rows} {phase.length} tokens, learning rate {phase.lr:g}, "
+            f"warm-up {phase.warmup:,}; {most}{flops / 1e12:,.3g} TFLOP a step, {flops * phase.steps:.2e} FLOP in all"
         )
     return lines
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,11 @@ def empty(names: Iterable[str], rows: int, length: int, fields: Mapping[str, Fie
     """A batch of padding, of those of `fields` that are named: zeros everywhere, so segments say that nothing is there."""
     shape = lambda field: (rows, *(length if axis == "length" else axis for axis in field.shape))
     return {name: np.zeros(shape(fields[name]), fields[name].dtype) for name in names}
+
+
+def row_length(batch: Mapping[str, Any]) -> int:
+    """The number of places in a row of a batch, from its field `segments`."""
+    return batch["segments"].shape[-1]
 
 
 def pad_rows(batch: Mapping[str, np.ndarray], rows: int) -> Batch:

@@ -21,7 +21,7 @@ RECORD = "attention.json"
 
 @dataclasses.dataclass(frozen=True)
 class Attention:
-    """platform: the answer of `sharding.mesh.platform`. backends: {length of a phase's rows: backend}. recorded: those in the
+    """platform: the answer of `sharding.mesh.platform`. backends: {length of rows: backend}. recorded: those in the
     attention.json of the run directory, {} for a new run."""
 
     platform: str
@@ -50,13 +50,13 @@ class Attention:
 
 
 def choose(run: Run, platform: str, workdir: pathlib.Path) -> Attention:
-    """The backend of every phase; workdir: the run's directory or one of its checkpoints. `auto` stays with the recorded one where the run
-    goes on on the same platform and the backend can run; otherwise it is what `layers.attend.resolve` says.
+    """The backend for each length of rows; workdir: the run's directory or one of its checkpoints. `auto` stays with the recorded one where
+    the run goes on on the same platform and the backend can run; otherwise it is what `layers.attend.resolve` says.
 
     Raises UserError for a setting that cannot run on `platform` and for a damaged record.
     """
     where, before = _read(workdir / RECORD)
-    lengths = sorted({phase.length for phase in run.plan})
+    lengths = sorted({one.length for phase in run.plan for one in run.in_lengths(phase)})
     stays = before if where == platform and run.train.attention == "auto" else {}
     backends = {length: _one(run, platform, length, stays.get(length, "auto")) for length in lengths}
     return Attention(platform, backends, {length: before[length] for length in lengths if length in before})

@@ -13,7 +13,7 @@ from jax.sharding import Mesh
 
 from jaxenc import metrics, rng
 from jaxenc.data import pipeline
-from jaxenc.data.batch import Batch
+from jaxenc.data.batch import Batch, row_length
 from jaxenc.errors import UserError, no_memory
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.sharding import partition
@@ -31,13 +31,17 @@ def never() -> bool:
 
 
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
-    """A function (all parameters, `stopping`) -> the held-out numbers, which calls `evaluate` on all held-out batches. Its first call opens
-    the data and compiles; it raises as `read_ahead`, and UserError where the device runs out of memory."""
-    compiled, one_pass = compile_evaluation(objective, place), held_out_batches(job, phase, objective)
+    """A function (all parameters, `stopping`) -> the held-out numbers, which calls `evaluate` on all held-out batches, of every length. Its
+    first call opens the data and compiles; it raises as `read_ahead`, and UserError where the device runs out of memory."""
+    of_length = functools.cache(lambda length: compile_evaluation(job.objective(phase.of_length(length)), place))
+    one_pass = held_out_batches(job, phase, objective)
+
+    def step(params: Tree, carry: Tree, batch: Mapping[str, Array], seed: Array) -> tuple[Sums, Tree]:
+        return of_length(row_length(batch))(params, carry, batch, seed)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
         with one_pass() as batches:
-            return evaluate(objective, compiled, job.run.train.seed, params, batches, job.mesh, stopping)
+            return evaluate(objective, step, job.run.train.seed, params, batches, job.mesh, stopping)
 
     return assess
 
@@ -88,7 +92,7 @@ def evaluate(
     mesh: Mesh,
     stopping: Callable[[], bool] = never,
 ) -> dict[str, float]:
-    """{name: number} over all batches, each this process's rows, all of one shape. Padding rows have weight 0. Each loss comes with the
+    """{name: number} over all batches, each this process's rows, of as many rows. Padding rows have weight 0. Each loss comes with the
     number of its predictions (`metrics.predictions`). Returns {} where `stopping`, called before every batch, returns True.
 
     step: the function from `compile_evaluation`; seed: the run's. The carry starts from zeros and is dropped at the end. Sums are float32

@@ -24,10 +24,10 @@ from jaxenc.training.teacher import Teacher
 class Job:
     """The input of training and evaluation.
 
-    vocabulary: of the data's tokenizer. batches(split, phase, rows): opens the batches of `train` or `held_out` at the length of a phase,
-    with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name: content}
-    of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
-    config.json may name. attention: its implementation in each phase. teacher: of an objective that has one, else None.
+    vocabulary: of the data's tokenizer. batches(split, phase, rows): opens the batches of `train` or `held_out` at the lengths of a
+    phase, with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name:
+    content} of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
+    config.json may name. attention: its implementation for each length of rows. teacher: of an objective that has one, else None.
     """
 
     run: Run
@@ -43,7 +43,8 @@ class Job:
     teacher: Teacher | None = None
 
     def objective(self, phase: Phase) -> Objective:
-        """The objective of a phase, for the platform of the mesh. The first call for a phase builds it, and may trace its models."""
+        """The objective of a phase, or of one of `Run.in_lengths`, for the platform of the mesh. The first call for each builds it, and may
+        trace its models."""
         if phase not in self._objectives:
             self._objectives[phase] = self._build(phase)
         return self._objectives[phase]

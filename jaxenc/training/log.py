@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from jaxenc.data.batch import Batch
+from jaxenc.data.batch import Batch, row_length
 from jaxenc.errors import Diverged
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import partition
@@ -22,19 +22,24 @@ class Log:
 
     def __init__(self, recorder: Recorder, config: LogConfig, steps: int, stop_after_bad: int) -> None:
         self._recorder, self._config, self._steps, self._stop_after_bad = recorder, config, steps, stop_after_bad
-        self._pending: tuple[int, Any, Batch] | None = None
+        self._pending: tuple[int, Any, Batch, float] | None = None
         self._bad_in_a_row = 0
 
     def begin(self, phase: Phase, objective: Objective, mesh: Mesh) -> None:
-        """Starts a phase and its clock. objective: says what a report's sums mean and how many FLOPs a row takes."""
+        """Starts a phase and its clock. objective: says what a report's sums mean."""
         self.flush()
         self._phase, self._objective, self._mesh = phase, objective, mesh
         self._clock: tuple[float, int] | None = None
-        self._recorder.say(f"compiling the step: {phase.batch:,} rows of {phase.length:,} tokens")
 
-    def push(self, step: int, report: Any, batch: Batch) -> None:
-        """Takes the report of step `step`, just dispatched, and reads the one before it."""
-        previous, self._pending = self._pending, (step, report, batch)
+    def compiles(self, length: int) -> None:
+        """Says that the step for rows of `length` tokens is compiled. The time that this takes is not counted as training."""
+        self.flush()
+        self._clock = None
+        self._recorder.say(f"compiling the step: {self._phase.batch:,} rows of {length:,} tokens")
+
+    def push(self, step: int, report: Any, batch: Batch, flops: float) -> None:
+        """Takes the report of step `step`, just dispatched, and reads the one before it. flops: of one of its rows."""
+        previous, self._pending = self._pending, (step, report, batch, flops)
         if previous is not None:
             self._read(*previous)
 
@@ -56,7 +61,7 @@ class Log:
         """Prints a line on the terminal."""
         self._recorder.say(line)
 
-    def _read(self, step: int, report: Any, batch: Batch) -> None:
+    def _read(self, step: int, report: Any, batch: Batch, flops: float) -> None:
         report = jax.device_get(report)
         if self._config.examples or report["bad"]:
             rows = partition.all_rows({name: batch[name] for name in ("index", "epoch")}, self._mesh)
@@ -68,7 +73,11 @@ class Log:
         if self._bad_in_a_row >= self._stop_after_bad:
             raise Diverged(f"{self._bad_in_a_row} non-finite steps in a row up to step {step}")
         now = time.monotonic()
-        started, first = self._clock = self._clock or (now, step)
+        if self._clock is None:
+            self._clock, self._tokens, self._flops = (now, step), 0, 0.0
+        else:
+            self._tokens, self._flops = self._tokens + row_length(batch), self._flops + flops
+        started, first = self._clock
         if step not in (1, self._steps) and step % self._config.every:
             return
         rate = (step - first) * self._phase.batch / (now - started) if step > first else 0.0
@@ -81,9 +90,10 @@ class Log:
             "skipped": int(report["skipped"]),
         }
         if rate:
-            utilisation = perf.utilisation(self._objective.flops(self._phase.length), rate, device, self._mesh.size)
-            numbers |= {"tokens_per_second": rate * self._phase.length, "mfu": utilisation}
+            # Of a mean row: the steps since the last line may have rows of several lengths.
+            tokens, flops = self._tokens / (step - first), self._flops / (step - first)
+            numbers |= {"tokens_per_second": rate * tokens, "mfu": perf.utilisation(flops, rate, device, self._mesh.size)}
         self._recorder.row(step, "train", numbers)
         left = (self._steps - step) * self._phase.batch / rate if rate else 0.0
         self._recorder.say(progress(step, self._steps, numbers, left))
-        self._clock = (now, step)
+        self._clock, self._tokens, self._flops = (now, step), 0, 0.0

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 
@@ -9,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxenc.checkpoint.manager import Manager
-from jaxenc.data.batch import Batch
+from jaxenc.data.batch import Batch, row_length
 from jaxenc.errors import Diverged, UserError
 from jaxenc.objectives.base import Objective
 from jaxenc.processes import barriers
@@ -26,7 +27,7 @@ from jaxenc.training.read import read_ahead
 from jaxenc.training.record import Recorder, evaluated
 from jaxenc.training.signals import Stop
 from jaxenc.training.state import State, adopt
-from jaxenc.training.step import compile_step, fields
+from jaxenc.training.step import StepReport, compile_step, fields
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,8 +68,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
         log.evaluated(step, held_out)
     for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
-        taken = fields(objective, run.train)
-        train_step = compile_step(objective, run.train, run.optim, phase, place)
+        of_length = functools.cache(functools.partial(_compile, job, phase, log))
         assess = evaluation(job, phase, objective, place)
         log.begin(phase, objective, job.mesh)
         with contextlib.closing(_batches(job, phase, objective, step, save)) as batches:
@@ -76,10 +76,11 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                 # Not before the first batch is read: if that fails, the checkpoint of this step still has the layout of the phase before.
                 if step == phase.start:
                     state = adopt(state, objective, phase.batch, place)
-                state, report = train_step(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
+                train_step, flops = of_length(row_length(batch))
+                state, report = train_step(state, batch, seed)
                 step += 1
                 watch.at(f"step {step:,}")
-                log.push(step, report, batch)
+                log.push(step, report, batch, flops)
                 checkpoints.check()
                 stopping = asked()
                 if stopping or step == plan[-1].end or is_due(run.checkpoint.every, step):
@@ -99,6 +100,19 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
                     return Outcome(step, True, held_out)
     checkpoints.wait()
     return Outcome(step, False, held_out)
+
+
+def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[State, Batch, np.int32], tuple[State, StepReport]], float]:
+    """(the step of a phase for its rows of `length` tokens, which takes this process's rows and compiles at its first call; the FLOPs of a
+    row)."""
+    log.compiles(length)
+    objective = job.objective(phase.of_length(length))
+    taken, compiled = fields(objective, job.run.train), compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+
+    def step(state: State, batch: Batch, seed: np.int32) -> tuple[State, StepReport]:
+        return compiled(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
+
+    return step, objective.flops(length)
 
 
 def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:

@@ -58,8 +58,8 @@ class Phases:
 class Phase:
     """One phase, resolved.
 
-    start: the run's step at which it begins; max_predictions 0 = the objective's own choice. schedule_start, schedule_steps: where
-    the learning rate's clock starts and how long its schedule is.
+    start: the run's step at which it begins; length: of its longest rows; max_predictions 0 = the objective's own choice. schedule_start,
+    schedule_steps: where the learning rate's clock starts and how long its schedule is.
     """
 
     start: int
@@ -76,6 +76,10 @@ class Phase:
     def end(self) -> int:
         """The run's step at which the next phase begins."""
         return self.start + self.steps
+
+    def of_length(self, length: int) -> "Phase":
+        """This phase for its rows of `length` tokens, where rows are bucketed: `max_predictions` falls in proportion, rounded up."""
+        return dataclasses.replace(self, length=length, max_predictions=-(-self.max_predictions * length // self.length))
 
 
 def resolve(phases: Phases, single: Phase) -> tuple[Phase, ...]:

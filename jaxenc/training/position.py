@@ -3,7 +3,7 @@
 import dataclasses
 
 from jaxenc.config import differences
-from jaxenc.data.sources import SHAPED_BY, STREAMS
+from jaxenc.data.sources import ORDERED_BY_BATCH, SHAPED_BY
 from jaxenc.errors import UserError
 from jaxenc.training import phases
 from jaxenc.training.phases import Phase
@@ -15,18 +15,19 @@ class Position:
     """grid: {dotted path: value} of everything that numbers the rows and decides what they hold. read: how many of them were read, which is
     also the number of the next one."""
 
-    grid: dict[str, str | int | float]
+    grid: dict[str, str | int | float | tuple[int, ...]]
     read: int
 
 
 def position(run: Run, data: str, phase: Phase, step: int) -> Position:
     """The position of `run` before batch `step`, which is a batch of `phase`. data: fingerprint of the data set.
 
-    Each phase numbers its rows from 0. The order of streams, one a slot, depends on the size of the batch.
+    Each phase numbers its rows from 0. The order of streams, one a slot, and of bucketed rows depends on the size of the batch.
     """
-    grid = {"data.fingerprint": data, "data.rows": run.data.rows, "data.length": phase.length, "train.seed": run.train.seed}
-    grid |= {f"data.{name}": getattr(run.data, name) for name in SHAPED_BY.get(run.data.rows, ())}
-    grid |= {"train.batch": phase.batch} if run.data.rows in STREAMS else {}
+    rows = run.data.of_length(phase.length)
+    grid = {"data.fingerprint": data, "data.rows": rows.rows, "data.length": rows.length, "train.seed": run.train.seed}
+    grid |= {f"data.{name}": getattr(rows, name) for name in SHAPED_BY.get(rows.rows, ())}
+    grid |= {"train.batch": phase.batch} if rows.rows in ORDERED_BY_BATCH else {}
     return Position(grid, (step - phase.start) * phase.batch)
 
 

@@ -51,8 +51,7 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     opener = functools.cache(open_split)
 
     def batches(split: str, phase: Phase, rows: int) -> Batches:
-        wanted = dataclasses.replace(run.data, length=phase.length)
-        return pipeline.open_batches(wanted, split, rows, run.train.seed, run.eval.rows, opener)
+        return pipeline.open_batches(run.data.of_length(phase.length), split, rows, run.train.seed, run.eval.rows, opener)
 
     mesh = meshes.make(run.mesh)
     chosen = attention.choose(run, meshes.platform(mesh.devices.flat[0]), workdir)
@@ -72,6 +71,8 @@ def check(job: Job) -> None:
         for split in SPLITS if job.evaluates else SPLITS[:1]:
             check_rows(job, split, phase)
         check_carry(job, phase)
+        for one in job.run.in_lengths(phase):
+            job.objective(one)
     job.layout(job.run.plan[0])
 
 

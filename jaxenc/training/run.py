@@ -63,7 +63,10 @@ class Run:
         if 0 < self.model.positions < longest:
             raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}: shorten the rows")
         for phase in plan:
-            sources.check(dataclasses.replace(self.data, length=phase.length), phase.batch)
+            sources.check(self.data.of_length(phase.length), phase.batch)
+        if self.data.rows in sources.BUCKETED and self.data.lengths[-1] > longest:
+            fix = f"leave out what is beyond {longest}, or lengthen the rows with data.length"
+            raise UserError(f"no row has {self.data.lengths[-1]} tokens", "data.lengths", fix)
         uneven = [phase.batch for phase in plan if phase.batch % self.train.microbatches]
         if uneven:
             raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")
@@ -80,6 +83,10 @@ class Run:
     def longest_row(self) -> int:
         """Tokens of the longest rows of any phase; later positions are not trained."""
         return max(self.phases.length, default=self.data.length)
+
+    def in_lengths(self, phase: Phase) -> tuple[Phase, ...]:
+        """A phase for each length that its rows have, rising; the last is the phase itself."""
+        return tuple(map(phase.of_length, self.data.of_length(phase.length).row_lengths))
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "Run":
         """The run with the numbers of the data's tokenizer in its model; they override the recipe's."""
@@ -100,9 +107,9 @@ class Run:
         heads: Mapping[str, Head] = BUILT_IN,
         teacher: ModelConfig | None = None,
     ) -> Objective:
-        """The objective of one phase; heads: those that its config may name; teacher: as in `PhaseSetting`. Call it on the result of
-        `with_vocabulary`."""
-        data, execution = dataclasses.replace(self.data, length=phase.length), self.execution(platform, phase.length)
+        """The objective of one phase, for rows of its length; heads: those that its config may name; teacher: as in `PhaseSetting`. Call it
+        on the result of `with_vocabulary`."""
+        data, execution = self.data.of_length(phase.length), self.execution(platform, phase.length)
         setting = PhaseSetting(vocabulary, execution, data, phase.max_predictions, heads, teacher)
         return self.objective.build(self.model, setting)
 

@@ -8,7 +8,7 @@ import pytest
 
 from jaxenc.data.batch import FIELDS
 from jaxenc.data.pipeline import Order
-from jaxenc.data.sources import DataConfig, open_source, packed
+from jaxenc.data.sources import DataConfig, open_source, packed, texts
 from jaxenc.data.sources.packed import Packed
 from jaxenc.errors import UserError
 from tests.data.corpora import CLS, PAD, SEP, corpus, store
@@ -59,10 +59,10 @@ def framed(text, number):
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_equal_an_independent_loop(tmp_path, monkeypatch, seed):
     """The windows of a large store, made small."""
-    monkeypatch.setattr(packed, "WINDOW", (7, 1000, 3)[seed % 3])
+    monkeypatch.setattr(texts, "WINDOW", (7, 1000, 3)[seed % 3])
     parts = corpus(np.random.default_rng(seed), *((1, 30, 12, 20), (5, 8, 6, 12), (9, 2, 3, 9), (4, 40, 1, 6))[seed % 4])
     for length in (3, 4, 7, 16, 33, 200, 5000):
-        check(Packed(store(parts, tmp_path / "nowhere"), length), slow_rows(documents_of(parts), length, packed.WINDOW))
+        check(Packed(store(parts, tmp_path / "nowhere"), length), slow_rows(documents_of(parts), length, texts.WINDOW))
 
 
 def test_a_row_by_hand(tmp_path):
@@ -95,7 +95,7 @@ def test_at_most_two_in_a_thousand_places_are_padding(median, documents):
     """Rows of 512 of documents of log-normal length, as those of web text are. With one document a row, one place in eight or more is
     padding."""
     bounds = np.cumsum([0, *np.maximum(np.random.default_rng(median).lognormal(np.log(median), 1.0, documents).astype(int), 1)])
-    _, sizes = packed._pieces(bounds, 510)
+    _, sizes = texts.cut(bounds, 510)
     rows = packed._best_fit(sizes + 2, 512)
     used = np.bincount(rows, sizes + 2)
     assert len(used) == rows.max() + 1 and used.min() > 0 and used.max() <= 512

@@ -1,5 +1,7 @@
 """What is logged of a step, and when a run of bad steps ends the run."""
 
+import itertools
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import Diverged
+from jaxenc.training import log as logs
 from jaxenc.training.log import Log
 from jaxenc.training.record import Silent
 from jaxenc.training.settings import LogConfig
@@ -23,7 +26,7 @@ class Rows(Silent):
         self.rows.append((step, split, dict(numbers)))
 
 
-BATCH = {"index": np.arange(8, dtype=np.uint32), "epoch": np.zeros(8, np.uint32)}
+BATCH = {"segments": np.ones((8, tiny.LENGTH), np.int32), "index": np.arange(8, dtype=np.uint32), "epoch": np.zeros(8, np.uint32)}
 
 
 def report(step: int, bad: int = 0) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def test_a_row_holds_the_numbers_of_its_own_step() -> None:
     recorder = Rows()
     log = log_of(recorder, 4, 10)
     for step in range(1, 11):
-        log.push(step, report(step), BATCH)
+        log.push(step, report(step), BATCH, 1e6)
         assert all(written < step for written, *_ in recorder.rows)
     log.flush()
     log.flush()
@@ -61,12 +64,26 @@ def test_a_row_holds_the_numbers_of_its_own_step() -> None:
         assert numbers == wanted
 
 
+def test_the_rate_counts_the_tokens_of_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of 10 and of 40 places, a second a step; a step that is compiled, and the one after it, are not timed."""
+    recorder, seconds = Rows(), itertools.count()
+    monkeypatch.setattr(logs, "time", types.SimpleNamespace(monotonic=lambda: next(seconds)))
+    log = log_of(recorder, 4, 100)
+    for step in range(1, 9):
+        if step == 6:
+            log.compiles(40)
+        log.push(step, report(step), {**BATCH, "segments": np.ones((8, 40 if step in (2, 6, 7) else 10), np.int32)}, 1e6)
+    log.flush()
+    # Steps 2 to 4 and 7 to 8 are timed.
+    assert [numbers.get("tokens_per_second") for _, _, numbers in recorder.rows] == [None, 8 * 60 / 3, 8 * 50 / 2]
+
+
 @pytest.mark.parametrize("bad, ends", [("1101101111", 9), ("111", 3), ("1101101100", 0), ("0110111", 7)])
 def test_a_run_ends_after_so_many_bad_steps_in_a_row(bad: str, ends: int) -> None:
     """Three: a good step between them starts the count again."""
     log, stopped = log_of(Rows(), 100, 100), 0
     for step, one in enumerate(bad, 1):
-        log.push(step, report(step, int(one)), BATCH)
+        log.push(step, report(step, int(one)), BATCH, 1e6)
         try:
             log.flush()
         except Diverged as error:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from jaxenc.data.sources import mixture
+from jaxenc.data.sources.bucketed import Bucket, check_lengths, open_buckets
 from jaxenc.data.sources.packed import Packed
 from jaxenc.data.sources.pairs import Pairs, SwappedPairs
 from jaxenc.data.sources.segments import check_segments, open_segments
@@ -14,7 +15,21 @@ from jaxenc.data.sources.whole_sentences import WholeSentences
 from jaxenc.data.store import Shards, open_split
 from jaxenc.errors import UserError
 
-__all__ = ["PACKED", "SHAPED_BY", "STREAMS", "DataConfig", "Opener", "Source", "Streams", "check", "open_source", "open_streams"]
+__all__ = [
+    "BUCKETED",
+    "ORDERED_BY_BATCH",
+    "PACKED",
+    "SHAPED_BY",
+    "STREAMS",
+    "DataConfig",
+    "Opener",
+    "Source",
+    "Streams",
+    "check",
+    "open_bucketed",
+    "open_source",
+    "open_streams",
+]
 
 Opener = Callable[[str, str], Shards]
 
@@ -30,11 +45,16 @@ KINDS = {
 
 PACKED = ("packed",)  # data.rows with several texts in a row, which do not attend to each other
 
-UNFRAMED = ("text",)  # data.rows that need no ids for the ends of a row
+BUCKETED = ("bucketed",)  # data.rows of several lengths: all rows of a batch have one length, which its number decides
+
+UNFRAMED = ("text", "bucketed")  # data.rows that need no ids for the ends of a row
 
 # data.rows -> (the check of (config, batch), the streams of (shards, config, batch, seed, evaluation, limit)): rows that follow each other,
 # slot by slot
 STREAMS = {"streams": (check_segments, open_segments), "sentences": (check_sentences, open_sentences)}
+
+ORDERED_BY_BATCH = (*STREAMS, *BUCKETED)  # data.rows whose order depends on the number of rows of a batch
+
 
 
 def check(config: DataConfig, batch: int) -> None:
@@ -43,8 +63,10 @@ def check(config: DataConfig, batch: int) -> None:
         raise UserError(f"data.rows={config.rows} follows one text, and data.mixture names several: set data.path to one folder")
     if config.rows in STREAMS:
         STREAMS[config.rows][0](config, batch)
+    elif config.rows in BUCKETED:
+        check_lengths(config)
     elif config.rows not in KINDS:
-        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join([*KINDS, *STREAMS])}")
+        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join([*KINDS, *BUCKETED, *STREAMS])}")
     elif config.length < (smallest := KINDS[config.rows][0]):
         raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
 
@@ -75,6 +97,11 @@ def _rows(config: DataConfig, folder: str, split: str, seed: int, evaluation: bo
     """The rows of one folder, as `open_source`."""
     _, source = KINDS[config.rows]
     return source(_opened(config, folder, split, opener), config, seed, evaluation)
+
+
+def open_bucketed(config: DataConfig, split: str, opener: Opener = open_split) -> tuple[Bucket, ...]:
+    """The rows of each length of `split`. opener: as in `open_source`. Raises UserError as `open_source` does."""
+    return open_buckets(_opened(config, config.path, split, opener), config)
 
 
 def open_streams(

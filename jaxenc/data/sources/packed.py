@@ -8,12 +8,9 @@ import numpy as np
 from jaxenc.config import fingerprint
 from jaxenc.data.batch import Batch
 from jaxenc.data.ranges import numbers, ranges
-from jaxenc.data.sources import grid
+from jaxenc.data.sources import grid, texts
 from jaxenc.data.sources.source import fields, laid
 from jaxenc.data.store import Bits, Concatenation, Shards
-
-# Documents that are packed together: enough to fill their rows, few enough that the result takes most of the memory.
-WINDOW = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +19,8 @@ class Packed:
 
     A document longer than length - 2 tokens is cut into texts of that many tokens and one of the rest; any other is one text. Texts are
     packed best-fit decreasing (as in Ding et al. 2024, "Fewer Truncations Improve Language Modeling"): from the longest to the
-    shortest, each goes into the row with the least room that still fits it. WINDOW documents are packed at a time. Which texts share a
-    row depends on the data and the length alone and is the same in every epoch. Within a window rows are in the order of their
+    shortest, each goes into the row with the least room that still fits it. `texts.WINDOW` documents are packed at a time. Which texts
+    share a row depends on the data and the length alone and is the same in every epoch. Within a window rows are in the order of their
     first texts, and the texts of a row in the order of the data. An epoch shows every token exactly once.
     """
 
@@ -64,7 +61,7 @@ class Packed:
         # Places are those of the flat batch: `begins` and `ends` of the CLS and the SEP of each text.
         before = np.cumsum(sizes + 2) - (sizes + 2)
         begins = before - before[number == 0][row] + row * self.length
-        ends, texts = begins + sizes + 1, ranges(begins, sizes + 2)
+        ends, places = begins + sizes + 1, ranges(begins, sizes + 2)
 
         def lay(table: Concatenation | Bits, pad: int, begin: int, end: int) -> np.ndarray:
             out = laid(table, shape, pad, begins + 1, starts, sizes)
@@ -72,8 +69,8 @@ class Packed:
             return out
 
         segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-        segments.reshape(-1)[texts] = np.repeat(number + 1, sizes + 2)
-        positions.reshape(-1)[texts] = numbers(sizes + 2)
+        segments.reshape(-1)[places] = np.repeat(number + 1, sizes + 2)
+        positions.reshape(-1)[places] = numbers(sizes + 2)
         out = {
             "tokens": lay(self.shards.tokens, vocabulary.pad, vocabulary.cls, vocabulary.sep),
             "types": np.zeros(shape, np.int32),
@@ -90,9 +87,7 @@ class Packed:
     def _pack(self) -> np.ndarray:
         """`_texts`, a window of documents at a time, so that memory is that of a window and of the result."""
         shards, packed = self.shards, []
-        documents = grid.document_starts(shards)
-        for first in range(0, len(documents) - 1, WINDOW):
-            starts, sizes = _pieces(documents[first : first + WINDOW + 1], self.length - 2)
+        for starts, sizes in texts.windows(shards, self.length - 2):
             row = _best_fit(sizes + 2, self.length)
             # Rows in the order of their first texts: of equal rows `argsort` keeps the order of the texts.
             _, opens = np.unique(row, return_index=True)
@@ -111,15 +106,6 @@ def _decoded(texts: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     """(offset, tokens) of each text, int64 both."""
     starts, sizes = np.divmod(texts >> 1, length)
     return starts, sizes
-
-
-def _pieces(bounds: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """(offset, tokens) of the texts of neighbouring documents: `width` tokens each but the last of a document. bounds: int64
-    [documents + 1], the offset of each document and of the end."""
-    starts, ends = bounds[:-1], bounds[1:]
-    counts = -(-(ends - starts) // width)
-    offsets = np.repeat(starts, counts) + numbers(counts) * width
-    return offsets, np.minimum(width, np.repeat(ends, counts) - offsets)
 
 
 def _best_fit(places: np.ndarray, length: int) -> np.ndarray:

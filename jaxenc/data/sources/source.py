@@ -1,6 +1,7 @@
 """What the pipeline needs of any source of rows, and the settings that choose one."""
 
 import dataclasses
+import itertools
 import os
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from jaxenc.data.store import Bits, Concatenation, Shards
 from jaxenc.errors import UserError
 
 # data.rows -> the fields of DataConfig, other than path and length, that its rows depend on; no other kind of row reads them.
-SHAPED_BY = {"pairs": ("short_probability",), "swapped_pairs": ("short_probability",), "streams": ("reuse",)}
+SHAPED_BY = {"pairs": ("short_probability",), "swapped_pairs": ("short_probability",), "streams": ("reuse",), "bucketed": ("lengths",)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,10 +26,12 @@ class DataConfig:
     rows: how text becomes rows, such as `text`, `packed`, `pairs` or `streams`.
         `text`: the documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one
         document. `packed`: several documents, or parts of long ones, each between its own specials, that do not attend to each other.
+        `bucketed`: one document, or a part of a long one, in the shortest of `lengths` that holds it; all rows of a batch have one length.
         `pairs`: two segments for next-sentence prediction; `swapped_pairs`: two neighbouring segments, half of them swapped. `streams`:
         each slot of the batch reads the text row after row; a row repeats the end of the one before and adds two segments. `sentences`:
         also row after row, of sentences between markers, read from both ends of the text.
     short_probability: of both kinds of pairs, the share with a shorter target (0.1 in google-research/bert:create_pretraining_data.py).
+    lengths: of `bucketed`, the lengths that a row may have, rising to `length`. A phase of shorter rows leaves out the longer ones.
     reuse: of streams, the tokens of a row that the next row finds in its memory (256 of 512 in XLNet's README.md).
     mixture: folders made by `jaxenc data` with one tokenizer, whose rows are mixed; `path` is then not set. An epoch has as many rows as
         all folders together.
@@ -43,6 +46,7 @@ class DataConfig:
     rows: str = "text"
     short_probability: float = 0.1
     reuse: int = 0
+    lengths: tuple[int, ...] = ()
     mixture: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     exponent: float = 1.0
@@ -51,6 +55,9 @@ class DataConfig:
         if not 0 <= self.short_probability <= 1:
             raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
         at_least(0, "data", self, "reuse", "exponent", "weights")
+        if any(after <= before for before, after in itertools.pairwise((2, *self.lengths))):
+            listed = ",".join(map(str, self.lengths))
+            raise UserError(f"{listed} does not rise from 3 or more", "data.lengths", "give each length once, the shortest first")
         if infinite := [name for name in ("exponent", "weights") if not np.isfinite(getattr(self, name)).all()]:
             raise UserError(f"data.{infinite[0]} is {getattr(self, infinite[0])}: it takes finite numbers")
         if self.path and self.mixture:
@@ -64,6 +71,15 @@ class DataConfig:
             )
         if self.weights and not any(self.weights):
             raise UserError(f"data.weights is {self.weights}: it takes positive numbers")
+
+    def of_length(self, length: int) -> "DataConfig":
+        """These settings for rows of at most `length` tokens."""
+        return dataclasses.replace(self, length=length, lengths=tuple(one for one in self.lengths if one <= length))
+
+    @property
+    def row_lengths(self) -> tuple[int, ...]:
+        """The lengths that rows have, rising: `lengths` where rows are bucketed, else `length` alone."""
+        return self.lengths if self.rows == "bucketed" else (self.length,)
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -149,3 +165,23 @@ def framed(length: int, epoch: int, indices: np.ndarray, used: np.ndarray) -> Ba
         "index": np.asarray(indices, np.uint32),
         "epoch": np.full(len(indices), epoch, np.uint32),
     }
+
+
+def framed_texts(shards: Shards, length: int, epoch: int, indices: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> Batch:
+    """The rows `indices` of an epoch, one run of tokens each: CLS, the sizes[i] tokens from starts[i] on, SEP, padding. Of a vocabulary
+    without CLS or SEP the tokens and padding alone. indices, starts, sizes: int64 [n]."""
+    vocabulary, ends = shards.manifest.tokenizer, int(shards.manifest.tokenizer.frames)
+    shape, begins = (len(indices), length), np.arange(len(indices)) * length
+
+    def row(table: Concatenation | Bits, pad: int, begin: int, end: int) -> np.ndarray:
+        out = laid(table, shape, pad, begins + ends, starts, sizes)
+        if ends:
+            out[:, 0], out.reshape(-1)[begins + sizes + 1] = begin, end
+        return out
+
+    tokens = row(shards.tokens, vocabulary.pad, vocabulary.cls, vocabulary.sep)
+    out = {"tokens": tokens, "types": np.zeros_like(tokens), **framed(length, epoch, indices, sizes + 2 * ends)}
+    if shards.manifest.has_words:
+        out["word_starts"] = row(shards.words, 0, 1, 1)
+        out["word_starts"][:, ends] = 1
+    return out
