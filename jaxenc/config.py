@@ -46,7 +46,7 @@ def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables:
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}
     if not isinstance(data, Mapping):
-        raise UserError(f"{where} is {data!r}: it holds the fields {', '.join(fields)}")
+        raise UserError(f"{where} is {data!r}", fix=f"it holds the fields {', '.join(fields)}")
     unknown = [key for key in data if key not in fields]
     if unknown:
         raise UserError(f"{where}.{unknown[0]} is not a field{_nearest(unknown[0], fields)}")
@@ -55,7 +55,7 @@ def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables:
     required = [f.name for f in fields.values() if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
     missing = [name for name in required if name not in values]
     if missing:
-        raise UserError(f"{where}.{missing[0]} is missing and has no default: set it in the recipe")
+        raise UserError(f"{where}.{missing[0]} is missing and has no default", fix="set it in the recipe")
     return cls(**values)
 
 
@@ -69,7 +69,7 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
     table = None if named is None else tables[named]
     if (table is not None or dataclasses.is_dataclass(hint)) and not isinstance(value, Mapping):
         fields = ["kind"] if table is not None else [f.name for f in dataclasses.fields(hint)]
-        raise UserError(f"{where} is {value!r}: it holds the fields {', '.join(fields)}{' and those of its kind' if table else ''}")
+        raise UserError(f"{where} is {value!r}", fix=f"it holds the fields {', '.join(fields)}{' and those of its kind' if table else ''}")
     if table is not None:
         rest = dict(value)
         kind = rest.pop("kind", "")
@@ -82,7 +82,7 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
         return from_dict(hint, value, where, tables)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, (tuple, list)):
-            raise UserError(f"{where} is {value!r}: it takes a tuple such as (1, 2)")
+            raise UserError(f"{where} is {value!r}", fix="it takes a tuple such as (1, 2)")
         item = typing.get_args(hint)[0]
         return tuple(_scalar(item, element, f"{where}[{i}]") for i, element in enumerate(value))
     return _scalar(hint, value, where)
@@ -96,11 +96,11 @@ def _scalar(hint: type, value: Any, where: str) -> Any:
         return float(value)
     if hint is int and number and float(value).is_integer():
         if value > LARGEST:
-            raise UserError(f"{where} is {int(value)}: it is at most 2^31 - 1")
+            raise UserError(f"{where} is {int(value)}", fix="it is at most 2^31 - 1")
         return int(value)
     if hint in (bool, str) and isinstance(value, hint):
         return value
-    raise UserError(f"{where} is {value!r}: it takes a value of type {hint.__name__}")
+    raise UserError(f"{where} is {value!r}", fix=f"it takes a value of type {hint.__name__}")
 
 
 def at_least(low: float, part: str, values: Any, *names: str) -> None:
@@ -112,7 +112,7 @@ def at_least(low: float, part: str, values: Any, *names: str) -> None:
     for name in names:
         held = getattr(values, name)
         if any(not value >= low for value in (held if isinstance(held, tuple) else (held,))):
-            raise UserError(f"{part}.{name} is {held}: it is at least {low}")
+            raise UserError(f"{part}.{name} is {held}", fix=f"it is at least {low}")
 
 
 def flatten(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

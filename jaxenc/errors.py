@@ -1,5 +1,7 @@
 """Exceptions that end a command with a one-line message instead of a traceback."""
 
+from typing import Self
+
 LONGEST = 4000  # characters of a message
 # The start of jax's error message for an array that does not fit in memory.
 NO_MEMORY = "RESOURCE_EXHAUSTED"
@@ -19,10 +21,16 @@ class UserError(Exception):
     The command line prints the message and exits with code 2; `--debug` shows the traceback.
     """
 
-    def __init__(self, what: str, where: object = "", fix: str = "") -> None:
-        """what: what is wrong. where: a file, with its line if there is one, an option or a field of the run. fix: what the user can do."""
-        message = f"{where}: {what}" if str(where) else what
+    def __init__(self, what: object, where: object = "", fix: str = "") -> None:
+        """what: what is wrong. where: a file, with its line if there is one, or an option; '' where `what` names the field of the run. fix:
+        what the user can do, or the values that are possible."""
+        self.what, self.where, self.fix = str(what), str(where), fix
+        message = f"{self.where}: {self.what}" if self.where else self.what
         super().__init__(one_line(f"{message}; {fix}" if fix else message))
+
+    def at(self, where: object) -> Self:
+        """The same error with `where` before its own place."""
+        return type(self)(self.what, f"{where}: {self.where}" if self.where else where, self.fix)
 
 
 class Unsupported(UserError):

@@ -26,7 +26,7 @@ def user_errors(where: str | Path, advice: str) -> Iterator[None]:
         yield
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else where
-        raise UserError(f"{name}: {error.strerror or error}; {advice}") from error
+        raise UserError(f"{error.strerror or error}", name, advice) from error
 
 
 @contextlib.contextmanager
@@ -87,7 +87,7 @@ def read_lines(path: Path, advice: str) -> list[str]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}:{content[: error.start].count(10) + 1}: not UTF-8; {advice}") from error
+        raise UserError("not UTF-8", f"{path}:{content[: error.start].count(10) + 1}", advice) from error
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
@@ -109,7 +109,7 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
     try:
         return json_object(content)
     except ValueError as error:
-        raise UserError(f"{path}: {error}; {advice}") from error
+        raise UserError(error, path, advice) from error
 
 
 def inside(name: str) -> bool:
@@ -169,7 +169,7 @@ def _locked(folder: Path, advice: str) -> int:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(number)
-            raise UserError(f"{folder}: another process is writing here; {advice}") from error
+            raise UserError("another process is writing here", folder, advice) from error
         except OSError:
             return number
         # Who held it may have removed it, empty, between our opening and our lock.

@@ -27,5 +27,5 @@ def policy(name: str) -> Policy:
     1e-4). Raises UserError for another name.
     """
     if name not in ("float32", "bfloat16"):
-        raise UserError(f"train.precision is {name!r}: use float32 or bfloat16")
+        raise UserError(f"train.precision is {name!r}", fix="use float32 or bfloat16")
     return Policy(params=jnp.dtype("float32"), compute=jnp.dtype(name), logits=jnp.dtype("float32"))

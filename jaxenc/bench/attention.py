@@ -36,9 +36,9 @@ class Work:
     def __post_init__(self) -> None:
         for name in ("rows", "length", "heads", "head_size"):
             if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}: it takes 1 or more")
+                raise UserError(f"{name} is {getattr(self, name)}", fix="it takes 1 or more")
         if not 0 <= self.dropout < 1:
-            raise UserError(f"dropout is {self.dropout}: it takes 0 or more and less than 1")
+            raise UserError(f"dropout is {self.dropout}", fix="it takes 0 or more and less than 1")
 
     @property
     def forward_flops(self) -> float:
@@ -85,7 +85,7 @@ def time_attention(work: Work, backend: str, product: float, calls: int) -> Atte
     try:
         seconds = _seconds(forward, (q, k, v, lengths), calls), _seconds(both, (q, k, v, lengths, slope), calls)
     except (ValueError, NotImplementedError, RuntimeError) as error:  # as jax refuses a shape that the backend does not take
-        raise UserError(f"attention {chosen} does not run on this shape: {error}") from error
+        raise UserError(f"attention {chosen} does not run on this shape ({error})", fix="choose other sizes, such as a --length of 512") from error
     rate = 3 * work.forward_flops / seconds[1]
     return AttentionTiming(
         device.device_kind,

@@ -64,7 +64,7 @@ class Manager:
             probe.mkdir()
             probe.rmdir()
         except OSError as error:
-            raise UserError(f"checkpoint directory {self._directory}: {error.strerror}: free space or fix its permissions") from error
+            raise UserError(error.strerror, f"checkpoint directory {self._directory}", "free space or fix its permissions") from error
 
     def check_room(self, state: Any) -> None:
         """Raises UserError, in process 0, where the disk has less space than one uncompressed checkpoint of `state` takes."""
@@ -74,7 +74,7 @@ class Manager:
         needed, free = tree.nbytes(state), shutil.disk_usage(self._directory).free
         if free < needed:
             sizes = f"a checkpoint takes up to {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB"
-            raise UserError(f"checkpoint directory {self._directory}: {sizes}: free space or choose another work directory")
+            raise UserError(sizes, f"checkpoint directory {self._directory}", "free space or choose another work directory")
 
     def save(self, step: int, state: Any, files: Mapping[str, bytes | Path]) -> None:
         """Waits for the previous save, then starts to save `state` (any pytree of arrays) as step `step`.
@@ -150,7 +150,7 @@ class Manager:
             if self._primary:
                 shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
             advice = f"free space or fix the permissions of {self._directory}"
-            raise UserError(f"checkpoint failed at step {step}: {reason(error)}: {advice}") from error
+            raise UserError(f"checkpoint failed at step {step}: {reason(error)}", fix=advice) from error
 
     def check(self) -> None:
         """Raises the error of a save that has ended, once, as `wait`; cheap enough for every step."""

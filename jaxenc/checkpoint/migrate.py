@@ -29,7 +29,7 @@ def format_of(config: Mapping[str, Any], where: str) -> int:
     number = config.get("format", 1)
     if type(number) is not int or not 1 <= number <= FORMAT:
         advice = "install a newer jaxenc" if type(number) is int and number > FORMAT else "no version has written that: restore the file"
-        raise UserError(f"{where}: format is {number!r}, and this version reads 1 to {FORMAT}: {advice}")
+        raise UserError(f"format is {number!r}, and this version reads 1 to {FORMAT}", where, advice)
     return number
 
 

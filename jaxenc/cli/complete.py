@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     last position, and of texts that are longer than its training rows. Raises UserError."""
     texts = [*args.text, *(sentences.read(args.input) if args.input else ())]
     if not texts:
-        raise UserError("no text is given: name one with --text, or a file with --input")
+        raise UserError("no text is given", fix="name one with --text, or a file with --input")
     if args.top_k and not args.temperature:
         print("complete: --top-k has no effect without a --temperature above 0", file=sys.stderr)
     model = load(args.model)

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     model = load.load(Path(args.model).expanduser())
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
-            raise UserError(f"--dtype {args.dtype}: the published files hold {hf.WRITTEN[0]}: leave it out")
+            raise UserError(f"the published files hold {hf.WRITTEN[0]}", f"--dtype {args.dtype}", "leave it out")
         allennlp.save(out, model)
         print(f"{out}: {allennlp.OPTIONS} and {allennlp.WEIGHTS}")
         return 0

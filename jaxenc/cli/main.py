@@ -100,7 +100,7 @@ def _refuse_empty(argv: Sequence[str]) -> None:
         name, equals, value = item.partition("=")
         option = name if item.startswith("--") else option
         if not item or (item.startswith("--") and not item.startswith("--config.") and equals and not value):
-            raise UserError(f"{option or 'an argument'} is empty: is a shell variable unset? Give a value or leave it out")
+            raise UserError(f"{option or 'an argument'} is empty", fix="is a shell variable unset? Give a value or leave it out")
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:

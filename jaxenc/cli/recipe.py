@@ -80,7 +80,7 @@ def _whole(data: dict[str, Any], path: str) -> Run:
     try:
         return from_dict(data)
     except UserError as error:
-        raise UserError(f"--config {path}: {error}") from error
+        raise error.at(f"--config {path}") from error
 
 
 def _from_json(path: pathlib.Path) -> dict[str, Any]:
@@ -96,27 +96,27 @@ def _refuse_others(name: str, folder: pathlib.Path) -> None:
     """Raises UserError where the config.json in `folder` is one of transformers."""
     if source := of_others(folder):
         how = f"`jaxenc convert --from {shlex.quote(source)} --to DIR` writes a run's"
-        raise UserError(f"--config {name}: its config.json is one of transformers: {how}")
+        raise UserError("its config.json is one of transformers", f"--config {name}", how)
 
 
 def _from_file(path: pathlib.Path, argument: str) -> dict[str, Any]:
     """The dict that the user's `get_config` returns. Any exception in their file becomes a UserError with file and line."""
     if not path.is_file():
-        raise UserError(f"--config {path}: no such file: name a recipe or a Python file")
+        raise UserError("no such file", f"--config {path}", "name a recipe or a Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
         if not hasattr(module, "get_config"):
-            raise UserError(f"--config {path}: it has no function get_config() that returns a ConfigDict: add one")
+            raise UserError("it has no function get_config() that returns a ConfigDict", f"--config {path}", "add one")
         recipe = _call(module, str(path), argument)
     except UserError:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise UserError(f"--config {path}:{_line(error, path)}: {why}: fix the file") from error
+        raise UserError(f"--config {path}:{_line(error, path)}: {why}", fix="fix the file") from error
     if not isinstance(recipe, ConfigDict):
-        raise UserError(f"--config {path}: get_config returns {type(recipe).__name__}: return jaxenc.configs.recipe(Run(...))")
+        raise UserError(f"get_config returns {type(recipe).__name__}", f"--config {path}", "return jaxenc.configs.recipe(Run(...))")
     return recipe.to_dict()
 
 
@@ -131,7 +131,7 @@ def _line(error: Exception, path: pathlib.Path) -> int:
 def _call(module: Any, name: str, argument: str) -> Any:
     """Calls `get_config` of a recipe, with the text after the colon in its name if there is one."""
     if argument and not inspect.signature(module.get_config).parameters:
-        raise UserError(f"--config {name}:{argument}: this recipe takes nothing after a colon: name {name}")
+        raise UserError(f"--config {name}:{argument}: this recipe takes nothing after a colon", fix=f"name {name}")
     return module.get_config(*[argument] * bool(argument))
 
 
@@ -139,7 +139,7 @@ def _from_package(name: str) -> Any:
     if name not in names():
         if (pathlib.Path(name) / "config.json").is_file():
             _refuse_others(name, pathlib.Path(name))
-            raise UserError(f"--config {name}: a folder: did you mean {pathlib.Path(name) / 'config.json'}?")
+            raise UserError("a folder", f"--config {name}", f"did you mean {pathlib.Path(name) / 'config.json'}?")
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.4)
         families = ", ".join(dict.fromkeys(known.partition("/")[0] for known in names()))
         meant = f"did you mean {', '.join(close)}?" if close else f"a recipe is FAMILY/SIZE, such as bert/base, of {families};"
@@ -161,7 +161,7 @@ def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
         said = re.sub(r": invalid literal for int\(\) with base 10: .*", " is not a whole number", str(error).splitlines()[0])
         said = re.sub(r": could not convert string to float: .*", " is not a number", said)
         said = re.sub(r": \('Non-boolean argument to boolean flag', .*", " is not true or false", said)
-        raise UserError(f"{said.removeprefix('flag ')}: give a value of the field's type") from error
+        raise UserError(f"{said.removeprefix('flag ')}", fix="give a value of the field's type") from error
     parsed = dict(config.flatten(values["config"].value.to_dict()))
     return {path: parsed[path] for path in texts}
 
@@ -170,7 +170,7 @@ def _split(item: str) -> tuple[str, str]:
     """(dotted path, text) of an override."""
     path, equals, text = item.removeprefix("--config.").partition("=")
     if not item.startswith("--config.") or not equals:
-        raise UserError(f"{item}: overrides are written --config.FIELD=VALUE, such as --config.train.steps=100")
+        raise UserError("overrides are written --config.FIELD=VALUE, such as --config.train.steps=100", item)
     return path, text
 
 

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     pieces = args.tokens or _pieces(Path(args.add))
     model = load(Path(args.model).expanduser())
     if model.tokenizer is None:
-        raise UserError(f"--model {args.model}: it has no tokenizer to add pieces to: convert it with one")
+        raise UserError("it has no tokenizer to add pieces to", f"--model {args.model}", "convert it with one")
     larger = extended(model, pieces)
     save(out, larger)
     had, size = (one.tokenizer.vocabulary.size for one in (model, larger))
@@ -59,5 +59,5 @@ def _pieces(path: Path) -> list[str]:
     advice = "name a UTF-8 file with one piece a line"
     pieces = [line for line in read_lines(path, advice) if line.strip()]
     if not pieces:
-        raise UserError(f"{path}: holds no piece; {advice}")
+        raise UserError("holds no piece", path, advice)
     return pieces

@@ -25,7 +25,7 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder: {ADVICE}")
+        raise UserError("no such folder", folder, ADVICE)
     where, weights = _one(folder, OPTIONS), _one(folder, WEIGHTS)
     data = read_json(where, ADVICE)
     tensors, dropped = left_out.split(hdf5.open_tensors(weights), leave_out, weights)
@@ -42,7 +42,7 @@ def save(out: str | Path, ours: Model) -> None:
     """
     out, kind = Path(out), ours.config.model.kind
     if kind not in _layouts():
-        raise UserError(f"AllenNLP does not open a model of kind {kind}: use --to hf")
+        raise UserError(f"AllenNLP does not open a model of kind {kind}", fix="use --to hf")
     must_be_new(out, "folder")
     data, arrays = _layouts()[kind].write(assemble.weights(ours))
     with made(out) as folder:
@@ -61,5 +61,5 @@ def _one(folder: Path, ending: str) -> Path:
     found = sorted(path for path in folder.iterdir() if path.name.endswith(ending))
     if len(found) != 1:
         content = f"holds {', '.join(path.name for path in found)}" if found else f"holds no file whose name ends in {ending}"
-        raise UserError(f"{folder}: {content}: {ADVICE}, one of each")
+        raise UserError(content, folder, f"{ADVICE}, one of each")
     return found[0]

@@ -116,7 +116,7 @@ def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
         if isinstance(error, Unsupported) and not choice:
             print(f"convert: {error}", file=sys.stderr)
             return None
-        raise UserError(f"{error}; {WITHOUT}") from error
+        raise UserError(error.what, error.where, f"{error.fix}; {WITHOUT}") from error
 
 
 def _check_rows(found: Import, run: Run, config: Path) -> None:

@@ -45,7 +45,7 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
             return _joined(folder, several, tokenizer, leave_out)
         if there and not (folder / "config.json").is_file():
             missing = next(name for name in several.names if name not in there)
-            raise UserError(f"{folder}: holds no {missing}/config.json: name {folder / there[0]} to convert that model alone")
+            raise UserError(f"holds no {missing}/config.json", folder, f"name {folder / there[0]} to convert that model alone")
     places.check(folder)
     config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
     layout = LAYOUTS[config["model_type"]]
@@ -72,7 +72,7 @@ def _joined(folder: Path, several: Folders, tokenizer: str, leave_out: Sequence[
     try:
         whole, note = several.join({name: assemble.weights(model) for name, model in models.items()})
     except UserError as error:
-        raise UserError(f"{folder}: {error}") from error
+        raise error.at(folder) from error
     if note:
         print(f"convert: {note}", file=sys.stderr)
     return Model(runs.run_for(whole.structure), whole.params, shared)
@@ -85,7 +85,7 @@ def _config(path: Path) -> dict[str, Any]:
     named = class_of(config) or next(iter(LAYOUTS))
     kind = config.get("model_type") or next((kind for kind in LAYOUTS if named.lower().startswith(kind.replace("-", ""))), named)
     if not isinstance(kind, str) or kind not in LAYOUTS:
-        raise UserError(f"{path}: its model_type is {kind!r}: {', '.join(LAYOUTS)} can be converted")
+        raise UserError(f"its model_type is {kind!r}", path, f"{', '.join(LAYOUTS)} can be converted")
     return {**config, "model_type": kind}
 
 
@@ -117,7 +117,7 @@ def _layout(ours: Model) -> Transformers:
     family = BUILT_IN.get(ours.config.model.kind)
     if family is None or family.transformers is None:
         kind = ours.config.model.kind
-        raise UserError(f"transformers has no class for a model of kind {kind}: `jaxenc export --help` shows what else there is")
+        raise UserError(f"transformers has no class for a model of kind {kind}", fix="`jaxenc export --help` shows what else there is")
     return family.transformers
 
 

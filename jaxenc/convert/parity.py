@@ -50,7 +50,7 @@ def must_be_installed() -> None:
     """Raises UserError where torch or transformers is not installed; call it before any long work."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise UserError(f"--check needs transformers, and {' and '.join(missing)} cannot be imported: {INSTALL}")
+        raise UserError(f"--check needs transformers, and {' and '.join(missing)} cannot be imported", fix=INSTALL)
 
 
 def compare(model: Model, folder: Path) -> list[Difference]:
@@ -135,7 +135,7 @@ def _opened(folder: Path, export: Export) -> Any:
         model, loading = opens.from_pretrained(folder, **choices)
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{refused}, so nothing was compared: {reason}") from error
+        raise UserError(f"{refused}, so nothing was compared", fix=reason) from error
     finally:
         transformers.utils.logging.set_verbosity(level)
     if loading["missing_keys"]:

@@ -31,13 +31,13 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
     Raises UserError when `prefix` is a folder or one of the files, and for an index that is missing or damaged.
     """
     if ENDINGS.fullmatch(prefix.suffix):
-        raise UserError(f"{prefix}: one file of a checkpoint: name the prefix {prefix.with_suffix('')}")
+        raise UserError("one file of a checkpoint", prefix, f"name the prefix {prefix.with_suffix('')}")
     if prefix.is_dir():
         found = sorted(path.with_suffix("") for path in prefix.glob("*.index"))
         if not found:
             places.check(prefix, "tf")
         example = f"such as {found[0]}" if found else "PREFIX of PREFIX.index, which no file here is"
-        raise UserError(f"{prefix}: a folder: name the prefix of the checkpoint, {example}")
+        raise UserError("a folder", prefix, f"name the prefix of the checkpoint, {example}")
     tensors = tensorflow.open_tensors(prefix)
     is_slot = lambda name: "/" in name and name.rpartition("/")[0] in tensors
     return {name: t for name, t in tensors.items() if t.shape and not is_slot(name) and not NOT_WEIGHTS.fullmatch(name)}
@@ -58,10 +58,10 @@ def load(prefix: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
     google = max(fitting, key=lambda google: len(google.base), default=None)
     if google is None:
         wanted = " or ".join(google.base for google in layouts)
-        raise UserError(f"{prefix}: no name in it has {wanted}: name a checkpoint of a model that can be converted")
+        raise UserError(f"no name in it has {wanted}", prefix, "name a checkpoint of a model that can be converted")
     where = prefix.parent / google.config if google.config else prefix
     if google.config and not where.is_file():
-        raise UserError(f"{prefix.parent}: holds no {google.config}: put the one that was published with the checkpoint beside it")
+        raise UserError(f"holds no {google.config}", prefix.parent, "put the one that was published with the checkpoint beside it")
     config = read_json(where, "copy it again") if google.config else {}
     found, dropped = assemble.read(lambda some: google.read(config, some, where), tensors, leave_out, prefix)
     return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, where, dropped)

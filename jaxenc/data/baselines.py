@@ -41,7 +41,7 @@ def count_baselines(path: str) -> dict[str, float]:
     tokens, test = _front(train, TRAIN_TOKENS), _front(held_out, HELD_OUT_TOKENS)
     fitted = min(FIT_TOKENS, len(tokens) // 10)
     if fitted < 3 or len(test) < 3:
-        raise UserError(f"{path}: count baselines need 30 training and 3 held-out tokens; build with more text or a higher --held-out")
+        raise UserError("count baselines need 30 training and 3 held-out tokens", path, "build with more text or a higher --held-out")
     counted, fit = tokens[:-fitted], tokens[-fitted:]
     unigram = (np.bincount(counted, minlength=size) + ADD) / (len(counted) + ADD * size)
     tables = [_count(counted[:-1], counted[1:], size), _count(counted[1:], counted[:-1], size)]
@@ -76,7 +76,7 @@ def sentence_baselines(path: str) -> dict[str, float]:
     begins = np.flatnonzero(pairs[0] == train.manifest.tokenizer.cls)
     cut = begins[begins <= pairs.shape[1] - min(FIT_TOKENS, pairs.shape[1] // 10)].max(initial=0)
     if not cut or not test.shape[1]:
-        raise UserError(f"{path}: count baselines need more than one sentence; build with more text or a higher --held-out")
+        raise UserError("count baselines need more than one sentence", path, "build with more text or a higher --held-out")
     counted, fit = pairs[:, :cut], pairs[:, cut:]
     out: dict[str, float] = {}
     for name, direction in (("left", 1), ("right", -1)):

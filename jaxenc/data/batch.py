@@ -73,9 +73,9 @@ def check_ranges(batch: Mapping[str, np.ndarray], bounds: Mapping[str, int], fie
     """
     for name, bound in bounds.items():
         if fields[name].dtype == "float32" and np.isinf(batch[name]).any():
-            raise UserError(f"the rows hold an infinite {name}: use a finite number, or NaN where it is not known")
+            raise UserError(f"the rows hold an infinite {name}", fix="use a finite number, or NaN where it is not known")
         if bound and batch[name].size:
             least, low, high = fields[name].least, int(batch[name].min()), int(batch[name].max())
             if low < least or high >= bound:
                 held = f"the rows hold {name} from {low} to {high}"
-                raise UserError(f"{held}, and the model takes {least} to {bound - 1}: use data made for this model")
+                raise UserError(f"{held}, and the model takes {least} to {bound - 1}", fix="use data made for this model")

@@ -55,14 +55,14 @@ def _over_groups(text: Text, folder: Path, characters: int, options: Sequence[st
                 | "make" >> beam.Map(call)
             )
     except SystemExit as error:
-        raise UserError(f"--beam-options {' '.join(options)}: Apache Beam refuses them") from error
+        raise UserError("Apache Beam refuses them", f"--beam-options {' '.join(options)}") from error
 
 
 def _library() -> Any:
     try:
         import apache_beam
     except ImportError as error:
-        raise UserError('--runner beam: needs Apache Beam; install it with `pip install "jaxenc[beam]"`') from error
+        raise UserError("--runner beam: needs Apache Beam", fix='install it with `pip install "jaxenc[beam]"`') from error
     return apache_beam
 
 

@@ -53,7 +53,7 @@ def build(
     something else.
     """
     if not 0 <= held_out < 1:
-        raise UserError(f"--held-out {held_out}: takes a share from 0 to below 1")
+        raise UserError("takes a share from 0 to below 1", f"--held-out {held_out}")
     check_workers(workers)
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
     holds_data = is_data(out)
@@ -91,17 +91,18 @@ def _must_be_unchanged(folder: Unfinished, request: Manifest, text: Text, versio
         # A file that was only touched is the same.
         if source.version() != version and text.reading.identity(source.identity()) != was.sha256:
             folder.clear()
-            raise UserError(f"{source.name}: changed while it was read; run the command again when nothing writes to it any more")
+            raise UserError("changed while it was read", source.name, "run the command again when nothing writes to it any more")
 
 
 def _kept(out: Path, request: Manifest) -> Manifest:
     present = manifest.read(out)
     if present.version != request.version:
-        raise UserError(f"{out}: holds data of an older jaxenc, without the starts of words; choose another --out or delete it")
+        raise UserError("holds data of an older jaxenc, without the starts of words", out, "choose another --out or delete it")
     if present.request != request.request:
         raise UserError(
-            f"{out}: holds data of other inputs, another tokenizer, another --held-out or another --drop-duplicates; "
-            "choose another --out or delete it"
+            "holds data of other inputs, another tokenizer, another --held-out or another --drop-duplicates",
+            out,
+            "choose another --out or delete it",
         )
     print(f"{out}: holds this data already; nothing to do", file=sys.stderr)
     unfinished.remove(out, request.request)

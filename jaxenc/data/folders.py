@@ -28,7 +28,7 @@ def must_be_new(out: Path, option: str) -> None:
     """
     with user_errors(out, f"choose another {option}"):
         if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
-            raise UserError(f"{out}: exists already, {described(out)}; choose another {option}")
+            raise UserError(f"exists already, {described(out)}", out, f"choose another {option}")
         _check_above(out, option)
 
 
@@ -37,12 +37,12 @@ def must_be_new_file(out: Path, option: str) -> None:
     in, or a folder that is not to be changed. option: as in `must_be_new`."""
     with user_errors(out, f"choose another {option}"):
         if os.path.lexists(out):
-            raise UserError(f"{out}: exists already, {described(out)}; choose another {option}")
+            raise UserError(f"exists already, {described(out)}", out, f"choose another {option}")
         if not out.absolute().parent.is_dir():
-            raise UserError(f"{out.parent}: no such folder; make it, or choose another {option}")
+            raise UserError("no such folder", out.parent, f"make it, or choose another {option}")
         _check_above(out, option)
         if not os.access(out.absolute().parent, os.W_OK):
-            raise UserError(f"{out.parent}: this folder may not be written to; choose another {option}")
+            raise UserError("this folder may not be written to", out.parent, f"choose another {option}")
 
 
 def must_hold_a_run(workdir: Path, option: str) -> None:
@@ -52,7 +52,7 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
     """
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and (is_run(workdir) or _is_begun(workdir))):
-            raise UserError(f"{workdir}: exists already, {described(workdir)}, and is no run directory; choose another {option}")
+            raise UserError(f"exists already, {described(workdir)}, and is no run directory", workdir, f"choose another {option}")
         _check_above(workdir, option)
 
 
@@ -60,14 +60,14 @@ def must_hold_only(workdir: Path, names: Iterable[str], option: str) -> None:
     """Raises UserError, before anything is written, where `workdir` exists and holds anything but `names` and IGNORED ones."""
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and not _names(workdir) - set(names)):
-            raise UserError(f"{workdir}: exists already, {described(workdir)}; choose another {option}")
+            raise UserError(f"exists already, {described(workdir)}", workdir, f"choose another {option}")
         _check_above(workdir, option)
 
 
 def must_be_named(path: str | Path, option: str) -> Path:
     """`path`. Raises UserError for the empty name, which would mean the current folder. option: as in `must_be_new`."""
     if not str(path):
-        raise UserError(f"{option} is empty: name a folder")
+        raise UserError(f"{option} is empty", fix="name a folder")
     return Path(path)
 
 
@@ -116,10 +116,10 @@ def _check_above(path: Path, option: str) -> None:
     """Raises UserError where a file, or the checkpoints of a run, are above `path`."""
     above = next(parent for parent in path.absolute().parents if parent.exists())
     if not above.is_dir():
-        raise UserError(f"{above}: a file and not a folder; choose another {option}")
+        raise UserError("a file and not a folder", above, f"choose another {option}")
     for parent in Path(os.path.realpath(path)).parents:
         if is_checkpoint(parent) or _is_steps(parent):
-            raise UserError(f"{path}: inside {parent}, the checkpoints of a run; choose another {option}")
+            raise UserError(f"inside {parent}, the checkpoints of a run", path, f"choose another {option}")
 
 
 def _names(folder: Path) -> set[str]:

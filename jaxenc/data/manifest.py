@@ -126,14 +126,14 @@ def read(folder: str | Path) -> Manifest:
     try:
         data = json_object(content)
         if data["version"] not in range(1, VERSION + 1):
-            raise UserError(f"{path}: version {data['version']}, and this jaxenc reads 1 to {VERSION}; build the data again")
+            raise UserError(f"version {data['version']}, and this jaxenc reads 1 to {VERSION}", path, "build the data again")
         manifest = _from_json(data)
         sound = data["fingerprint"] == manifest.fingerprint
         _check(manifest)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); build the data again") from error
+        raise UserError(f"damaged ({type(error).__name__}: {error})", path, "build the data again") from error
     if not sound:
-        raise UserError(f"{path}: was changed after it was written (its fingerprint does not fit); build the data again")
+        raise UserError("was changed after it was written (its fingerprint does not fit)", path, "build the data again")
     return manifest
 
 

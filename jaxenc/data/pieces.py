@@ -175,4 +175,4 @@ def _reading(path: Path) -> Iterator[np.lib.npyio.NpzFile]:
         with open(path, "rb") as raw, np.load(raw) as file:
             yield file
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path}: damaged ({error}); delete it and run the command again") from error
+        raise UserError(f"damaged ({error})", path, "delete it and run the command again") from error

@@ -54,7 +54,7 @@ def found(url: str) -> list[str]:
             paths = [path] if system.isfile(path) else system.find(path)
         urls = sorted(system.unstrip_protocol(path) for path in paths)
     if not urls:
-        raise UserError(f"{url}: no such file; check the address")
+        raise UserError("no such file", url, "check the address")
     return urls
 
 
@@ -80,7 +80,7 @@ def staged(url: str, cache: Path) -> Staged:
             place.mkdir(parents=True, exist_ok=True)
         digest = _copy(system, remote, path)
         if _version(system, remote) != version:
-            raise UserError(f"{url}: changed while it was copied; start again when it is complete")
+            raise UserError("changed while it was copied", url, "start again when it is complete")
     write_bytes(facts, json.dumps({"url": url, "version": version, "sha256": digest}).encode())
     return Staged(url, path, path.stat().st_size, digest)
 
@@ -112,9 +112,9 @@ def _errors(url: str) -> Iterator[tuple[Any, str]]:
         raise
     except ImportError as error:
         packages = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme} ({error})")
-        raise UserError(f"{url}: needs a package that is not installed: pip install {packages}") from error
+        raise UserError("needs a package that is not installed", url, f"pip install {packages}") from error
     except ValueError as error:
-        raise UserError(f"{url}: cannot be opened ({error}); fsspec knows addresses such as gs://, s3://, hf://, https://") from error
+        raise UserError(f"cannot be opened ({error})", url, "fsspec knows addresses such as gs://, s3://, hf://, https://") from error
     except Exception as error:  # each file system raises its own, for the network or permissions
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise UserError(f"{url}: cannot be read ({reason}); check the address, the network and your rights") from error
+        raise UserError(f"cannot be read ({reason})", url, "check the address, the network and your rights") from error

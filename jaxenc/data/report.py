@@ -37,10 +37,10 @@ def check(facts: Mapping[str, Facts], inputs: Sequence[str]) -> None:
         return
     names, total = ", ".join(inputs), train + held_out
     if held_out.tokens:
-        raise UserError(f"{names}: every document is held out, {held_out.documents} in all, so there is none to train on; use --held-out 0")
+        raise UserError(f"every document is held out, {held_out.documents} in all, so there is none to train on", names, "use --held-out 0")
     if total.documents + total.empty_documents + total.duplicates == 0:
-        raise UserError(f"{names}: no document found; name files with at least one line of text")
-    raise UserError(f"{names}: no token came out of {total.empty_documents} documents; check the text and the tokenizer")
+        raise UserError("no document found", names, "name files with at least one line of text")
+    raise UserError(f"no token came out of {total.empty_documents} documents", names, "check the text and the tokenizer")
 
 
 def warnings(facts: Mapping[str, Facts], vocabulary: Vocabulary, share: float) -> list[str]:

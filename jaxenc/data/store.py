@@ -156,13 +156,15 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
         raise ValueError(f"split {split!r}: there are {', '.join(facts.splits)}")
     _check_files(folder, facts, verify)
     if not facts.tokenizer.words and tokenizers.load(folder / "tokenizer").vocabulary != facts.tokenizer:
-        raise UserError(f"{folder / manifest.NAME}: names another tokenizer than the one in {folder / 'tokenizer'}; build the data again")
+        raise UserError(
+            f"names another tokenizer than the one in {folder / 'tokenizer'}", f"{folder / manifest.NAME}", "build the data again"
+        )
     shards = facts.splits[split].shards
     for shard in shards:
         if shard.highest >= facts.tokenizer.ids:
             raise UserError(
-                f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.ids}; "
-                "build the data again"
+                f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.ids}",
+                fix="build the data again",
             )
     tokens = _mapped(folder, [s.name for s in shards], "tokens", [s.tokens for s in shards], facts.dtype)
     firsts = _mapped(folder, [s.name for s in shards], "sentences", [s.sentences for s in shards], "uint32")
@@ -192,21 +194,21 @@ def _check_files(folder: Path, facts: Manifest, verify: bool) -> None:
         path = folder / name
         # Path.is_file raises for a name that is too long (before Python 3.12), as one of a damaged manifest may be.
         if not os.path.isfile(path):
-            raise UserError(f"{path}: missing; copy it or build the data again")
+            raise UserError("missing", path, "copy it or build the data again")
         size = path.stat().st_size
         if size != file.size:
-            raise UserError(f"{path}: has {size} bytes, not the {file.size} of the manifest; copy it or build the data again")
+            raise UserError(f"has {size} bytes, not the {file.size} of the manifest", path, "copy it or build the data again")
         if (verify or (facts.tokenizer.words and name.startswith(("tokenizer/", characters.NAME)))) and sha256(path) != file.sha256:
-            raise UserError(f"{path}: its content changed since the manifest was written; copy it or build the data again")
+            raise UserError("its content changed since the manifest was written", path, "copy it or build the data again")
 
 
 def _characters(path: Path, ids: int) -> np.ndarray:
     try:
         table = mapped(path)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: {error}; build the data again") from error
+        raise UserError(error, path, "build the data again") from error
     if table.dtype != np.uint16 or table.shape != (ids, characters.WIDTH):
-        raise UserError(f"{path}: holds {table.dtype}{list(table.shape)}, and {ids} words take another; build the data again")
+        raise UserError(f"holds {table.dtype}{list(table.shape)}, and {ids} words take another", path, "build the data again")
     return table
 
 

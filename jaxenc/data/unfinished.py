@@ -103,7 +103,7 @@ class Unfinished:
             if wrong := [name for name, file in named.items() if (self.new / name).stat().st_size != file.size]:
                 raise ValueError(f"{wrong[0]} has another size")
         except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
-            raise UserError(f"{path}: damaged ({error}); {advice}") from error
+            raise UserError(f"damaged ({error})", path, advice) from error
 
     def _tidy(self) -> None:
         """Deletes what a killed process left behind: half-written files, shards that were never recorded, pieces that a shard holds."""
@@ -194,7 +194,7 @@ def _moved(new: Path, out: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        raise UserError(f"{out}: another build wrote it while this one ran; delete it or choose another --out") from error
+        raise UserError("another build wrote it while this one ran", out, "delete it or choose another --out") from error
 
 
 def remove(out: Path, request: str) -> None:

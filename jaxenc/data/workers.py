@@ -23,7 +23,7 @@ def check_workers(count: int) -> None:
     """Raises UserError for a number of workers that is below 1, or so high that starting them would fill the machine."""
     most = max(MOST, MOST_PER_CORE * (os.cpu_count() or 1))
     if not 1 <= count <= most:
-        raise UserError(f"--workers {count}: takes 1 or more, and at most {most} on this machine")
+        raise UserError(f"takes 1 or more, and at most {most} on this machine", f"--workers {count}")
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def pool(count: int) -> Iterator[ProcessPoolExecutor]:
         try:
             yield workers
         except (BrokenProcessPool, BrokenPipeError) as error:
-            raise UserError("a worker process died, most likely out of memory; use fewer --workers") from error
+            raise UserError("a worker process died, most likely out of memory", fix="use fewer --workers") from error
         finally:
             workers.shutdown(cancel_futures=True)
 

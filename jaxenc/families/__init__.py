@@ -35,7 +35,7 @@ def with_built_in(*own: type[ModelConfig]) -> Models:
     for config in own:
         check(config)
         if config.kind in models:
-            raise UserError(f"model {config.__name__}: the kind {config.kind!r} is taken: give it another `kind`")
+            raise UserError(f"model {config.__name__}: the kind {config.kind!r} is taken", fix="give it another `kind`")
         models[config.kind] = config
     return MappingProxyType(models)
 
@@ -49,4 +49,4 @@ def able(model: ModelConfig, capability: type[C], needs: str) -> C:
     if isinstance(model, capability):
         return model
     kinds = [kind for kind, cls in MODELS.items() if isinstance(cls(), capability)]
-    raise UserError(f"{needs}: set model.kind to {' or '.join(kinds)}, not {model.kind}")
+    raise UserError(needs, fix=f"set model.kind to {' or '.join(kinds)}, not {model.kind}")

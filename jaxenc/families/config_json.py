@@ -43,10 +43,10 @@ def sizes(
     """
     activation = data.get(named, "gelu")
     if not isinstance(activation, str) or activation not in activations:
-        raise UserError(f"{where}: {named} is {activation!r}: {', '.join(activations)} can be converted")
+        raise UserError(f"{named} is {activation!r}", where, f"{', '.join(activations)} can be converted")
     for name in (*fields.values(), "max_position_embeddings"):
         if isinstance(data.get(name), int | float) and data[name] > LARGEST_NUMBER:
-            raise UserError(f"{where}: {name} is {data[name]}: no array is that large, fix it")
+            raise UserError(f"{name} is {data[name]}", where, "no array is that large, fix it")
     return {**{ours: data[theirs] for ours, theirs in fields.items() if theirs in data}, "activation": activations[activation]}
 
 
@@ -55,13 +55,13 @@ def built(cls: type[M], values: Mapping[str, Any], where: Path) -> M:
     try:
         return configs.from_dict(cls, values, "model")
     except UserError as error:
-        raise UserError(f"{where}: {error}") from error
+        raise error.at(where) from error
 
 
 def refuse_causal(model: EncoderConfig, where: str | Path) -> None:
     """Raises UserError for a causal model: the classes of transformers that we export to attend in both directions."""
     if model.attention == "causal":
-        raise UserError(f"{where}: model.attention is causal: transformers' classes for model.kind {model.kind} would attend both ways")
+        raise UserError("model.attention is causal", where, f"transformers' classes for model.kind {model.kind} would attend both ways")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -98,19 +98,21 @@ def check(config: type[ModelConfig]) -> None:
     """Raises UserError, which says what is missing, for what is no frozen dataclass as `ModelConfig` describes it: the class itself, with
     a `kind`, a default for every field, and every method of its contract."""
     if not (isinstance(config, type) and issubclass(config, ModelConfig)):
-        raise UserError(f"{config!r} is no class of a model: give a subclass of EncoderConfig or ModelConfig, and no instance of it")
+        raise UserError(f"{config!r} is no class of a model", fix="give a subclass of EncoderConfig or ModelConfig, and no instance of it")
     name, kind = config.__name__, getattr(config, "kind", None)
     if not (isinstance(kind, str) and kind.isidentifier()):
-        raise UserError(f"model {name}: its kind is {kind!r}: give the class a `kind`, a word that names the model in a recipe")
+        raise UserError(f"model {name}: its kind is {kind!r}", fix="give the class a `kind`, a word that names the model in a recipe")
     if missing := sorted(config.__abstractmethods__):
-        raise UserError(f"model {name}: it has no {', '.join(missing)}: define what jaxenc.families.contract asks for")
+        raise UserError(f"model {name}: it has no {', '.join(missing)}", fix="define what jaxenc.families.contract asks for")
     # A class with annotations and without the decorator has the fields of its base alone.
     undecorated = bool(vars(config).get("__annotations__")) and "__dataclass_params__" not in vars(config)
     if undecorated or not (dataclasses.is_dataclass(config) and config.__dataclass_params__.frozen):
-        raise UserError(f"model {name}: it is no frozen dataclass: put @dataclasses.dataclass(frozen=True) above the class")
+        raise UserError(f"model {name}: it is no frozen dataclass", fix="put @dataclasses.dataclass(frozen=True) above the class")
     missing = [f.name for f in dataclasses.fields(config) if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
     if missing:
-        raise UserError(f"model {name}: {', '.join(missing)} has no default, from which a recipe that names the kind starts: give each one")
+        raise UserError(
+            f"model {name}: {', '.join(missing)} has no default, from which a recipe that names the kind starts", fix="give each one"
+        )
 
 
 class EncoderConfig(ModelConfig):
@@ -141,17 +143,19 @@ class EncoderConfig(ModelConfig):
         at_least(1, "model", self, "vocab_size", "width", "layers")
         at_least(0, "model", self, "positions", "types", "spare_rows")
         if self.pieces < 1:
-            raise UserError(f"model.spare_rows is {self.spare_rows} and model.vocab_size {self.vocab_size}: leave a row for each piece")
+            raise UserError(
+                f"model.spare_rows is {self.spare_rows} and model.vocab_size {self.vocab_size}", fix="leave a row for each piece"
+            )
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a rate from 0 up to but not including 1")
+                raise UserError(f"model.{name} is {getattr(self, name)}", fix="it takes a rate from 0 up to but not including 1")
         for name in ("norm_epsilon", "init_scale"):
             if not getattr(self, name) > 0:
-                raise UserError(f"model.{name} is {getattr(self, name)}: it takes a positive number")
+                raise UserError(f"model.{name} is {getattr(self, name)}", fix="it takes a positive number")
         activation.check(self.activation, "model.activation")
         initializers.check(self.init, "model.init")
         if self.attention not in self.attentions:
-            raise UserError(f"model.attention is {self.attention!r}: model.kind {self.kind} takes {' or '.join(self.attentions)}")
+            raise UserError(f"model.attention is {self.attention!r}", fix=f"model.kind {self.kind} takes {' or '.join(self.attentions)}")
 
     @property
     def initializer(self) -> Initializer:
@@ -172,7 +176,7 @@ class EncoderConfig(ModelConfig):
         """Raises UserError when one of `heads` is a built-in head that the family does not have."""
         for name in heads:
             if name in BUILT_IN and name not in self.head_names:
-                raise UserError(f"{name} is no head for model.kind {self.kind}: use {', '.join(self.head_names)}")
+                raise UserError(f"{name} is no head for model.kind {self.kind}", fix=f"use {', '.join(self.head_names)}")
 
     @abc.abstractmethod
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":

@@ -133,4 +133,4 @@ def class_of(config: Mapping[str, Any]) -> str:
 def check_layers(layers: int, tensors: Mapping[str, Tensor], where: Path) -> None:
     """Raises UserError for more layers than tensors; call it before building a key map of that many layers."""
     if layers > len(tensors):
-        raise UserError(f"{where}: its config has {layers} layers but there are {len(tensors)} tensors: use the config of these weights")
+        raise UserError(f"its config has {layers} layers but there are {len(tensors)} tensors", where, "use the config of these weights")

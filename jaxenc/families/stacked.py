@@ -33,7 +33,7 @@ class StackedConfig(EncoderConfig):
         super().__post_init__()
         at_least(1, "model", self, "heads", "feed_forward", "positions")
         if self.width % self.heads:
-            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
+            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}", fix="make it a multiple")
 
     @property
     @abc.abstractmethod

@@ -23,7 +23,7 @@ def library() -> ModuleType:
     try:
         import h5py
     except ImportError as error:
-        raise UserError("HDF5 files are read and written with h5py: pip install -e '.[hdf5]'") from error
+        raise UserError("HDF5 files are read and written with h5py", fix="pip install -e '.[hdf5]'") from error
     return h5py
 
 
@@ -53,39 +53,39 @@ def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def _sound(path: Path) -> Iterator[None]:
     """h5py's errors, which may be of several kinds, in one line."""
     if not path.is_file():
-        raise UserError(f"{path}: no such file: name one that is there")
+        raise UserError("no such file", path, "name one that is there")
     try:
         yield
     except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{path}: no sound HDF5 file ({told}): {AGAIN}") from error
+        raise UserError(f"no sound HDF5 file ({told})", path, AGAIN) from error
 
 
 def _datasets(h5py: ModuleType, group: Any, path: Path, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
     """(name, dataset) of all that lies in `group`. A soft or external link could name any file of this machine, so none is followed."""
     if depth > DEEPEST:
-        raise UserError(f"{path}: {prefix} lies {depth} groups deep, or in itself: {AGAIN}")
+        raise UserError(f"{prefix} lies {depth} groups deep, or in itself", path, AGAIN)
     for key in group:
         name = prefix + key
         if not isinstance(group.get(key, getlink=True), h5py.HardLink):
-            raise UserError(f"{path}: {name} is a link to elsewhere, which is not followed: {AGAIN}")
+            raise UserError(f"{name} is a link to elsewhere, which is not followed", path, AGAIN)
         item = group[key]
         if isinstance(item, h5py.Group):
             yield from _datasets(h5py, item, path, f"{name}/", depth + 1)
         elif isinstance(item, h5py.Dataset):
             if item.external or item.is_virtual:
-                raise UserError(f"{path}: {name} keeps its values in another file, which is not opened: {AGAIN}")
+                raise UserError(f"{name} keeps its values in another file, which is not opened", path, AGAIN)
             yield name, item
 
 
 def _check_size(dataset: Any, name: str, path: Path) -> None:
     """UserError where the bytes that a dataset claims cannot be those that the file holds for it."""
     if dataset.shape is None or dataset.dtype.hasobject:
-        raise UserError(f"{path}: {name} holds no numbers: {AGAIN}")
+        raise UserError(f"{name} holds no numbers", path, AGAIN)
     wanted, stored = dataset.size * dataset.dtype.itemsize, dataset.id.get_storage_size()
     most = stored * (MOST_PACKED if dataset.id.get_create_plist().get_nfilters() else 1)
     if wanted > most or stored > path.stat().st_size:
-        raise UserError(f"{path}: {name} {dataset.shape} takes {wanted:,} bytes and the file holds {stored:,} of it: {AGAIN}")
+        raise UserError(f"{name} {dataset.shape} takes {wanted:,} bytes and the file holds {stored:,} of it", path, AGAIN)
 
 
 def _values(path: Path, name: str) -> np.ndarray:

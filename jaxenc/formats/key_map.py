@@ -172,7 +172,7 @@ def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mappi
         raise UserError(f"the model needs no {listed(extra)}", where, f"{advice} {'it' if len(extra) == 1 else 'them'}")
     if any(faults.values()):
         told = "; ".join(f"{fault}: {listed(names)}" for fault, names in faults.items() if names)
-        raise UserError(f"{where}: the tensors are not those that its config describes: {told}: name a folder whose files belong together")
+        raise UserError(f"the tensors are not those that its config describes: {told}", where, "name a folder whose files belong together")
 
 
 def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:
@@ -191,7 +191,7 @@ def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:
     values = as_dtype(first.read(), np.dtype(np.float32), f"{where}: {first.name}")
     for other in others:
         if not np.array_equal(values, as_dtype(other.read(), values.dtype, f"{where}: {other.name}")):
-            raise UserError(f"{where}: {other.name} differs from {first.name}: untied heads are not supported, tie them and save again")
+            raise UserError(f"{other.name} differs from {first.name}", where, "untied heads are not supported, tie them and save again")
     if entry.part:
         values = np.split(values, entry.part.count, entry.part.axis)[entry.part.index]
     return contiguous(entry.transform.to_ours(values))

@@ -64,14 +64,14 @@ class _File:
         try:
             import torch
         except ImportError as error:
-            raise UserError(f"{self._path}: needs torch to be opened: install it, or save the model as safetensors") from error
+            raise UserError("needs torch to be opened", self._path, "install it, or save the model as safetensors") from error
         try:
             with warnings.catch_warnings(), pickled.not_run(self._path):
                 warnings.simplefilter("ignore")
                 found = torch.load(self._path, map_location="cpu", weights_only=True, mmap=self._mapped)
         except Exception as error:
             why = type(error).__name__
-            raise UserError(f"{self._path}: torch does not open it as weights ({why}): save it as safetensors") from error
+            raise UserError(f"torch does not open it as weights ({why})", self._path, "save it as safetensors") from error
         if not isinstance(found, Mapping):
             raise UserError(f"holds a {type(found).__name__} and not tensors by name", self._path, SAVE)
         return found
@@ -97,7 +97,7 @@ class _File:
         """The entry of one tensor, which does not hold on to its values."""
         code = str(value.dtype).removeprefix("torch.")
         if code not in NAMED:
-            raise UserError(f"{self._path}: the tensor {name} is {code}, which is not supported: save it as float32")
+            raise UserError(f"the tensor {name} is {code}, which is not supported", self._path, "save it as float32")
         return Tensor(name, tuple(value.shape), NAMED[code], lambda: self._array(name, NAMED[code]))
 
     def _array(self, name: str, dtype: np.dtype) -> np.ndarray:

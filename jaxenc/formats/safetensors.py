@@ -45,7 +45,7 @@ def open_tensors(path: Path) -> dict[str, Tensor]:
         length = struct.unpack("<Q", first)[0] if len(first) == 8 else size
         refuse_pointer(path)
         if length > min(LARGEST_HEADER, size - 8):
-            raise UserError(f"{path}: no safetensors file, or truncated: {size} bytes, and a header of {length} is announced: {AGAIN}")
+            raise UserError(f"no safetensors file, or truncated: {size} bytes, and a header of {length} is announced", path, AGAIN)
         text = file.read(length)
     start, end = 8 + length, 0
     try:
@@ -53,13 +53,13 @@ def open_tensors(path: Path) -> dict[str, Tensor]:
         header.pop("__metadata__", None)
         parts = sorted((_part(name, fields) for name, fields in header.items()), key=lambda part: (part.begin, part.end))
     except ValueError as error:
-        raise UserError(f"{path}: its header is damaged: {error}: {AGAIN}") from error
+        raise UserError(f"its header is damaged: {error}", path, AGAIN) from error
     for part in parts:
         if part.begin != end:
-            raise UserError(f"{path}: the tensor {part.name} starts at byte {part.begin} of the data and {end} is next: {AGAIN}")
+            raise UserError(f"the tensor {part.name} starts at byte {part.begin} of the data and {end} is next", path, AGAIN)
         end = part.end
     if start + end != size:
-        raise UserError(f"{path}: {size} bytes, and its header describes {start + end}: {AGAIN}")
+        raise UserError(f"{size} bytes, and its header describes {start + end}", path, AGAIN)
     return {part.name: Tensor(part.name, part.shape, part.dtype, functools.partial(_values, path, part, start)) for part in parts}
 
 
@@ -86,7 +86,7 @@ def _values(path: Path, part: Part, start: int) -> np.ndarray:
         while rest:
             count = file.readinto(rest)
             if not count:
-                raise UserError(f"{path}: ends within the tensor {part.name}: {AGAIN}")
+                raise UserError(f"ends within the tensor {part.name}", path, AGAIN)
             rest = rest[count:]
     return out
 

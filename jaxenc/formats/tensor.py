@@ -68,7 +68,7 @@ def as_dtype(array: np.ndarray, dtype: np.dtype, what: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         out = array.astype(dtype)
     if np.isinf(out).sum() > np.isinf(array).sum():
-        raise UserError(f"{what} holds numbers too large for {dtype.name}: use a wider dtype")
+        raise UserError(f"{what} holds numbers too large for {dtype.name}", fix="use a wider dtype")
     return out
 
 

@@ -44,13 +44,13 @@ def open_tensors(prefix: Path) -> dict[str, Tensor]:
         found = (_tensor(prefix, name.decode(), fields(value), header.get(1, 1)) for name, value in whole)
         return {tensor.name: tensor for tensor in found if tensor}
     except (ValueError, IndexError, TypeError) as error:
-        raise UserError(f"{path}: not a sound TensorFlow checkpoint ({error}): copy it again") from error
+        raise UserError(f"not a sound TensorFlow checkpoint ({error})", path, "copy it again") from error
 
 
 def _tensor(prefix: Path, name: str, entry: dict, shards: int) -> Tensor | None:
     """None for one that NumPy has no dtype for."""
     if 7 in entry:
-        raise UserError(f"{prefix}.index: {name} is stored in slices: save the checkpoint with whole variables")
+        raise UserError(f"{prefix}.index: {name} is stored in slices", fix="save the checkpoint with whole variables")
     if entry.get(1, 0) not in DTYPES:
         return None
     dtype, shard, offset, size = np.dtype(DTYPES[entry[1]]), *(entry.get(field, 0) for field in (3, 4, 5))
@@ -67,11 +67,11 @@ def _bytes(path: Path, name: str, offset: int, size: int, crc: int) -> bytes:
         refuse_pointer(path)
         there = max(path.stat().st_size - offset, 0)
         if there < size:
-            raise UserError(f"{path}: {name} is cut off ({there:,} of {size:,} bytes): copy the checkpoint again")
+            raise UserError(f"{name} is cut off ({there:,} of {size:,} bytes)", path, "copy the checkpoint again")
         file.seek(offset)
         raw = file.read(size)
     if _checksum(raw) != crc:
-        raise UserError(f"{path}: {name} is damaged (its checksum differs): copy the checkpoint again")
+        raise UserError(f"{name} is damaged (its checksum differs)", path, "copy the checkpoint again")
     return raw
 
 
@@ -80,7 +80,7 @@ def _checksum(data: bytes) -> int:
     try:
         import google_crc32c
     except ImportError as error:
-        raise UserError("TensorFlow's checkpoints are read with google-crc32c: pip install -e '.[tf]'") from error
+        raise UserError("TensorFlow's checkpoints are read with google-crc32c", fix="pip install -e '.[tf]'") from error
     value = google_crc32c.value(data)
     return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
 

@@ -20,7 +20,7 @@ def open_tensors(folder: Path) -> dict[str, Tensor]:
             return opened(folder / name)
         if (folder / f"{name}.index.json").exists():
             return _sharded(folder / f"{name}.index.json", opened)
-    raise UserError(f"{folder}: no model.safetensors and no pytorch_model.bin here: {ADVICE}")
+    raise UserError("no model.safetensors and no pytorch_model.bin here", folder, ADVICE)
 
 
 def _sharded(index: Path, opened: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -28,16 +28,16 @@ def _sharded(index: Path, opened: Callable[[Path], dict[str, Tensor]]) -> dict[s
         refuse_pointer(index)
     table = read_json(index, AGAIN).get("weight_map")
     if not isinstance(table, dict) or not all(isinstance(file, str) and Path(file).name == file for file in table.values()):
-        raise UserError(f"{index}: holds no weight_map of tensors to files beside it: {AGAIN}")
+        raise UserError("holds no weight_map of tensors to files beside it", index, AGAIN)
     out: dict[str, Tensor] = {}
     for file in dict.fromkeys(table.values()):
         shard = index.parent / file
         # Path.is_file raises for a name that is too long (before Python 3.12).
         if not os.path.isfile(shard):
-            raise UserError(f"{shard}: missing, and {index.name} names it: {AGAIN}")
+            raise UserError(f"missing, and {index.name} names it", shard, AGAIN)
         found, listed = opened(shard), {name for name, place in table.items() if place == file}
         for name in listed ^ found.keys():
             one, other = (index.name, shard) if name in listed else (shard, index.name)
-            raise UserError(f"{index}: the tensor {name} is in {one} and not in {other}: {AGAIN}")
+            raise UserError(f"the tensor {name} is in {one} and not in {other}", index, AGAIN)
         out |= found
     return out

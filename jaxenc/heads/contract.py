@@ -112,32 +112,38 @@ class Head:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            raise UserError(f"head {self.name}: its role is {self.role!r}: use {', '.join(ROLES)}")
+            raise UserError(f"head {self.name}: its role is {self.role!r}", fix=f"use {', '.join(ROLES)}")
         if not isinstance(self.name, str) or not self.name.isidentifier() or self.name in TAKEN:
-            raise UserError(f"head {self.name!r}: the name is not a Python identifier, or is one of {', '.join(TAKEN)}: choose another")
+            raise UserError(
+                f"head {self.name!r}: the name is not a Python identifier, or is one of {', '.join(TAKEN)}", fix="choose another"
+            )
         if type(self.site) is not int or not 0 < self.site <= rng.LAST_SITE:
-            raise UserError(f"head {self.name}: its site is {self.site}: use a number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
+            raise UserError(f"head {self.name}: its site is {self.site}", fix=f"use a number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
         for name in ("module", "prediction"):
             if not callable(getattr(self, name)):
-                raise UserError(f"head {self.name}: its {name} is {getattr(self, name)!r}, which cannot be called: give a function")
+                raise UserError(f"head {self.name}: its {name} is {getattr(self, name)!r}, which cannot be called", fix="give a function")
         if not isinstance(self.labels, tuple) or not all(isinstance(label, Label) for label in self.labels):
-            raise UserError(f"head {self.name}: its labels are {self.labels!r}: give a tuple of Label, (Label(...),) for a single one")
+            raise UserError(
+                f"head {self.name}: its labels are {self.labels!r}", fix="give a tuple of Label, (Label(...),) for a single one"
+            )
         if bool(self.labels) != (self.loss is not None):
-            raise UserError(f"head {self.name}: it has labels or a loss but not both: give both or neither")
+            raise UserError(f"head {self.name}: it has labels or a loss but not both", fix="give both or neither")
         if len({label.name for label in self.labels}) < len(self.labels):
-            raise UserError(f"head {self.name}: two of its labels have one name: give each its own")
+            raise UserError(f"head {self.name}: two of its labels have one name", fix="give each its own")
         for label in self.labels:
             if label.dtype not in ("int32", "float32") or label.axis not in ("", "length"):
                 kinds = "int32 or float32, with the axis '' or 'length'"
-                raise UserError(f"head {self.name}: its label {label.name} is {label.dtype} with the axis {label.axis!r}: use {kinds}")
+                raise UserError(
+                    f"head {self.name}: its label {label.name} is {label.dtype} with the axis {label.axis!r}", fix=f"use {kinds}"
+                )
             known = label.bound in BOUNDS if isinstance(label.bound, str) else type(label.bound) is int and label.bound >= 0
             if not known or (label.bound and label.dtype == "float32"):
                 kinds = f"{' or '.join(BOUNDS)} or a number that is not negative, and 0 for float32"
-                raise UserError(f"head {self.name}: its label {label.name} has the bound {label.bound!r}: use {kinds}")
+                raise UserError(f"head {self.name}: its label {label.name} has the bound {label.bound!r}", fix=f"use {kinds}")
         if len({label.axis for label in self.labels}) > 1:
-            raise UserError(f"head {self.name}: some of its labels are per row and some per token: use one kind for all")
+            raise UserError(f"head {self.name}: some of its labels are per row and some per token", fix="use one kind for all")
         if self.chooses and (self.role != "text" or self.labels[0].axis):
-            raise UserError(f"head {self.name}: a label with the bound 'choices' needs the role text and one label a row")
+            raise UserError(f"head {self.name}", fix="a label with the bound 'choices' needs the role text and one label a row")
 
     @property
     def chooses(self) -> bool:
@@ -167,15 +173,15 @@ def registry(heads: Iterable[Head]) -> Mapping[str, Head]:
     fields = dict(FIELDS)
     for head in heads:
         if not isinstance(head, Head):
-            raise UserError(f"{head!r} is no head: give a jaxenc.heads.Head")
+            raise UserError(f"{head!r} is no head", fix="give a jaxenc.heads.Head")
         if head.name in by_name or head.name in rng.SITES:
-            raise UserError(f"head {head.name}: this name is taken: choose another")
+            raise UserError(f"head {head.name}: this name is taken", fix="choose another")
         if head.site in sites:
             clash = f"its site {head.site} is that of {sites[head.site]}"
-            raise UserError(f"head {head.name}: {clash}: give it a unique number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
+            raise UserError(f"head {head.name}: {clash}", fix=f"give it a unique number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
         for label in head.labels:
             known = fields.setdefault(label.name, label.field)
             if (known.shape, known.dtype) != (label.field.shape, label.field.dtype):
-                raise UserError(f"head {head.name}: its label {label.name} has the name of another batch field: choose another name")
+                raise UserError(f"head {head.name}: its label {label.name} has the name of another batch field", fix="choose another name")
         by_name[head.name], sites[head.site] = head, head.name
     return MappingProxyType(by_name)

@@ -38,11 +38,11 @@ def complete_texts(
     texts = inputs.all_str(texts, "complete takes a list of texts", "[text] for a single one")
     for name, number in (("max_new", max_new), ("samples", samples)):
         if number < 1:
-            raise UserError(f"{name} is {number}: it takes 1 or more")
+            raise UserError(f"{name} is {number}", fix="it takes 1 or more")
     if rule.top_k > tokenizer.vocabulary.size:
-        raise UserError(f"top_k is {rule.top_k}: it takes 0 to {tokenizer.vocabulary.size}, the size of the vocabulary")
+        raise UserError(f"top_k is {rule.top_k}", fix=f"it takes 0 to {tokenizer.vocabulary.size}, the size of the vocabulary")
     if samples > 1 and not rule.temperature:
-        raise UserError(f"samples is {samples} and temperature 0, which gives one text: set a temperature above 0, such as 1")
+        raise UserError(f"samples is {samples} and temperature 0, which gives one text", fix="set a temperature above 0, such as 1")
     encoded = [_encode(tokenizer, text, decoder.positions) for text in texts]
     prompts = [Prompt(ids, number, sample) for number, ids in enumerate(encoded) for sample in range(samples)]
     out = []
@@ -58,10 +58,10 @@ def _encode(tokenizer: Tokenizer, text: str, positions: int) -> list[int]:
     """The ids of a prompt. Raises UserError for one without tokens, and for one that fills all positions."""
     ids = tokenizer.encode_start(text)
     if not ids:
-        raise UserError(f"{text!r} has no tokens and this vocabulary has no token that starts a text: give a text with a word")
+        raise UserError(f"{text!r} has no tokens and this vocabulary has no token that starts a text", fix="give a text with a word")
     if 0 < positions <= len(ids):
         size = f"the text that begins with {text[:40]!r} has {len(ids)} tokens"
-        raise UserError(f"{size} and the model takes {positions}, which leaves none for a continuation: shorten it")
+        raise UserError(f"{size} and the model takes {positions}, which leaves none for a continuation", fix="shorten it")
     return ids
 
 

@@ -67,7 +67,7 @@ def of(objective: Objective, vocabulary: Vocabulary) -> "Decoder":
     # An objective with this head has the encoder that the head reads.
     if head is None or objective.encoder.config.attention != "causal":
         what = "this model does not predict the next token from the tokens before it, so it cannot complete texts"
-        raise UserError(f"{what}: use one that was trained with objective.kind=causal, such as the recipe gpt/small")
+        raise UserError(what, fix="use one that was trained with objective.kind=causal, such as the recipe gpt/small")
     families.able(objective.encoder.config, Incremental, "complete takes a model with a cache of keys and values")
     allowed = sampling.allowed_tokens(vocabulary, padded(objective.encoder.config.vocab_size))
     return Decoder(objective.encoder, head, allowed, sampling.end_tokens(vocabulary))

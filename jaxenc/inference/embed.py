@@ -68,7 +68,7 @@ def chosen(layers: str, states: int) -> Mixed:
         return _mix(Path(layers.removeprefix(MIX)), states)
     table: dict[str, Mixed] = {"all": lambda h: h, "top": lambda h: h[-1], "average": lambda h: h.mean(axis=0)}
     if layers not in table:
-        raise UserError(f"--layers {layers}: it takes {', '.join(LAYERS)} or {MIX}FILE")
+        raise UserError(f"it takes {', '.join(LAYERS)} or {MIX}FILE", f"--layers {layers}")
     return table[layers]
 
 
@@ -78,9 +78,9 @@ def _mix(path: Path, states: int) -> Mixed:
     weights, gamma = data.get("weights"), data.get("gamma", 1.0)
     numbers = lambda values: all(type(value) in (int, float) and abs(value) <= LARGEST for value in values)
     if not isinstance(weights, list) or not numbers([*weights, gamma]) or data.keys() - {"weights", "gamma"}:
-        raise UserError(f'{path}: holds {json.dumps(data)[:80]}; write {{"weights": [0.0, ...], "gamma": 1.0}}')
+        raise UserError(f"holds {json.dumps(data)[:80]}", path, 'write {"weights": [0.0, ...], "gamma": 1.0}')
     if len(weights) != states:
-        raise UserError(f"{path}: has {len(weights)} weights, and the model has {states} layers with layer 0: give one for each")
+        raise UserError(f"has {len(weights)} weights, and the model has {states} layers with layer 0", path, "give one for each")
     # Applied to unit vectors, the mix returns the share of each layer.
     shares = np.asarray(scalar_mix.mixed(np.float32(weights), np.float32(gamma), np.eye(states), np.ones(()), False))
     return lambda hidden: np.tensordot(shares, hidden, axes=1)

@@ -24,12 +24,12 @@ def masked_ids(tokenizer: Tokenizer, text: str, k: int) -> list[int]:
     the size of the vocabulary."""
     size, mask = tokenizer.vocabulary.size, tokenizer.vocabulary.mask
     if not 1 <= k <= size:
-        raise UserError(f"k is {k}: it takes 1 to {size}")
+        raise UserError(f"k is {k}", fix=f"it takes 1 to {size}")
     if mask < 0:
-        raise UserError("the tokenizer of this model has no mask: fill_mask needs a model that was trained with one that has it")
+        raise UserError("the tokenizer of this model has no mask", fix="fill_mask needs a model that was trained with one that has it")
     ids = tokenizer.encode_prompt(text)
     if mask not in ids:
-        raise UserError(f"{text!r} holds no {tokenizer.token(mask)}: write {tokenizer.token(mask)} in the place of a word")
+        raise UserError(f"{text!r} holds no {tokenizer.token(mask)}", fix=f"write {tokenizer.token(mask)} in the place of a word")
     return ids
 
 

@@ -41,7 +41,7 @@ def of_words(
     Raises UserError as `of_texts`.
     """
     if isinstance(sentences, str) or not isinstance(sentences, Iterable):
-        raise UserError("words= takes a list of sentences: [[word, word], [word]]")
+        raise UserError("words= takes a list of sentences", fix="[[word, word], [word]]")
     split = [all_str(words, "encode takes a list of words for each sentence", "[word] for a single one") for words in sentences]
     if CHARACTERS not in model.inputs or tokenizer is not None:
         tokenizer = needed(model, tokenizer)
@@ -70,7 +70,7 @@ def _frame(words: int, begin: int, word: int, end: int) -> tuple[list[int], list
 def needed(model: ModelConfig, tokenizer: Tokenizer | None) -> Tokenizer:
     """A model's own tokenizer. Raises UserError where it has none."""
     if tokenizer is None:
-        raise UserError(f"this model has no tokenizer: convert it with one, or use encode({without_tokenizer(model)})")
+        raise UserError("this model has no tokenizer", fix=f"convert it with one, or use encode({without_tokenizer(model)})")
     return tokenizer
 
 
@@ -94,7 +94,7 @@ def of_tokens(
     types = np.zeros_like(tokens) if types is None else _integers("types", types, max(model.types, 1))
     for name, array in (("mask", segments), ("types", types)):
         if array.shape != tokens.shape:
-            raise UserError(f"{name} has the shape {list(array.shape)} and tokens {list(tokens.shape)}: give one number a token")
+            raise UserError(f"{name} has the shape {list(array.shape)} and tokens {list(tokens.shape)}", fix="give one number a token")
     rows = _rows(model, tokens, segments, types)
     return rows if table is None else {**rows, CHARACTERS: table[tokens]}
 
@@ -126,10 +126,10 @@ def all_str(values: Iterable[str], takes: str, single: str) -> list[str]:
     Raises UserError for a single str, for anything that is not iterable, and for an item that is not a str.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise UserError(f"{takes}: {single}")
+        raise UserError(single, takes)
     values = list(values)
     if other := [type(value).__name__ for value in values if not isinstance(value, str)]:
-        raise UserError(f"{takes}, and one item is a {other[0]}: give each as a str")
+        raise UserError(f"{takes}, and one item is a {other[0]}", fix="give each as a str")
     return values
 
 
@@ -138,13 +138,13 @@ def whole(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError as error:
-        raise UserError(f"{name} is {value!r}: it takes a whole number") from error
+        raise UserError(f"{name} is {value!r}", fix="it takes a whole number") from error
 
 
 def real(name: str, value: Any) -> float:
     """`value`, a Python or NumPy number, as a float. Raises UserError, which names it `name`, for anything else."""
     if not isinstance(value, (int, float, np.number)):
-        raise UserError(f"{name} is {value!r}: it takes a number")
+        raise UserError(f"{name} is {value!r}", fix="it takes a number")
     return float(value)
 
 
@@ -161,7 +161,7 @@ def compiled_length(length: int) -> int:
 
 def _check_length(model: ModelConfig, length: int, what: str) -> None:
     if 0 < model.positions < length:
-        raise UserError(f"{what} has {length} tokens and the model takes {model.positions}: shorten it")
+        raise UserError(f"{what} has {length} tokens and the model takes {model.positions}", fix="shorten it")
 
 
 def _integers(name: str, values: Any, bound: int) -> np.ndarray:
@@ -169,11 +169,13 @@ def _integers(name: str, values: Any, bound: int) -> np.ndarray:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise UserError(f"{name} has rows of several lengths: pad them to one length and say where with mask=") from None
+        raise UserError(f"{name} has rows of several lengths", fix="pad them to one length and say where with mask=") from None
     if array.ndim != 2:
-        raise UserError(f"{name} has {array.ndim} axes: give rows of numbers, [batch, length]")
+        raise UserError(f"{name} has {array.ndim} axes", fix="give rows of numbers, [batch, length]")
     if array.size and array.dtype.kind not in "iub":
-        raise UserError(f"{name} is {array.dtype}: give integers")
+        raise UserError(f"{name} is {array.dtype}", fix="give integers")
     if array.size and not 0 <= array.min() <= array.max() < bound:
-        raise UserError(f"{name} holds {array.min()} to {array.max()}, and the model takes 0 to {bound - 1}: use this model's tokenizer")
+        raise UserError(
+            f"{name} holds {array.min()} to {array.max()}, and the model takes 0 to {bound - 1}", fix="use this model's tokenizer"
+        )
     return array.astype(np.int32)

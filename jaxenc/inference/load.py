@@ -113,7 +113,7 @@ class Model:
         """
         given = [value is not None for value in (texts, words, tokens)]
         if sum(given) != 1 or (tokens is None and not (mask is None and types is None)):
-            raise UserError("encode takes texts, or words=, or tokens= with mask= and types= where needed: give one of the three")
+            raise UserError("encode takes texts, or words=, or tokens= with mask= and types= where needed", fix="give one of the three")
         model = self.config.model
         if tokens is not None:
             rows = inputs.of_tokens(model, self.tokenizer, tokens, mask, types)
@@ -146,10 +146,10 @@ class Model:
         text that is too long and for a `k` above the size of the vocabulary.
         """
         if not isinstance(text, str):
-            raise UserError("fill_mask takes one text: call it for each of several")
+            raise UserError("fill_mask takes one text", fix="call it for each of several")
         tokenizer = inputs.needed(self.config.model, self.tokenizer)
         if "mlm" not in self.params:
-            raise UserError("this model has no masked-token head: load one that was trained with it")
+            raise UserError("this model has no masked-token head", fix="load one that was trained with it")
         ids = masked_ids(tokenizer, text, inputs.whole("k", k))
         logits = np.asarray(self.compute("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text")))[0, : len(ids)]
         return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
@@ -210,7 +210,7 @@ def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, 
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.pieces:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.pieces:,} rows for them"
-        raise UserError(f"{where}: its tokenizer has {sizes}: use the model's own tokenizer")
+        raise UserError(f"its tokenizer has {sizes}", where, "use the model's own tokenizer")
     shapes, _ = parameters(objective_of(config, tokenizer, heads))
     return Model(config, restore.restore_params(where, shapes), tokenizer, heads)
 

@@ -50,10 +50,10 @@ def report(model: Model, sentences: Sequence[Sentence], word: str, layer: int, c
     Raises UserError for a word that does not occur and a layer that the model does not have.
     """
     if not 0 <= layer < model.shape[0]:
-        raise UserError(f"layer is {layer}: the model has 0 to {model.shape[0] - 1}")
+        raise UserError(f"layer is {layer}", fix=f"the model has 0 to {model.shape[0] - 1}")
     holders = [number for number, sentence in enumerate(sentences) if word in sentence]
     if not holders:
-        raise UserError(f"{word!r} is not in the text: name a word exactly as it is written there")
+        raise UserError(f"{word!r} is not in the text", fix="name a word exactly as it is written there")
     own = dict(_own(model, sentences, holders, word, layer))
     chosen = [list(own)[at] for at in unlike(_unit(np.stack(list(own.values()))), senses)]
     static, near = _read(model, sentences, layer, {place: own[place] for place in chosen}, count)

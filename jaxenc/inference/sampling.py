@@ -29,11 +29,11 @@ class Sampling:
     def __post_init__(self) -> None:
         if self.temperature != 0 and not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
             takes = f"0, for the most probable token, or a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
-            raise UserError(f"temperature is {self.temperature}: it takes {takes}")
+            raise UserError(f"temperature is {self.temperature}", fix=f"it takes {takes}")
         if self.top_k < 0:
-            raise UserError(f"top_k is {self.top_k}: it takes 0, for all tokens, or how many to draw from")
+            raise UserError(f"top_k is {self.top_k}", fix="it takes 0, for all tokens, or how many to draw from")
         if not 0 <= self.seed < 2**31:
-            raise UserError(f"seed is {self.seed}: it lies in 0 .. 2^31 - 1")
+            raise UserError(f"seed is {self.seed}", fix="it lies in 0 .. 2^31 - 1")
 
 
 def end_tokens(vocabulary: Vocabulary) -> frozenset[int]:

@@ -17,7 +17,7 @@ def read(name: str) -> Iterator[str]:
             try:
                 yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
             except UnicodeDecodeError as error:
-                raise UserError(f"{name}:{number}: not UTF-8: save the file in UTF-8") from error
+                raise UserError("not UTF-8", f"{name}:{number}", "save the file in UTF-8") from error
 
 
 def cut(model: Model, line: str, raw: bool) -> list[str]:
@@ -25,5 +25,5 @@ def cut(model: Model, line: str, raw: bool) -> list[str]:
     if not raw:
         return line.split()
     if model.tokenizer is None:
-        raise UserError("--raw: this model has no tokenizer: write blanks between the words and leave --raw out")
+        raise UserError("this model has no tokenizer", "--raw", "write blanks between the words and leave --raw out")
     return model.tokenizer.split(line)

@@ -35,7 +35,7 @@ def vectors(
     long for the model, and for `stateful` with a model that has no state.
     """
     if batch < 1:
-        raise UserError(f"the batch is {batch}: it takes 1 or more sentences")
+        raise UserError(f"the batch is {batch}", fix="it takes 1 or more sentences")
     if stateful:
         yield from _stateful(model, sentences, batch)
         return
@@ -79,7 +79,7 @@ def _stateful(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterat
     """As `vectors` with `stateful`: batch after batch, each row continues from its state."""
     config = model.config.model
     if not isinstance(config, BothDirections):
-        raise UserError(f"a model of kind {config.kind} has no state from sentence to sentence: leave out stateful")
+        raise UserError(f"a model of kind {config.kind} has no state from sentence to sentence", fix="leave out stateful")
     readers, sentences = config.readers(EXACT), iter(sentences)
     step, state = _step(readers), readers.zero_state(batch)
     while group := list(itertools.islice(sentences, batch)):

@@ -20,7 +20,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 def check(name: str, where: str) -> None:
     """Raises UserError when no activation has this name; `where` is the field that holds it."""
     if name not in ACTIVATIONS:
-        raise UserError(f"{where} is {name!r}: use one of {', '.join(ACTIVATIONS)}")
+        raise UserError(f"{where} is {name!r}", fix=f"use one of {', '.join(ACTIVATIONS)}")
 
 
 def activate(name: str, x: Array) -> Array:

@@ -52,19 +52,19 @@ def resolve(
     also needs bfloat16 and no attention dropout, which jax's interface to it does not have.
     """
     if backend not in ("auto", *BACKENDS):
-        raise UserError(f"attention is {backend!r}: use auto, {', '.join(BACKENDS[:-1])} or {BACKENDS[-1]}")
+        raise UserError(f"attention is {backend!r}", fix=f"use auto, {', '.join(BACKENDS[:-1])} or {BACKENDS[-1]}")
     gpu, compute = platform in ("gpu", "cuda"), jnp.dtype(compute).name
     if backend == "cudnn" and relative:
-        raise UserError("attention is 'cudnn', which has no relative positions: use 'auto' or 'xla', or 'pallas' on a gpu")
+        raise UserError("attention is 'cudnn', which has no relative positions", fix="use 'auto' or 'xla', or 'pallas' on a gpu")
     if backend == "cudnn" and packed:
-        raise UserError("attention is 'cudnn', which has no mask for packed rows: use 'auto' or 'xla', or 'pallas' on a gpu")
+        raise UserError("attention is 'cudnn', which has no mask for packed rows", fix="use 'auto' or 'xla', or 'pallas' on a gpu")
     if backend == "cudnn" and not (gpu and compute == "bfloat16" and dropout_rate == 0):
         raise UserError(
-            f"attention is 'cudnn' on {platform} with {compute} and attention_dropout {dropout_rate}: it runs on a gpu with "
-            "train.precision=bfloat16 and attention_dropout=0; use 'auto' or 'xla' here"
+            f"attention is 'cudnn' on {platform} with {compute} and attention_dropout {dropout_rate}",
+            fix="it runs on a gpu with train.precision=bfloat16 and attention_dropout=0: use 'auto' or 'xla' here",
         )
     if backend == "pallas" and not gpu:
-        raise UserError(f"attention is 'pallas' on {platform}: it runs on a gpu; use 'auto' or 'xla' here")
+        raise UserError(f"attention is 'pallas' on {platform}: it runs on a gpu", fix="use 'auto' or 'xla' here")
     if backend != "auto":
         return backend
     table = FASTEST_RELATIVE if relative else FASTEST

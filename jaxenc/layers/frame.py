@@ -35,7 +35,7 @@ class BlockSpec:
 
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
-            raise UserError(f"model.norm is {self.norm!r}: use {' or '.join(NORMS)}")
+            raise UserError(f"model.norm is {self.norm!r}", fix=f"use {' or '.join(NORMS)}")
 
 
 def residual(place: str, norm: Callable[[Array], Array], sublayer: Callable[[Array], Array], x: Array) -> Array:

@@ -70,7 +70,7 @@ BY_NAME: dict[str, Callable[[float], Initializer]] = {"truncated_normal": Trunca
 def check(name: str, field: str) -> None:
     """Raises UserError when `field` names no initializer."""
     if name not in BY_NAME:
-        raise UserError(f"{field} is {name!r}: use one of {', '.join(BY_NAME)}")
+        raise UserError(f"{field} is {name!r}", fix=f"use one of {', '.join(BY_NAME)}")
 
 
 def leading_rows(init: Initializer, rows: int) -> Initializer:

@@ -50,9 +50,9 @@ class BilmConfig(ObjectiveConfig[ModelConfig]):
     def __post_init__(self) -> None:
         at_least(1, "objective", self, "negatives")
         if self.softmax not in SOFTMAX:
-            raise UserError(f"objective.softmax is {self.softmax!r}: use {' or '.join(SOFTMAX)}")
+            raise UserError(f"objective.softmax is {self.softmax!r}", fix=f"use {' or '.join(SOFTMAX)}")
         if not self.scale > 0:
-            raise UserError(f"objective.scale is {self.scale}: it takes a positive number")
+            raise UserError(f"objective.scale is {self.scale}", fix="it takes a positive number")
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""

@@ -36,13 +36,13 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
         if "causal" not in model.attentions:
             kinds = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in cls().attentions)
             what = f"objective.kind {self.kind} needs model.attention=causal, which a model of kind {model.kind} does not have"
-            raise UserError(f"{what}: set model.kind to {kinds}")
+            raise UserError(what, fix=f"set model.kind to {kinds}")
         encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), setting.execution)
         if (attention := encoder.config.attention) != "causal":
             # A model that is made of others has none of its own: the encoder's config is that of one of its fields, in a pair the last.
             nested = [f".{field.name}" for field in dataclasses.fields(model) if getattr(model, field.name) is encoder.config]
             field = f"model{''.join(nested[-1:])}.attention"
-            raise UserError(f"{field} is {attention}: objective.kind {self.kind} needs {field}=causal")
+            raise UserError(f"{field} is {attention}", fix=f"objective.kind {self.kind} needs {field}=causal")
         return Causal(encoder, encoders.fit(encoder, (NEXT_TOKEN,))[NEXT_TOKEN.name])
 
 

@@ -66,11 +66,11 @@ class DistillationConfig(MlmConfig):
         at_least(0, "objective", self, "soft_coef", "mlm_coef", "cosine_coef")
         if not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
             raise UserError(
-                f"objective.temperature is {self.temperature}: it takes a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
+                f"objective.temperature is {self.temperature}", fix=f"it takes a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
             )
         for name, choices in {"start": STARTS, "soft_places": PLACES}.items():
             if getattr(self, name) not in choices:
-                raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
+                raise UserError(f"objective.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""
@@ -86,7 +86,7 @@ class DistillationConfig(MlmConfig):
         try:
             encoder = encoders.of(self.kind, setting.teacher, (MASKED_LM.name,), setting.execution)
         except UserError as error:
-            raise UserError(f"objective.teacher {self.teacher}: {error}") from error
+            raise error.at(f"objective.teacher {self.teacher}") from error
         self.check(mlm.encoder, encoder, setting.data.length)
         head = encoders.fit(encoder, (MASKED_LM,))[MASKED_LM.name]
         coef = {"soft": self.soft_coef, "mlm": self.mlm_coef, "cosine": self.cosine_coef}
@@ -98,23 +98,23 @@ class DistillationConfig(MlmConfig):
         ours, theirs, named = student.config, teacher.config, f"objective.teacher {self.teacher}"
         if theirs.pieces != ours.pieces:
             sizes = f"it predicts {theirs.pieces:,} pieces and the student {ours.pieces:,}"
-            raise UserError(f"{named}: {sizes}: build the data with the teacher's tokenizer")
+            raise UserError(sizes, named, "build the data with the teacher's tokenizer")
         if self.start == "teacher" and theirs.vocab_size != ours.vocab_size:
             sizes = f"its token table has {theirs.vocab_size:,} rows and the student's {ours.vocab_size:,}"
-            raise UserError(f"{named}: {sizes}: set model.spare_rows to {theirs.spare_rows}, or objective.start to random")
+            raise UserError(sizes, named, f"set model.spare_rows to {theirs.spare_rows}, or objective.start to random")
         if self.cosine_coef and teacher.width != student.width:
             widths = f"its hidden states are {teacher.width} wide and the student's {student.width}"
-            raise UserError(f"{named}: {widths}: set model.width to {teacher.width}, or objective.cosine_coef to 0")
+            raise UserError(widths, named, f"set model.width to {teacher.width}, or objective.cosine_coef to 0")
         if 0 < theirs.positions < length:
-            raise UserError(f"{named}: it has {theirs.positions} positions and data.length is {length}: shorten the rows")
+            raise UserError(f"it has {theirs.positions} positions and data.length is {length}", named, "shorten the rows")
         if self.start == "teacher" and ours.layers > theirs.layers:
             layers = f"it has {theirs.layers} layers and the student {ours.layers}"
-            raise UserError(f"{named}: {layers}: lower model.layers, or set objective.start to random")
+            raise UserError(layers, named, "lower model.layers, or set objective.start to random")
         for field in SAME if self.start == "teacher" else ():
             own, other = getattr(ours, field, 0), getattr(theirs, field, 0)
             if own != other:
                 copied = f"model.{field} is {other} in the teacher and {own} in the student, which would read its parameters otherwise"
-                raise UserError(f"{named}: {copied}: make them equal, or set objective.start to random")
+                raise UserError(copied, named, "make them equal, or set objective.start to random")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,11 +173,11 @@ class Distillation(Objective):
             if there not in found:
                 if any(part in origins for part in path.split("/")):
                     what = f"it has no {there}, from which the student's {path} would start"
-                    raise UserError(f"objective.teacher: {what}: set objective.start to random")
+                    raise UserError(what, "objective.teacher", "set objective.start to random")
                 continue
             if found[there].shape != leaf.shape:
                 shapes = f"{there} is {list(found[there].shape)} in the teacher and {path} {list(leaf.shape)} in the student"
-                raise UserError(f"objective.teacher: {shapes}: give them the same shape, or set objective.start to random")
+                raise UserError(shapes, "objective.teacher", "give them the same shape, or set objective.start to random")
             copied[path] = found[there]
         return tree.from_leaves(copied.items())
 

@@ -42,7 +42,7 @@ def fit(encoder: Encoder, heads: Collection[Head], labels: tuple[str, ...] = (),
     for head in heads:
         if head.reads_first and model.attention == "causal":
             held = f"model.attention is causal and the head {head.name} reads the first token, which then sees nothing but itself"
-            raise UserError(f"{held}: set model.attention to full, or do without the head")
+            raise UserError(held, fix="set model.attention to full, or do without the head")
     layer = (model.activation, model.norm_epsilon, model.initializer)
     setting = Setting(encoder.width, encoder.table_width, model.pieces, *layer, encoder.execution, labels, pooler_activation)
     whole = dataclasses.replace(setting, pieces=model.vocab_size)

@@ -52,14 +52,18 @@ class ReplacingConfig(MlmConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.temperature <= LARGEST:
-            raise UserError(f"objective.temperature is {self.temperature}: it takes a number above 0 and up to {LARGEST:,.0f}, such as 1.0")
+            raise UserError(
+                f"objective.temperature is {self.temperature}", fix=f"it takes a number above 0 and up to {LARGEST:,.0f}, such as 1.0"
+            )
         for name in (field.name for field in dataclasses.fields(self) if field.name.endswith("_coef")):
             if not 0 <= getattr(self, name) <= LARGEST:
-                raise UserError(f"objective.{name} is {getattr(self, name)}: it weighs a loss and takes a number from 0 to {LARGEST:,.0f}")
+                raise UserError(
+                    f"objective.{name} is {getattr(self, name)}", fix=f"it weighs a loss and takes a number from 0 to {LARGEST:,.0f}"
+                )
         if self.with_replacement and self.unit != "tokens":
-            raise UserError(f"objective.with_replacement draws single tokens: set objective.unit to tokens, not {self.unit}")
+            raise UserError("objective.with_replacement draws single tokens", fix=f"set objective.unit to tokens, not {self.unit}")
         if self.with_replacement and self.random_share:
-            raise UserError("objective.with_replacement draws no random ids: set objective.random_share to 0")
+            raise UserError("objective.with_replacement draws no random ids", fix="set objective.random_share to 0")
 
     def networks(self, model: ModelConfig, execution: Execution) -> Networks:
         """Both networks of the pair `model`. Raises UserError for a model that is not a pair."""

@@ -49,12 +49,14 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
 
     def __post_init__(self) -> None:
         if len(set(self.heads)) < len(self.heads):
-            raise UserError(f"objective.heads is {', '.join(self.heads)}: name each head once")
+            raise UserError(f"objective.heads is {', '.join(self.heads)}", fix="name each head once")
         if len(set(self.labels)) < len(self.labels):
-            raise UserError("objective.labels names a class twice: every class has a name of its own")
+            raise UserError("objective.labels names a class twice", fix="every class has a name of its own")
         at_least(0, "objective", self, "choices")
         if self.choices == 1:
-            raise UserError("objective.choices is 1, which leaves nothing to choose: set it to 0 for rows of one text, or to 2 or more")
+            raise UserError(
+                "objective.choices is 1, which leaves nothing to choose", fix="set it to 0 for rows of one text, or to 2 or more"
+            )
         activation.check(self.pooler_activation, "objective.pooler_activation")
 
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Heads":
@@ -73,22 +75,24 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         for name in self.heads:
             if name not in heads:
                 own = "or a head of your own, where it is passed: load(DIR, heads=...)"
-                raise UserError(f"objective.heads holds {name!r}: it takes {', '.join(heads)}, {own}")
+                raise UserError(f"objective.heads holds {name!r}", fix=f"it takes {', '.join(heads)}, {own}")
         chosen = [head for name, head in heads.items() if name in self.heads]
         pools = [head.name for head in chosen if head.role == "pools"]
         if len(pools) > 1:
-            raise UserError(f"objective.heads holds {' and '.join(pools)}, and a text has one vector: keep one of them")
+            raise UserError(f"objective.heads holds {' and '.join(pools)}, and a text has one vector", fix="keep one of them")
         for head in chosen:
             if head.role == "text" and not pools:
                 known = " or ".join(name for name, one in heads.items() if one.role == "pools")
-                raise UserError(f"objective.heads holds {head.name} without {known}, whose vector it reads: add the one that the model has")
+                raise UserError(
+                    f"objective.heads holds {head.name} without {known}, whose vector it reads", fix="add the one that the model has"
+                )
             if head.chooses and not self.choices:
-                raise UserError(f"objective.choices is 0: set it to the number of texts of a row, between which {head.name} chooses")
+                raise UserError("objective.choices is 0", fix=f"set it to the number of texts of a row, between which {head.name} chooses")
             if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
                 both = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
-                raise UserError(f"{both}, which does not choose between texts: set objective.choices to 0, or leave the head out")
+                raise UserError(f"{both}, which does not choose between texts", fix="set objective.choices to 0, or leave the head out")
         if not self.labels and (classify := [head.name for head in chosen if _classifies(head)]):
-            raise UserError(f"objective.labels is empty: name the classes of {' and '.join(classify)}")
+            raise UserError("objective.labels is empty", fix=f"name the classes of {' and '.join(classify)}")
         return chosen
 
 

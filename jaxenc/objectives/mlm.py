@@ -79,27 +79,33 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
     def __post_init__(self) -> None:
         at_least(0, "objective", self, "rate_steps", "max_predictions", "longest")
         if not 0 < self.rate <= 1:
-            raise UserError(f"objective.rate is {self.rate}: it takes a share of the tokens, such as 0.15")
+            raise UserError(f"objective.rate is {self.rate}", fix="it takes a share of the tokens, such as 0.15")
         if not 0 <= self.final_rate <= 1:
-            raise UserError(f"objective.final_rate is {self.final_rate}: it takes a share of the tokens, or 0 for a constant rate")
+            raise UserError(f"objective.final_rate is {self.final_rate}", fix="it takes a share of the tokens, or 0 for a constant rate")
         if (self.final_rate > 0) != (self.rate_steps > 0):
-            raise UserError(f"objective.final_rate is {self.final_rate} and objective.rate_steps is {self.rate_steps}: set both or neither")
+            raise UserError(
+                f"objective.final_rate is {self.final_rate} and objective.rate_steps is {self.rate_steps}", fix="set both or neither"
+            )
         if self.rate_steps > rule.MOST_STEPS:
-            raise UserError(f"objective.rate_steps is {self.rate_steps}: it is at most {rule.MOST_STEPS}")
+            raise UserError(f"objective.rate_steps is {self.rate_steps}", fix=f"it is at most {rule.MOST_STEPS}")
         if not (self.mask_share >= 0 and self.random_share >= 0 and self.mask_share + self.random_share <= 1):
-            raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens: together at most 1")
+            raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens", fix="together at most 1")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
+                raise UserError(f"objective.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
         if self.longest > spans.MOST_WORDS:
-            raise UserError(f"objective.longest is {self.longest}: a span has {spans.MOST_WORDS} words at most")
+            raise UserError(f"objective.longest is {self.longest}", fix=f"a span has {spans.MOST_WORDS} words at most")
         if self.longest and self.unit not in ("ngrams", "spans"):
-            raise UserError(f"objective.longest is {self.longest} with objective.unit={self.unit}: only ngrams and spans have lengths")
+            raise UserError(
+                f"objective.longest is {self.longest} with objective.unit={self.unit}", fix="only ngrams and spans have lengths"
+            )
         if not spans.LEAST_P <= self.geometric < 1:
             what = f"the chance that a span ends after a word, from {spans.LEAST_P} on, such as 0.2"
-            raise UserError(f"objective.geometric is {self.geometric}: it takes {what}")
+            raise UserError(f"objective.geometric is {self.geometric}", fix=f"it takes {what}")
         if self.unit != "tokens" and self.candidates == "all":
-            raise UserError(f"objective.candidates=all predicts specials, which are no words: with objective.unit={self.unit} use text")
+            raise UserError(
+                "objective.candidates=all predicts specials, which are no words", fix=f"with objective.unit={self.unit} use text"
+            )
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""
@@ -114,12 +120,14 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         Raises UserError for a vocabulary without a mask, or without ids that `replacements` allows.
         """
         if vocabulary.mask < 0:
-            raise UserError(f"objective.kind {self.kind}: the tokenizer has no mask: build the data with one of --type wordpiece or bpe")
+            raise UserError(
+                f"objective.kind {self.kind}: the tokenizer has no mask", fix="build the data with one of --type wordpiece or bpe"
+            )
         control = (vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.sep)
         left_out = {"text": vocabulary.reserved, "all": (), "all_but_control": control}[self.replacements]
         replacements = np.setdiff1d(np.arange(vocabulary.size, dtype=np.int32), np.array(left_out, np.int32))
         if not replacements.size:
-            raise UserError(f"objective.replacements={self.replacements}, which leaves no id of the vocabulary to draw: use all")
+            raise UserError(f"objective.replacements={self.replacements}, which leaves no id of the vocabulary to draw", fix="use all")
         return Masking(
             rate=self.rate,
             final_rate=self.final_rate,

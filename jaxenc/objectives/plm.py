@@ -73,14 +73,16 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         at_least(1, "objective", self, "beta", "longest", "permutation")
         at_least(0, "objective", self, "memory")
         if self.memory > LARGEST_MEMORY:
-            raise UserError(f"objective.memory is {self.memory}: it is at most 2^31 - 1, and a few rows are usual, such as 384")
+            raise UserError(f"objective.memory is {self.memory}", fix="it is at most 2^31 - 1, and a few rows are usual, such as 384")
         if not self.beta <= self.alpha <= LARGEST_ALPHA:
-            raise UserError(f"objective.alpha is {self.alpha} and objective.beta {self.beta}: alpha is from beta to {LARGEST_ALPHA:,}")
+            raise UserError(
+                f"objective.alpha is {self.alpha} and objective.beta {self.beta}", fix=f"alpha is from beta to {LARGEST_ALPHA:,}"
+            )
         if self.longest > spans.MOST_WORDS:
-            raise UserError(f"objective.longest is {self.longest}: an n-gram has {spans.MOST_WORDS} words or tokens at most")
+            raise UserError(f"objective.longest is {self.longest}", fix=f"an n-gram has {spans.MOST_WORDS} words or tokens at most")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise UserError(f"objective.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
+                raise UserError(f"objective.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
 
     def rule(self, vocabulary: Vocabulary, data: DataConfig, max_predictions: int) -> Permutation:
         """The permutation rule for the rows of `data`; max_predictions: 0 for the config's own.
@@ -89,12 +91,14 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         """
         first, second, predictions = data.reuse, data.length - data.reuse, max_predictions or self.predictions
         if predictions < 2:
-            raise UserError(f"phases.max_predictions is {predictions}: each half of a row has one or more, use 2 or more")
+            raise UserError(f"phases.max_predictions is {predictions}", fix="each half of a row has one or more, use 2 or more")
         if not 0 < first < data.length:
-            raise UserError(f"data.reuse is {first} and data.length {data.length}: a row is a reused part and a rest, such as 256 of 512")
+            raise UserError(
+                f"data.reuse is {first} and data.length {data.length}", fix="a row is a reused part and a rest, such as 256 of 512"
+            )
         if first % self.permutation or second % self.permutation:
             halves = f"the parts of a row, data.reuse {first} and the other {second} of data.length {data.length}"
-            raise UserError(f"objective.permutation is {self.permutation}, which does not divide {halves}: use a divisor of both")
+            raise UserError(f"objective.permutation is {self.permutation}, which does not divide {halves}", fix="use a divisor of both")
         rule = Permutation(
             reuse=data.reuse,
             predictions=predictions,
@@ -110,7 +114,7 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         for budget, room in zip(rule.budgets(), (first, second - SPECIALS), strict=True):
             if budget > room:
                 what = f"{rule.predictions} predictions a row, but a half of a row has {room} tokens besides its specials"
-                raise UserError(f"{what}: lower objective.predictions or lengthen data.length")
+                raise UserError(what, fix="lower objective.predictions or lengthen data.length")
         return rule
 
     def build(self, model: ModelConfig, setting: PhaseSetting) -> "Plm":
@@ -120,7 +124,7 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         if setting.vocabulary.fingerprint and setting.vocabulary.eod < 0:
             advice = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
             raise UserError(
-                f"objective.kind plm: the tokenizer of data.path {setting.data.path!r} has no <eod>, which ends a document: {advice}"
+                f"objective.kind plm: the tokenizer of data.path {setting.data.path!r} has no <eod>, which ends a document", fix=advice
             )
         head = encoders.fit(encoder, (LM,))[LM.name]
         return Plm(encoder, head, self.rule(setting.vocabulary, setting.data, setting.max_predictions), self.memory)

@@ -45,7 +45,7 @@ class ReplacedMlmConfig(ReplacingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.predicts not in PREDICTS:
-            raise UserError(f"objective.predicts is {self.predicts!r}: use {' or '.join(PREDICTS)}")
+            raise UserError(f"objective.predicts is {self.predicts!r}", fix=f"use {' or '.join(PREDICTS)}")
 
     def build(self, model: ModelConfig, setting: PhaseSetting) -> "ReplacedMlm":
         """The objective of one phase. Raises UserError for a model that is not a pair."""

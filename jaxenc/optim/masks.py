@@ -33,7 +33,7 @@ def trained(freeze: Sequence[str], params: Tree) -> Tree:
     _check_used("optim.freeze", freeze, params)
     _, rest = tree.split(params, frozen(freeze))
     if not rest:
-        raise UserError(f"optim.freeze {tuple(freeze)} freezes every parameter: drop a pattern")
+        raise UserError(f"optim.freeze {tuple(freeze)} freezes every parameter", fix="drop a pattern")
     return rest
 
 
@@ -50,7 +50,7 @@ def factors(rates: Sequence[str], params: Tree) -> Tree:
         except ValueError:
             pairs.append((pattern, -1.0))
         if not 0 <= pairs[-1][1] <= LARGEST:
-            raise UserError(f"optim.rates: {item!r} is not PATTERN=FACTOR with a factor from 0 to {LARGEST:g}, such as embeddings/.*=0.1")
+            raise UserError(f"{item!r} is not PATTERN=FACTOR with a factor from 0 to {LARGEST:g}, such as embeddings/.*=0.1", "optim.rates")
     _check_used("optim.rates", [pattern for pattern, _ in pairs], params)
     factor_of = lambda path: next((factor for pattern, factor in pairs if re.fullmatch(pattern, path)), 1.0)
     return tree.map_with_path(lambda path, _: factor_of(path), params)
@@ -72,6 +72,6 @@ def _check_used(field: str, patterns: Sequence[str], params: Tree) -> None:
         try:
             used = any(re.fullmatch(pattern, path) for path in paths)
         except re.error as error:
-            raise UserError(f"{field}: {pattern!r} is not a pattern of Python's re: {error}") from error
+            raise UserError(f"{pattern!r} is not a pattern of Python's re", field, error) from error
         if not used:
-            raise UserError(f"{field}: no parameter's path matches {pattern!r}: fix the pattern or drop it")
+            raise UserError(f"no parameter's path matches {pattern!r}", field, "fix the pattern or drop it")

@@ -72,14 +72,14 @@ class OptimConfig:
     def __post_init__(self) -> None:
         for field, choices in CHOICES.items():
             if getattr(self, field) not in choices:
-                raise UserError(f"optim.{field} is {getattr(self, field)!r}: use {' or '.join(choices)}")
+                raise UserError(f"optim.{field} is {getattr(self, field)!r}", fix=f"use {' or '.join(choices)}")
         at_least(0, "optim", self, "lr", "warmup", "clip", "weight_decay")
         for field in ("beta1", "beta2"):
             if not 0 < getattr(self, field) < 1:
-                raise UserError(f"optim.{field} is {getattr(self, field)}: use a number between 0 and 1")
+                raise UserError(f"optim.{field} is {getattr(self, field)}", fix="use a number between 0 and 1")
         for field in ("epsilon", "accumulator"):
             if not getattr(self, field) > 0:
-                raise UserError(f"optim.{field} is {getattr(self, field)}: it takes a positive number")
+                raise UserError(f"optim.{field} is {getattr(self, field)}", fix="it takes a positive number")
 
     @property
     def unused(self) -> dict[str, str]:

@@ -39,12 +39,12 @@ class Cluster:
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:
             numbered = f"processes are numbered from 0, each below {PROCESSES}"
-            raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}: {numbered}")
+            raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}", fix=numbered)
         if self.heartbeat < 1:
-            raise UserError(f"{HEARTBEAT} is {self.heartbeat}: it is at least 1 second")
+            raise UserError(f"{HEARTBEAT} is {self.heartbeat}", fix="it is at least 1 second")
         host, _, port = self.address.rpartition(":")
         if self.count > 1 and not (host and port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16):
-            raise UserError(f"{COORDINATOR} is {self.address!r}: write HOST:PORT of process 0")
+            raise UserError(f"{COORDINATOR} is {self.address!r}", fix="write HOST:PORT of process 0")
 
 
 def from_environment(environment: Mapping[str, str]) -> Cluster:
@@ -62,12 +62,12 @@ def from_environment(environment: Mapping[str, str]) -> Cluster:
         _refuse_lone(launchers.place(environment))
         return Cluster()
     if len(given) < 3:
-        raise UserError(f"{' and '.join(given)} set without the rest: set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them")
+        raise UserError(f"{' and '.join(given)} set without the rest", fix=f"set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them")
     numbers = {}
     for name, default in ((PROCESSES, 1), (PROCESS, 0), (HEARTBEAT, Cluster.heartbeat)):
         text = environment.get(name) or str(default)
         if not (text.isascii() and text.isdigit()):
-            raise UserError(f"{name} is {text!r}: it is a whole number")
+            raise UserError(f"{name} is {text!r}", fix="it is a whole number")
         numbers[name] = int(text)
     return Cluster(environment[COORDINATOR], numbers[PROCESSES], numbers[PROCESS], numbers[HEARTBEAT])
 
@@ -76,13 +76,13 @@ def _refuse_lone(found: launchers.Place | None) -> None:
     if found is not None:
         what = f"{found.size} is {found.count} and {found.rank} is {found.index}: one of {found.count} processes that would each run alone"
         join = f"{COORDINATOR}=HOST:PORT of process 0, {PROCESSES}=${found.size} and {PROCESS}=${found.rank}"
-        raise UserError(f"{what}: set {join} to join them, or {PROCESSES}=1 for a process that is meant to be alone")
+        raise UserError(what, fix=f"set {join} to join them, or {PROCESSES}=1 for a process that is meant to be alone")
 
 
 def must_be_alone(environment: Mapping[str, str], command: str) -> None:
     """Raises UserError where this process is one of several, for a `command` that runs in one. Also raises as `from_environment`."""
     if (count := from_environment(environment).count) > 1:
-        raise UserError(f"{PROCESSES} is {count}: {command} runs in one process: start it once, with {PROCESSES}=1")
+        raise UserError(f"{PROCESSES} is {count}: {command} runs in one process", fix=f"start it once, with {PROCESSES}=1")
 
 
 def connect(cluster: Cluster) -> None:
@@ -110,11 +110,13 @@ def connect(cluster: Cluster) -> None:
         )
     except RuntimeError as error:
         why = str(error).splitlines()[0]
-        raise UserError(f"process {cluster.index} of {cluster.count} at {cluster.address}: {why}: is every process started?") from error
+        raise UserError(
+            f"process {cluster.index} of {cluster.count} at {cluster.address}: {why}", fix="is every process started?"
+        ) from error
     gloo.listen_beside(cluster.address)
     if jax.process_count() != cluster.count:
         seen = f"process {cluster.index} sees {jax.process_count()} processes instead of {cluster.count}"
-        raise UserError(f"{seen}: {jax.default_backend()} devices do not reach one another: check the drivers and JAX_PLATFORMS")
+        raise UserError(f"{jax.default_backend()} devices do not reach one another", seen, "check the drivers and JAX_PLATFORMS")
 
 
 def _check_free(address: str) -> None:
@@ -126,7 +128,7 @@ def _check_free(address: str) -> None:
                 there.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 there.bind(where)
                 return
-    raise UserError(f"{COORDINATOR} is {address!r}, where process 0 cannot listen: give an address of its machine and a free port")
+    raise UserError(f"{COORDINATOR} is {address!r}, where process 0 cannot listen", fix="give an address of its machine and a free port")
 
 
 def close() -> None:

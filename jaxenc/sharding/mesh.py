@@ -30,20 +30,22 @@ def sizes(config: MeshConfig, count: int) -> tuple[int, int, int]:
     Raises UserError for an unknown preset, a size that the preset does not use and sizes that do not divide `count`.
     """
     if config.preset not in PRESETS:
-        raise UserError(f"mesh.preset is {config.preset!r}: use {', '.join(PRESETS)}")
+        raise UserError(f"mesh.preset is {config.preset!r}", fix=f"use {', '.join(PRESETS)}")
     used = PRESETS[config.preset]
     for name, size in (("tensor", config.tensor), ("fsdp", config.fsdp)):
         if size > 1 and name not in used:
-            raise UserError(f"mesh.{name} is {size}, and mesh.preset={config.preset} does not split over it: set mesh.{name}=0")
+            raise UserError(f"mesh.{name} is {size}, and mesh.preset={config.preset} does not split over it", fix=f"set mesh.{name}=0")
     tensor = config.tensor or (2 if "tensor" in used else 1)
     if tensor < 1 or count % tensor:
-        raise UserError(f"mesh.tensor is {tensor}, which does not divide the {count} devices: set mesh.tensor to a divisor of {count}")
+        raise UserError(
+            f"mesh.tensor is {tensor}, which does not divide the {count} devices", fix=f"set mesh.tensor to a divisor of {count}"
+        )
     left = count // tensor
     fsdp = config.fsdp or (left if "fsdp" in used else 1)
     if fsdp < 1 or left % fsdp:
         raise UserError(
-            f"mesh.fsdp is {fsdp}, which does not divide the {left} devices that mesh.tensor {tensor} leaves of {count}: "
-            f"set mesh.fsdp to a divisor of {left}"
+            f"mesh.fsdp is {fsdp}, which does not divide the {left} devices that mesh.tensor {tensor} leaves of {count}",
+            fix=f"set mesh.fsdp to a divisor of {left}",
         )
     return left // fsdp, fsdp, tensor
 

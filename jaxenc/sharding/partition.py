@@ -39,7 +39,7 @@ def _check_divides(where: str, name: str | None, size: int, mesh: Mesh, preset: 
     if size % parts:
         over = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in axes)
         advice = "choose mesh sizes that divide it, or the preset dp, which splits no parameter"
-        raise UserError(f"{where}: its axis {name!r} of size {size} cannot be split in {parts} ({over}): {advice}")
+        raise UserError(f"its axis {name!r} of size {size} cannot be split in {parts} ({over})", where, advice)
 
 
 def replicated(mesh: Mesh) -> NamedSharding:
@@ -83,8 +83,9 @@ def check_rows(rows: int, parts: int, mesh: Mesh) -> None:
     if rows % (parts * devices):
         apart = f" in {parts} microbatches" if parts > 1 else ""
         raise UserError(
-            f"train.batch: {rows} rows{apart} cannot be split over {devices} devices (data {mesh.shape['data']} x fsdp "
-            f"{mesh.shape['fsdp']}): set it to a multiple of {parts * devices}{' or train.microbatches to less' if parts > 1 else ''}"
+            f"{rows} rows{apart} cannot be split over {devices} devices (data {mesh.shape['data']} x fsdp {mesh.shape['fsdp']})",
+            "train.batch",
+            f"set it to a multiple of {parts * devices}{' or train.microbatches to less' if parts > 1 else ''}",
         )
 
 
@@ -117,8 +118,8 @@ def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
     slots = process_slots(rows, count, index)
     if (min(part[0] for part in held), max(part[1] for part in held)) != (slots.start, slots.stop):
         raise UserError(
-            f"mesh: process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}: "
-            "choose mesh sizes that keep the devices of a process together"
+            f"mesh: process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}",
+            fix="choose mesh sizes that keep the devices of a process together",
         )
     return jax.make_array_from_process_local_data(sharding, array, shape)
 
@@ -132,6 +133,6 @@ def process_slots(batch: int, count: int, index: int) -> slice:
     if not 0 <= index < count:
         raise ValueError(f"process {index} of {count}")
     if batch % count:
-        raise UserError(f"train.batch is {batch}, which {count} processes cannot share: set it to a multiple of {count}")
+        raise UserError(f"train.batch is {batch}, which {count} processes cannot share", fix=f"set it to a multiple of {count}")
     rows = batch // count
     return slice(index * rows, (index + 1) * rows)

@@ -82,7 +82,7 @@ def _read(path: pathlib.Path) -> tuple[str, dict[int, str]]:
     held = read_json(path, advice)
     platform, rows = held.get("platform"), held.get("rows")
     if not (isinstance(platform, str) and isinstance(rows, dict) and all(map(_sound, rows, rows.values()))):
-        raise UserError(f"{path}: it does not hold a platform and a backend ({', '.join(attend.BACKENDS)}) by length of row: {advice}")
+        raise UserError(f"it does not hold a platform and a backend ({', '.join(attend.BACKENDS)}) by length of row", path, advice)
     return platform, {int(length): backend for length, backend in rows.items()}
 
 

@@ -53,7 +53,7 @@ class Evaluation:
 def check_place(path: pathlib.Path) -> None:
     """Raises UserError where `Evaluation.save` could not write `path`: another suffix, an existing file, a missing folder."""
     if path.suffix != ".npz":
-        raise UserError(f"{path}: does not end in .npz: choose another --predictions")
+        raise UserError("does not end in .npz", path, "choose another --predictions")
     must_be_new_file(path, "--predictions")
 
 
@@ -81,14 +81,16 @@ def evaluate(
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
     if step and step not in (there := steps(directory)):
-        raise UserError(f"--step {step}: no such checkpoint in {directory}: it holds {', '.join(map(str, there)) or 'none'}")
+        raise UserError(f"no such checkpoint in {directory}", f"--step {step}", f"it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
     job = prepare.prepare(override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models), path, heads, models)
     refusals.refuse_other_tokenizer(job, path)
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)
     if not objective.coef:
-        raise UserError(f"objective.kind={job.run.objective.kind} has no loss and so no held-out numbers: name a run that has trained")
+        raise UserError(
+            f"objective.kind={job.run.objective.kind} has no loss and so no held-out numbers", fix="name a run that has trained"
+        )
     prepare.check_rows(job, "held_out", phase)
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)

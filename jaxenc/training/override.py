@@ -68,14 +68,14 @@ def check_names(recipe: Run, paths: Iterable[str]) -> None:
         if path not in known:
             close = difflib.get_close_matches(path, known, n=3, cutoff=0.5) or [p for p in known if p.endswith(path.split(".")[-1])]
             hint = f"did you mean {', '.join(close)}?" if close else "`jaxenc inspect --config NAME --fields` prints the fields"
-            raise UserError(f"config.{path} is not a field: {hint}")
+            raise UserError(f"config.{path} is not a field", fix=hint)
 
 
 def _replaced(of_phases: Mapping[str, Any], given: Collection[str]) -> list[str]:
     """The fields of `phases` that a single value in `given` replaces. Raises UserError where `given` sets both."""
     for name, single in {"steps": "train.steps", **OVERRULES}.items():
         if single in given and f"phases.{name}" in given and of_phases[name]:
-            raise UserError(f"config.{single} sets every phase, and config.phases.{name} is set too: leave one of the two out")
+            raise UserError(f"config.{single} sets every phase, and config.phases.{name} is set too", fix="leave one of the two out")
     names = [name for name, single in OVERRULES.items() if single in given]
     return [*names, "max_predictions"] if "length" in names and "phases.max_predictions" not in given else names
 
@@ -84,7 +84,7 @@ def _scaled(run: Run, given: Collection[str]) -> Run:
     """`run` with its phases scaled to `train.steps` in all, and with its warm-ups scaled too unless `given` sets them."""
     before, after, count = sum(run.phases.steps), run.train.steps, len(run.phases.steps)
     if after < count:
-        raise UserError(f"config.train.steps is {after} and phases.steps has {count} phases: use {count} or more")
+        raise UserError(f"config.train.steps is {after} and phases.steps has {count} phases", fix=f"use {count} or more")
     changed, optim = dataclasses.replace(run.phases, steps=phases.apportion(run.phases.steps, after)), run.optim
     if not {"optim.warmup", "phases.warmup"} & set(given):
         scaled = [phases.in_proportion(warmup, before, after) for warmup in (optim.warmup, *changed.warmup)]

@@ -46,7 +46,7 @@ class Phases:
         for name in OVERRULES:
             values = getattr(self, name)
             if values and len(values) != len(self.steps):
-                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}: give one a phase")
+                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}", fix="give one a phase")
 
     @property
     def unused(self) -> dict[str, str]:

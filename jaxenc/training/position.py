@@ -40,7 +40,9 @@ def refuse_other_rows(saved: Run, saved_data: str, run: Run, data: str, step: in
     plan = run.plan
     if step >= plan[-1].end:
         field = "phases.steps" if run.phases.steps else "train.steps"
-        raise UserError(f"--continue-from a checkpoint of step {step:,} leaves nothing to train: set {field} beyond {plan[-1].end:,}")
+        raise UserError(
+            f"--continue-from a checkpoint of step {step:,} leaves nothing to train", fix=f"set {field} beyond {plan[-1].end:,}"
+        )
     before, after = phases.saved_by(saved.plan, step), plan[phases.locate(plan, step)]
     was, now = position(saved, saved_data, before, step), position(run, data, after, step)
     if step == after.start or was == now:
@@ -49,7 +51,7 @@ def refuse_other_rows(saved: Run, saved_data: str, run: Run, data: str, step: in
     if not parts:
         ours = f"this run would go on at row {now.read:,} in batches of {after.batch}"
         parts = [f"the checkpoint has read {was.read:,} rows in batches of {before.batch}, and {ours}"]
-    raise UserError(f"--continue-from at step {step:,}: {'; '.join(parts)}: set them back, or {own_phase(run, before, after, step)}")
+    raise UserError(f"--continue-from at step {step:,}: {'; '.join(parts)}", fix=f"set them back, or {own_phase(run, before, after, step)}")
 
 
 def own_phase(run: Run, before: Phase, after: Phase, step: int) -> str:

@@ -43,7 +43,7 @@ def prepare(run: Run, workdir: pathlib.Path, heads: Mapping[str, Head] = BUILT_I
     Raises UserError where data, run and devices do not fit together."""
     check_run(run, models)
     if not run.data.folders:
-        raise UserError("data.path is not set: build data with `jaxenc data` and pass --config.data.path=DIR")
+        raise UserError("data.path is not set", fix="build data with `jaxenc data` and pass --config.data.path=DIR")
     manifests = mixture.manifests(run.data)
     vocabulary = manifests[0].tokenizer
     run = run.with_vocabulary(vocabulary)
@@ -94,20 +94,20 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
     missing = sorted(reads - fields)
     if missing == ["word_starts"]:
-        raise UserError(f"data {job.run.data.named}: made before word_starts, which the objective reads: build the data again")
+        raise UserError(f"data {job.run.data.named}: made before word_starts, which the objective reads", fix="build the data again")
     if missing and all(name.endswith("characters") for name in missing):
         advice = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
-        raise UserError(f"data {job.run.data.named}: its tokenizer has no characters of words, which the model reads: {advice}")
+        raise UserError(f"data {job.run.data.named}: its tokenizer has no characters of words, which the model reads", fix=advice)
     labels = sorted(set(missing) - FIELDS.keys())
     if labels:
         held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
         raise UserError(held, "", _other_objective(job, phase))
     if missing:
         what = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
-        raise UserError(f"{what}: set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
+        raise UserError(what, fix=f"set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
     if "direction" in fields - reads:
         backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
-        raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read: set data.rows to text")
+        raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read", fix="set data.rows to text")
 
 
 def _check_room(job: Job, split: str, phase: Phase) -> None:
@@ -119,7 +119,7 @@ def _check_room(job: Job, split: str, phase: Phase) -> None:
     share, room = rows * row / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), device_memory(job.mesh)
     if share > room:
         held = f"{rows:,} rows of {phase.length} tokens are {share / 1e6:,.1f} MB on each device, which has {room / 1e6:,.1f} MB"
-        raise UserError(f"{'train' if train else 'eval'}.batch: {held}: lower it")
+        raise UserError(f"{'train' if train else 'eval'}.batch: {held}", fix="lower it")
 
 
 def check_carry(job: Job, phase: Phase) -> None:
@@ -129,7 +129,7 @@ def check_carry(job: Job, phase: Phase) -> None:
     if share > room:
         fields = " and ".join([f"objective.{name}" for name in job.run.objective.carried] + ["train.batch"])
         sizes = f"the slots carry {share / 1e6:,.1f} MB from step to step on each device, which has {room / 1e6:,.1f} MB"
-        raise UserError(f"{fields}: {sizes}: lower one of them or use more devices")
+        raise UserError(sizes, fields, "lower one of them or use more devices")
 
 
 def device_memory(mesh: Mesh) -> float:

@@ -91,7 +91,9 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
         # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
         barriers.barrier("first state")
         if not is_finite(state):
-            raise UserError(f"checkpoint {start.path}: a number of its state is not finite: start from an older step (move this one away)")
+            raise UserError(
+                "a number of its state is not finite", f"checkpoint {start.path}", "start from an older step (move this one away)"
+            )
         if barriers.is_primary():
             prepare.write_facts(job, workdir)
         if job.teacher:

@@ -61,7 +61,7 @@ def _read(path: pathlib.Path, number: int, line: bytes, reader: Callable[[bytes]
     try:
         return reader(line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}:{number}: is no row of numbers ({error}); remove the line") from error
+        raise UserError(f"is no row of numbers ({error})", f"{path}:{number}", "remove the line") from error
 
 
 def evaluated(workdir: pathlib.Path, step: int) -> bool:

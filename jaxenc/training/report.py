@@ -31,7 +31,7 @@ def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
     workdir = pathlib.Path(workdir)
     path = workdir / METRICS
     if not path.is_file():
-        raise UserError(f"{path}: no such file: name the directory of a run that has trained")
+        raise UserError("no such file", path, "name the directory of a run that has trained")
     rows, notes, counts = record.read(path), [], {}
     data, evaluates = _settings(workdir / prepare.CONFIG)
     try:

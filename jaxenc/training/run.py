@@ -61,7 +61,7 @@ class Run:
         plan = phases.resolve(self.phases, single)
         longest = max(phase.length for phase in plan)
         if 0 < self.model.positions < longest:
-            raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}: shorten the rows")
+            raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}", fix="shorten the rows")
         for phase in plan:
             sources.check(self.data.of_length(phase.length), phase.batch)
         if self.data.rows in sources.BUCKETED and self.data.lengths[-1] > longest:
@@ -125,14 +125,14 @@ def of_file(data: Mapping[str, Any], path: pathlib.Path, models: Models = famili
     try:
         return from_dict(data, models=models)
     except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+        raise error.at(path) from error
 
 
 def check(run: Run, models: Models = families.MODELS) -> None:
     """Raises UserError for a run whose config.json would not be read as the same run: a value of another type, or a model that is not
     among `models`."""
     if not isinstance(run, Run):
-        raise UserError(f"the run is a {type(run).__name__}: make it one with jaxenc.override(RECIPE.get_config().to_dict(), {{}})")
+        raise UserError(f"the run is a {type(run).__name__}", fix="make it one with jaxenc.override(RECIPE.get_config().to_dict(), {})")
     from_dict(config.to_dict(run), models=models)
 
 
@@ -153,7 +153,7 @@ def of_checkpoint(step_dir: pathlib.Path, models: Models = families.MODELS) -> R
         most = max(arrays, SHARED) if name.endswith(("layers", "highways")) else max(numbers, UNSEEN)
         if type(value) is int and value > most:
             content = f"{numbers:,} numbers in {arrays:,} arrays"
-            raise UserError(f"{step_dir}: its config.json has model.{name} {value:,} and it holds {content}: use the one it was saved with")
+            raise UserError(f"its config.json has model.{name} {value:,} and it holds {content}", step_dir, "use the one it was saved with")
     return run
 
 

@@ -42,13 +42,13 @@ class TrainConfig:
         if self.batch % self.microbatches:
             raise UserError(f"train.batch {self.batch} does not divide into train.microbatches {self.microbatches}")
         if self.remat not in ("none", "block", "attention"):
-            raise UserError(f"train.remat is {self.remat!r}: use none, block or attention")
+            raise UserError(f"train.remat is {self.remat!r}", fix="use none, block or attention")
         if self.attention not in ("auto", "xla", "cudnn", "pallas"):
-            raise UserError(f"train.attention is {self.attention!r}: use auto, xla, cudnn or pallas")
+            raise UserError(f"train.attention is {self.attention!r}", fix="use auto, xla, cudnn or pallas")
         if self.dupe_factor >= 2**31:
-            raise UserError(f"train.dupe_factor is {self.dupe_factor}: it is at most 2^31 - 1")
+            raise UserError(f"train.dupe_factor is {self.dupe_factor}", fix="it is at most 2^31 - 1")
         if not 0 <= self.seed < 2**31:
-            raise UserError(f"train.seed is {self.seed}: it lies in 0 .. 2^31 - 1")
+            raise UserError(f"train.seed is {self.seed}", fix="it lies in 0 .. 2^31 - 1")
 
 
 @dataclasses.dataclass(frozen=True)

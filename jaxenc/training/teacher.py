@@ -50,7 +50,7 @@ def find(objective: ObjectiveConfig, models: Models, verify: bool = True) -> Tea
     """The teacher in the run directory or checkpoint that `objective.teacher` names. verify: check the checksum of every file. Raises
     UserError where there is none; for a folder of another project the message has the command that converts it."""
     if not objective.teacher:
-        raise UserError(f"{FIELD} is not set: name a run directory or one of its checkpoints with --config.{FIELD}=DIR")
+        raise UserError(f"{FIELD} is not set", fix=f"name a run directory or one of its checkpoints with --config.{FIELD}=DIR")
     step_dir = restore.find(pathlib.Path(objective.teacher), verify, FIELD)
     with user_errors(step_dir, f"name another {FIELD}"):
         return Teacher(of_checkpoint(step_dir, models).model, sha256(step_dir / CHECKSUMS), step_dir)
@@ -70,7 +70,7 @@ def read_record(folder: pathlib.Path, models: Models) -> Teacher | None:
     data = read_json(path, "copy it from one of the checkpoints")
     fingerprint, format_ = data.get("fingerprint"), {"format": data.get("format")}
     if not isinstance(fingerprint, str) or not fingerprint.isalnum():
-        raise UserError(f"{path}: it has no fingerprint: copy it from one of the checkpoints")
+        raise UserError("it has no fingerprint", path, "copy it from one of the checkpoints")
     return Teacher(from_dict({**format_, "model": data.get("model")}, str(path), models).model, fingerprint)
 
 
@@ -99,11 +99,11 @@ def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Model
         return restore.restore_params(copy / str(step), abstract)
     if teacher.step_dir is None and not exists(run.objective):
         gone = f"{copy} holds no complete copy of the teacher and {FIELD} {run.objective.teacher!r} does not exist"
-        raise UserError(f"{gone}: put it back there, or name its new place with --config.{FIELD}=DIR of `jaxenc pretrain`")
+        raise UserError(gone, fix=f"put it back there, or name its new place with --config.{FIELD}=DIR of `jaxenc pretrain`")
     source = teacher if teacher.step_dir else find(run.objective, models, verify)
     refuse_other(teacher, source, workdir)
     if missing := restore.lacking(source.step_dir, abstract):
-        raise UserError(f"{FIELD} {source.step_dir}: it has no {', '.join(missing)}: name a model that was pretrained with them")
+        raise UserError(f"it has no {', '.join(missing)}", f"{FIELD} {source.step_dir}", "name a model that was pretrained with them")
     return restore.restore_params(source.step_dir, abstract)
 
 
@@ -120,7 +120,7 @@ def refuse_other(teacher: Teacher, found: Teacher, workdir: pathlib.Path) -> Non
     """Raises UserError unless `found`, which has a folder, is `teacher`, that of the run in `workdir`."""
     if found.fingerprint != teacher.fingerprint:
         what = f"{FIELD}: {found.step_dir} is {found.short}, and {workdir} was distilled from {teacher.short}"
-        raise UserError(f"{what}: name the checkpoint that the run started with, or start in a new work directory")
+        raise UserError(what, fix="name the checkpoint that the run started with, or start in a new work directory")
 
 
 def _copy(teacher: Teacher, workdir: pathlib.Path) -> pathlib.Path:

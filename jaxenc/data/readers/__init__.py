@@ -51,4 +51,4 @@ def _documents(sources: Sequence[Source], reading: Reading, counts: Counts, prog
             yield document
     if not found:
         names = ", ".join(source.name for source in sources[:3]) + (f" and {len(sources) - 3:,} more" if len(sources) > 3 else "")
-        raise UserError(f"{names}: no document found; name files with at least one line of text")
+        raise UserError("no document found", names, "name files with at least one line of text")

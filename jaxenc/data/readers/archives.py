@@ -57,7 +57,7 @@ def archive_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError) as error:
-        raise UserError(f"{name}: the archive is damaged ({error}); make it again") from error
+        raise UserError(f"the archive is damaged ({error})", name, "make it again") from error
 
 
 def _zip(file: IO[bytes], name: str, counts: Counts) -> Iterator[tuple[str, io.BufferedReader]]:
@@ -66,12 +66,12 @@ def _zip(file: IO[bytes], name: str, counts: Counts) -> Iterator[tuple[str, io.B
         found = sorted((member for member in archive.infolist() if not member.filename.endswith("/")), key=lambda member: member.filename)
         office = next((what for member, what in _OFFICE.items() if any(f.filename == member for f in found)), "")
         if office:
-            raise UserError(f"{name}: is {office}, not text; save it as plain text first")
+            raise UserError(f"is {office}, not text", name, "save it as plain text first")
         for member in found:
             if not _kept(member.filename, member.file_size, counts):
                 continue
             if member.flag_bits & 1:
-                raise UserError(f"{name}/{member.filename}: is encrypted; unpack the archive first")
+                raise UserError("is encrypted", f"{name}/{member.filename}", "unpack the archive first")
             with archive.open(member) as part:
                 yield f"{name}/{member.filename}", io.BufferedReader(part, HEAD)
 

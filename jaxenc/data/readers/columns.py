@@ -22,7 +22,7 @@ def documents(name: str, file: IO[bytes], reading: Reading, counts: Counts, kind
     try:
         import pyarrow
     except ImportError as error:
-        raise UserError(f"{name}: needs the package pyarrow: pip install 'jaxenc[data]'") from error
+        raise UserError("needs the package pyarrow", name, "pip install 'jaxenc[data]'") from error
     row = 0
     try:
         for field, batch in (_parquet if kind == "parquet" else _arrow)(name, file, reading.field):
@@ -32,7 +32,7 @@ def documents(name: str, file: IO[bytes], reading: Reading, counts: Counts, kind
                 yield from documents_of(fields.text_of(record, field, where, counts), where, counts)
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, MemoryError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise UserError(f"{name}: cannot be read after row {row:,} ({reason}); make the file again") from error
+        raise UserError(f"cannot be read after row {row:,} ({reason})", name, "make the file again") from error
 
 
 def _parquet(name: str, file: IO[bytes], wanted: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -76,5 +76,5 @@ def _text_column(schema: Any, wanted: str, name: str) -> str:
         text = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary, types.is_null)
         if not any(is_kind(kind) for is_kind in text):
             held = ", ".join(f"{f.name} ({f.type})" for f in schema)
-            raise UserError(f"{name}: the column {field} holds {kind} and no text; name the one that does with --field: {held[:500]}")
+            raise UserError(f"the column {field} holds {kind} and no text", name, f"name the one that does with --field: {held[:500]}")
     return field

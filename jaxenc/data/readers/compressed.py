@@ -44,12 +44,12 @@ def unpacked(file: io.BufferedReader, name: str, counts: Counts) -> tuple[io.Buf
     for _ in range(DEEPEST):
         kind, suffix = kind_of(file.peek(8)), suffix_of(name)
         if not kind and suffix:
-            raise UserError(f"{name}: is not {SUFFIXES[suffix]} data, although its name ends in {suffix}; rename it, or get it again")
+            raise UserError(f"is not {SUFFIXES[suffix]} data, although its name ends in {suffix}", name, "rename it, or get it again")
         if not kind:
             return file, name
         file = io.BufferedReader(Stream(_members(file, name, kind, counts)), HEAD)
         name = name[: len(name) - len(suffix)] if suffix else name
-    raise UserError(f"{name}: is compressed more than {DEEPEST - 1} times; unpack it first")
+    raise UserError(f"is compressed more than {DEEPEST - 1} times", name, "unpack it first")
 
 
 def _decoder(kind: str, name: str) -> Callable[[], Any]:
@@ -58,7 +58,7 @@ def _decoder(kind: str, name: str) -> Callable[[], Any]:
     try:
         import zstandard
     except ImportError as error:
-        raise UserError(f"{name}: needs the package zstandard: pip install 'jaxenc[data]'") from error
+        raise UserError("needs the package zstandard", name, "pip install 'jaxenc[data]'") from error
     return lambda: zstandard.ZstdDecompressor().decompressobj()
 
 
@@ -71,13 +71,13 @@ def _members(file: io.BufferedReader, name: str, kind: str, counts: Counts) -> I
             if not raw and getattr(decoder, "needs_input", True):
                 raw = file.read(IN.get(kind, HEAD))
                 if not raw:
-                    raise UserError(f"{name}: the compressed data is damaged (it ends too early); make the file again")
+                    raise UserError("the compressed data is damaged (it ends too early)", name, "make the file again")
             try:
                 out, raw = _step(decoder, raw)
             except UserError:
                 raise
             except Exception as error:  # each library raises its own
-                raise UserError(f"{name}: the compressed data is damaged ({error}); make the file again") from error
+                raise UserError(f"the compressed data is damaged ({error})", name, "make the file again") from error
             if out:
                 yield out
         raw = decoder.unused_data

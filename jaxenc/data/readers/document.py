@@ -33,12 +33,12 @@ class Reading:
     def __post_init__(self) -> None:
         for option, value, known in (("--document", self.document, DOCUMENTS), ("--format", self.format, FORMATS)):
             if value not in known:
-                raise UserError(f"{option} {value}: takes one of {', '.join(known)}")
+                raise UserError(f"takes one of {', '.join(known)}", f"{option} {value}")
         try:
             codecs.getincrementaldecoder(self.encoding or "utf-8")
             "a".encode(self.encoding or "utf-8")  # refuses codecs that are not for text, such as base64
         except (LookupError, ValueError) as error:
-            raise UserError(f"--encoding {self.encoding}: Python has no such encoding; name one such as cp1252 or gb18030") from error
+            raise UserError("Python has no such encoding", f"--encoding {self.encoding}", "name one such as cp1252 or gb18030") from error
 
     def identity(self, content: str) -> str:
         """Identifies the documents of a source with the identity `content`: that itself, if all fields have their defaults."""

@@ -44,10 +44,10 @@ def _converted(file: io.BufferedReader, name: str, encoding: str, counts: Counts
         try:
             text = decoder.decode(block, not block)
         except UnicodeError as error:  # UTF-16 or UTF-32 without a byte order
-            raise UserError(f"{name}: is not {encoding}, as --encoding says ({error}); {_what(block)}") from error
+            raise UserError(f"is not {encoding}, as --encoding says ({error})", name, _what(block)) from error
         invalid = text.count("\ufffd")
         if invalid > max(FEW, SHARE * len(text)):
-            raise UserError(f"{name}: is not {encoding}, as --encoding or its byte order mark says; {_what(block)}")
+            raise UserError(f"is not {encoding}, as --encoding or its byte order mark says", name, _what(block))
         counts.invalid += invalid
         yield text.encode()
         if not block:
@@ -67,7 +67,7 @@ def decoded(raw: bytes, name: str, counts: Counts) -> str:
         invalid = text.count("\ufffd") - raw.count("\ufffd".encode())
     nul = text.count("\0") if "\0" in text else 0
     if nul + invalid > max(FEW, SHARE * len(raw)):
-        raise UserError(f"{name}: is not UTF-8 text ({nul + invalid:,} NUL or invalid bytes in {len(raw):,}); {_what(raw)}")
+        raise UserError(f"is not UTF-8 text ({nul + invalid:,} NUL or invalid bytes in {len(raw):,})", name, _what(raw))
     counts.nul += nul
     counts.invalid += invalid
     return text.replace("\0", "") if nul else text

@@ -23,18 +23,18 @@ def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -
     if not field:
         found = [name for name in USUAL if record.get(name) is not None]
         if len(found) > 1:
-            raise UserError(f"{where}: has both text and words; choose with --field text or --field words")
+            raise UserError("has both text and words", where, "choose with --field text or --field words")
         field = found[0] if found else next((name for name in USUAL if name in record), "")
         if not field:
-            raise UserError(f'{where}: needs {{"text": "..."}} or {{"words": ["...", ...]}}; {_advice(_names(record))}')
+            raise UserError('needs {"text": "..."} or {"words": ["...", ...]}', where, _advice(_names(record)))
     value = _nested(record, field)
     if value is _MISSING:
-        raise UserError(f"{where}: has no field {field}; {_advice(_names(record))}")
+        raise UserError(f"has no field {field}", where, _advice(_names(record)))
     parts = value if isinstance(value, list) else [value]
     texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in parts if part is not None]
     if not all(isinstance(text, str) for text in texts):
         wrong = next(type(text).__name__ for text in texts if not isinstance(text, str))
-        raise UserError(f"{where}: the field {field} needs to be a text or a list of texts, and holds {wrong}; {_advice(_names(record))}")
+        raise UserError(f"the field {field} needs to be a text or a list of texts, and holds {wrong}", where, _advice(_names(record)))
     counts.invalid += sum(text.count("\ufffd") - part.count("\ufffd".encode()) for text, part in _bytes(texts, parts))
     return " ".join(texts)
 
@@ -45,11 +45,11 @@ def column(names: Sequence[str], field: str, where: str) -> str:
         return names[0]
     found = [name for name in ((field,) if field else USUAL) if name in names or name.split(".")[0] in names]
     if len(found) > 1:
-        raise UserError(f"{where}: has both text and words; choose with --field text or --field words")
+        raise UserError("has both text and words", where, "choose with --field text or --field words")
     if not found:
-        raise UserError(f"{where}: has no column {field or 'text'}; {_advice(names)}")
+        raise UserError(f"has no column {field or 'text'}", where, _advice(names))
     if list(names).count(found[0]) > 1:
-        raise UserError(f"{where}: has several columns {found[0]}; rename all but the one that holds the text")
+        raise UserError(f"has several columns {found[0]}", where, "rename all but the one that holds the text")
     return found[0]
 
 

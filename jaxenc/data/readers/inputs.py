@@ -37,7 +37,7 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
     Raises UserError for a name without a file, an empty file, a folder without text, and what cannot be read.
     """
     if not names:
-        raise UserError("input: no file is named; use --input FILES, or --input docstrings for the documentation of this Python")
+        raise UserError("input: no file is named", fix="use --input FILES, or --input docstrings for the documentation of this Python")
     out: list[Source] = []
     seen: set[str] = set()
     for name in names:
@@ -54,7 +54,7 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
         if not found:
             skipped = counts.skipped_files + counts.empty_files - skipped
             raise UserError(
-                f"{name}: holds no text; {skipped:,} files were skipped because they are empty or hidden or not text by their name"
+                "holds no text", name, f"{skipped:,} files were skipped because they are empty or hidden or not text by their name"
             )
     return tuple(out)
 
@@ -63,11 +63,11 @@ def check_file(name: str) -> None:
     """Raises UserError if `name` is not a file, or is an empty one."""
     path = Path(name)
     if path.is_dir():
-        raise UserError(f"{name}: is a folder; name a file in it")
+        raise UserError("is a folder", name, "name a file in it")
     if not path.exists():
-        raise UserError(f"{name}: no such file; check the path")
+        raise UserError("no such file", name, "check the path")
     if path.is_file() and path.stat().st_size == 0:
-        raise UserError(f"{name}: is empty; remove it from --input")
+        raise UserError("is empty", name, "remove it from --input")
 
 
 def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str, Source]]:
@@ -109,7 +109,7 @@ def _named(name: str) -> tuple[str, Source]:
         if stat.S_ISREG(kind):
             return os.path.realpath(name), _file(name)
         if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
-            raise UserError(f"{name}: is a device; name a file or a pipe")
+            raise UserError("is a device", name, "name a file or a pipe")
         number = os.open(name, os.O_RDONLY)
         try:
             return os.path.abspath(name), _copied(name, number)
@@ -133,7 +133,7 @@ def _copied(name: str, number: int) -> File:
             kept = os.dup(copy.fileno())
         size = os.fstat(kept).st_size
     if not size:
-        raise UserError(f"{name}: is empty; check the command that writes to it")
+        raise UserError("is empty", name, "check the command that writes to it")
     process = f"/proc/{os.getpid()}/fd"
     return File(name, size, f"{process if os.path.isdir(process) else '/dev/fd'}/{kept}")
 
@@ -141,7 +141,7 @@ def _copied(name: str, number: int) -> File:
 def _matching(pattern: str, counts: Counts) -> Iterator[tuple[str, Source]]:
     found = sorted(glob.glob(pattern, recursive=True), key=os.fsencode)
     if not found:
-        raise UserError(f"{pattern}: no file has such a name; check the pattern")
+        raise UserError("no file has such a name", pattern, "check the pattern")
     # With ** a folder and the files in it both match.
     below = {path for path in found if os.path.isdir(path)} if "**" not in pattern else set()
     for path in found:
@@ -154,7 +154,7 @@ def _matching(pattern: str, counts: Counts) -> Iterator[tuple[str, Source]]:
 def _in_folder(folder: str, counts: Counts) -> Iterator[tuple[str, Source]]:
     """The files below a folder, sorted; a folder that a link leads to is entered once, and what jaxenc made is skipped."""
     if _is_data(folder):
-        raise UserError(f"{folder}: is a folder of `jaxenc data`, which holds tokens and no text; name the text that it was made from")
+        raise UserError("is a folder of `jaxenc data`, which holds tokens and no text", folder, "name the text that it was made from")
     paths: list[str] = []
     entered: set[str] = set()
     pending = [folder]

@@ -29,7 +29,7 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
     over_lines = head.startswith(b"[") or (b"\n" in head and head.split(b"\n", 1)[0].rstrip().endswith((b"{", b"[", b",")))
     for where, record in (_over_lines if over_lines else _on_lines)(name, file, counts):
         if not isinstance(record, dict):
-            raise UserError(f'{where}: needs {{"text": "..."}} or {{"words": ["...", ...]}}, and is not an object')
+            raise UserError("not an object", where, 'write {"text": "..."} or {"words": ["...", ...]}')
         if len(record) == 1 and isinstance(record.get("index"), dict):
             continue
         if record.get("namespace") and "wiki" in record:
@@ -41,14 +41,14 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
 def _on_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[tuple[str, Any]]:
     for first, block in line_blocks(file, LONGEST):
         if len(block) > LONGEST and not block.endswith(b"\n"):
-            raise UserError(f"{name}:{first}: not a JSON object on one line, of at most {LONGEST:,} bytes (it goes on)")
+            raise UserError(f"not a JSON object on one line, of at most {LONGEST:,} bytes (it goes on)", f"{name}:{first}")
         for number, line in enumerate(decoded(block, name, counts).split("\n"), first):
             if line and not line.isspace():
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     where = f"{name}:{number}"
-                    raise UserError(f"{where}: not a JSON object on one line, of at most {LONGEST:,} bytes ({error})") from error
+                    raise UserError(f"not a JSON object on one line, of at most {LONGEST:,} bytes ({error})", where) from error
                 yield f"{name}:{number}", record
 
 
@@ -75,7 +75,7 @@ def _over_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[
                 reason.pos > len(text) - _NEAR or reason.msg.startswith("Unterminated string")
             )
             if not goes_on or len(text) - at > LONGEST:
-                raise UserError(f"{where}: not a JSON object, of at most {LONGEST:,} bytes ({reason})") from reason
+                raise UserError(f"not a JSON object, of at most {LONGEST:,} bytes ({reason})", where) from reason
         elif at < len(text):
             break
         held = [text[at:]]
@@ -86,4 +86,4 @@ def _over_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[
             break
         text, at = "".join(held), 0
     if text[at + array :].strip() or array != text.startswith("]", at):
-        raise UserError(f"{name}:record {number}: the file ends inside of the array or of a record, or goes on after it; make it again")
+        raise UserError("the file ends inside of the array or of a record, or goes on after it", f"{name}:record {number}", "make it again")

@@ -51,11 +51,11 @@ def table_kind(head: bytes, name: str, wanted: str) -> str:
     if head.startswith(_STREAM) and 0 < int.from_bytes(head[4:8], "little") < _SCHEMA:
         kind = "arrow"
     if not kind and (what := next((what for first, what in _REFUSED if head.startswith(first)), "")):
-        raise UserError(f"{name}: is {what}")
+        raise UserError(f"is {what}", name)
     needed = wanted if wanted != "auto" else kind or _TABLE_SUFFIXES.get(os.path.splitext(name)[1].lower(), "")
     if kind != needed and (kind or needed in _TABLE_SUFFIXES.values()):
         says = "--format says" if wanted != "auto" else "its name says"
-        raise UserError(f"{name}: {says} {needed}, but its content is {kind or 'not'}; check which it is")
+        raise UserError(f"{says} {needed}, but its content is {kind or 'not'}", name, "check which it is")
     return kind
 
 
@@ -75,7 +75,7 @@ def text_kind(head: bytes, name: str) -> str:
     kind = _BY_SUFFIX.get(os.path.splitext(name)[1].lower(), "text")
     if kind == "text":
         if what := next((what for pattern, what in _MARKUP if re.match(pattern, start)), ""):
-            raise UserError(f"{name}: is {what}; take its text out first, or read the markup too with --format text")
+            raise UserError(f"is {what}", name, "take its text out first, or read the markup too with --format text")
         if start.startswith(b"WEBVTT"):
             return "subtitles"
         if re.match(rb'\[?\s*\{\s*"[^"\n]*"\s*:', start):

@@ -23,23 +23,23 @@ def files(name: str) -> list[str]:
     if os.path.isfile(os.path.join(folder, _SPLITS)):
         splits = read_json(Path(folder, _SPLITS), _ADVICE).get("splits")
         if not isinstance(splits, list) or not splits:
-            raise UserError(f"{folder}/{_SPLITS}: names no split; {_ADVICE}")
+            raise UserError("names no split", f"{folder}/{_SPLITS}", _ADVICE)
         known = [split for split in splits if isinstance(split, str) and inside(split)]
         if (not split and len(known) > 1) or (split and split not in known):
             wrong = f"has no split {split}" if split else "has several splits"
-            raise UserError(f"{folder}: {wrong}; name one: {', '.join(f'{folder}:{split}' for split in known)}")
+            raise UserError(wrong, folder, f"name one: {', '.join(f'{folder}:{split}' for split in known)}")
         folder = os.path.join(folder, split or known[0])
     elif split:
-        raise UserError(f"{folder}: was saved without splits, so it has no {split}; name it without one: {folder}")
+        raise UserError(f"was saved without splits, so it has no {split}", folder, f"name it without one: {folder}")
     state = read_json(Path(folder, _STATE), _ADVICE)
     if state.get("_indices_data_files") or state.get("_indices_files"):
-        raise UserError(f"{folder}: its rows are chosen by a list of indices; {_ADVICE}, after flatten_indices()")
+        raise UserError("its rows are chosen by a list of indices", folder, f"{_ADVICE}, after flatten_indices()")
     names = [entry.get("filename") for entry in state.get("_data_files") or () if isinstance(entry, dict)]
     if not names or not all(isinstance(file, str) and inside(file) for file in names):
-        raise UserError(f"{folder}/{_STATE}: names no files; {_ADVICE}")
+        raise UserError("names no files", f"{folder}/{_STATE}", _ADVICE)
     paths = [os.path.join(folder, file) for file in names]
     if missing := [path for path in paths if not os.path.isfile(path)]:
-        raise UserError(f"{missing[0]}: no such file, though {_STATE} names it; {_ADVICE}")
+        raise UserError(f"no such file, though {_STATE} names it", missing[0], _ADVICE)
     return paths
 
 

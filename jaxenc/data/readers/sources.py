@@ -122,7 +122,7 @@ def _documents(name: str, file: io.BufferedReader, reading: Reading, counts: Cou
     head = file.peek(HEAD)[:HEAD]
     if archives.is_archive(head):
         if depth == compressed.DEEPEST:
-            raise UserError(f"{where}: archives lie more than {depth} deep in each other; unpack them first")
+            raise UserError(f"archives lie more than {depth} deep in each other", where, "unpack them first")
         with archives.archive_errors(where):
             for member, part in archives.members(file, where, counts):
                 yield from _documents(member, part, reading, counts, depth + 1)
@@ -143,7 +143,7 @@ def _text_documents(where: str, name: str, file: io.BufferedReader, reading: Rea
         yield from tables.documents(where, file, reading, counts, "," if kind == "csv" else "\t")
     elif reading.field:
         advice = "leave out --field, name only what has one ('FOLDER/*.jsonl'), or say what it is with --format"
-        raise UserError(f"{where}: is read as {kind}, which has no field {reading.field}; {advice}")
+        raise UserError(f"is read as {kind}, which has no field {reading.field}", where, advice)
     elif kind == "subtitles":
         yield from subtitles.documents(where, file, counts)
     elif kind == "wikipedia":

@@ -46,7 +46,9 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
             if is_header:
                 continue
         if len(row) != width:
-            raise UserError(f"{name}:{number}: has {len(row)} columns, and the first row has {width}; quote cells with delimiters in them")
+            raise UserError(
+                f"has {len(row)} columns, and the first row has {width}", f"{name}:{number}", "quote cells with delimiters in them"
+            )
         yield from documents_of(row[index], f"{name}:{number}", counts)
 
 
@@ -62,7 +64,7 @@ def _place(row: list[str], field: str, where: str) -> tuple[int, bool]:
     """(index of the column, whether `row` is a header)."""
     if field.isdecimal() and field not in row:
         if not 1 <= int(field) <= len(row):
-            raise UserError(f"{where}: has {len(row)} columns, and --field {field} asks for another one")
+            raise UserError(f"has {len(row)} columns, and --field {field} asks for another one", where)
         return int(field) - 1, False
     names = [cell.strip() for cell in row]
     return names.index(fields.column(names, field, where)), True
@@ -71,7 +73,7 @@ def _place(row: list[str], field: str, where: str) -> tuple[int, bool]:
 def _lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[str]:
     for first, block in line_blocks(file, LONGEST):
         if len(block) > LONGEST and not block.endswith(b"\n"):
-            raise UserError(f"{name}:{first}: this line is longer than {LONGEST:,} bytes; check that this is a table")
+            raise UserError(f"this line is longer than {LONGEST:,} bytes", f"{name}:{first}", "check that this is a table")
         text = decoded(block, name, counts)
         if "\r" in text and "\n" not in text:
             text = text.replace("\r", "\n")
@@ -87,7 +89,7 @@ def _quoted(name: str, lines: Iterator[str], delimiter: str) -> Iterator[tuple[i
             row = next(rows, None)
         except csv.Error as error:
             advice = "close the quote, double quotes inside of a cell, or name another --format"
-            raise UserError(f"{name}:{start}: not a row of a table ({error}); {advice}") from error
+            raise UserError(f"not a row of a table ({error})", f"{name}:{start}", advice) from error
         if row is None:
             return
         yield start, row

@@ -30,7 +30,7 @@ def examples(name: str, folder: str = "") -> Iterator[dict[str, Any]]:
         rows = builder.as_data_source(split=split)
     except NotImplementedError as error:
         kind = getattr(builder.info.file_format, "value", "another format")
-        raise UserError(f"{name}: is prepared as {kind}, which only TensorFlow reads; {_prepare(name, folder)}") from error
+        raise UserError(f"is prepared as {kind}, which only TensorFlow reads", name, f"{_prepare(name, folder)}") from error
     for start in range(0, len(rows), BATCH):
         for row in rows.__getitems__(list(range(start, min(start + BATCH, len(rows))))):
             yield _value(row, features)
@@ -67,23 +67,23 @@ def _opened(name: str, folder: str) -> tuple[Any, str]:
     """(builder of the prepared files, split). It does not need the code of the dataset."""
     parts = _NAME.fullmatch(name)
     if not parts:
-        raise UserError(f"{name}: is not tfds:NAME[/CONFIG][:VERSION][:SPLIT], for example tfds:wikipedia/20230601.en:train")
+        raise UserError("is not tfds:NAME[/CONFIG][:VERSION][:SPLIT], for example tfds:wikipedia/20230601.en:train", name)
     try:
         import tensorflow_datasets
         from tensorflow_datasets.core import read_only_builder, registered
     except ImportError as error:
-        raise UserError(f"{name}: needs tensorflow-datasets (no {error.name}): pip install 'jaxenc[data]'") from error
+        raise UserError(f"needs tensorflow-datasets (no {error.name})", name, "pip install 'jaxenc[data]'") from error
     title, _, config = parts["name"].partition("/")
     wanted = {"config": config or None, "version": parts["version"], "data_dir": folder or None}
     try:
         builder = read_only_builder.builder_from_files(title, **{key: value for key, value in wanted.items() if value})
     except (registered.DatasetNotFoundError, FileNotFoundError, ValueError) as error:
         place = folder or str(tensorflow_datasets.core.constants.DATA_DIR)
-        raise UserError(f"{name}: is not prepared in {place}; name another folder with --tfds-dir, or {_prepare(name, folder)}") from error
+        raise UserError(f"is not prepared in {place}", name, f"name another folder with --tfds-dir, or {_prepare(name, folder)}") from error
     split = parts["split"] or "train"
     known = list(builder.info.splits)
     if unknown := [part for part in re.findall(r"(?:^|\+)(\w+)", split) if part not in known]:
-        raise UserError(f"{name}: has no split {unknown[0]}, but {', '.join(known)}; name one after a colon")
+        raise UserError(f"has no split {unknown[0]}, but {', '.join(known)}", name, "name one after a colon")
     return builder, split
 
 

@@ -21,17 +21,17 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
         try:
             size = int(header["content-length"])
         except (KeyError, ValueError) as error:
-            raise UserError(f"{name}: damaged: a record without its length; get it again") from error
+            raise UserError("damaged: a record without its length", name, "get it again") from error
         kind = header.get("warc-type")
         if kind in ("response", "resource", "revisit"):
             raise UserError(
-                f"{name}: holds web pages (WARC) and not their text; use the WET file of the same part, or take the text out first"
+                "holds web pages (WARC) and not their text", name, "use the WET file of the same part, or take the text out first"
             )
         if not 0 <= size <= LONGEST:
-            raise UserError(f"{name}: damaged: a record of {size:,} bytes; get it again")
+            raise UserError(f"damaged: a record of {size:,} bytes", name, "get it again")
         body = file.read(size)
         if len(body) < size:
-            raise UserError(f"{name}: damaged: it ends inside of a record; get it again")
+            raise UserError("damaged: it ends inside of a record", name, "get it again")
         if kind == "conversion":
             where = f"{name}:{header.get('warc-target-uri', '')}"
             yield from documents_of(decoded(body, where, counts), where, counts)
@@ -43,7 +43,7 @@ def _header(name: str, file: io.BufferedReader) -> dict[str, str]:
     while line and not line.strip():
         line = file.readline(_HEADER)
     if line and not line.startswith(b"WARC/"):
-        raise UserError(f"{name}: damaged: no record begins where one should; get it again")
+        raise UserError("damaged: no record begins where one should", name, "get it again")
     fields = {"version": line.decode("utf-8", "replace").strip()} if line else {}
     while line and (line := file.readline(_HEADER)).strip():
         key, _, value = line.decode("utf-8", "replace").partition(":")

@@ -31,7 +31,7 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
                     root.clear()  # else the pages that have been read stay in memory
         parser.close()
     except xml.ParseError as error:
-        raise UserError(f"{name}: damaged, or it ends too early ({error}); get it again") from error
+        raise UserError(f"damaged, or it ends too early ({error})", name, "get it again") from error
 
 
 def extracted(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Document]:
@@ -56,7 +56,7 @@ def extracted(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
 
 def _must_be_closed(name: str, start: int) -> None:
     if start:
-        raise UserError(f"{name}:{start}: damaged: this document has no </doc>; extract it again")
+        raise UserError("damaged: this document has no </doc>", f"{name}:{start}", "extract it again")
 
 
 def _page(page: xml.Element, name: str, counts: Counts) -> Iterator[Document]:

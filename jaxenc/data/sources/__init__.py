@@ -56,19 +56,18 @@ STREAMS = {"streams": (check_segments, open_segments), "sentences": (check_sente
 ORDERED_BY_BATCH = (*STREAMS, *BUCKETED)  # data.rows whose order depends on the number of rows of a batch
 
 
-
 def check(config: DataConfig, batch: int) -> None:
     """Raises UserError for rows, a length or a training batch that are not possible, whatever the text: no data is opened."""
     if config.rows in STREAMS and config.mixture:
-        raise UserError(f"data.rows={config.rows} follows one text, and data.mixture names several: set data.path to one folder")
+        raise UserError(f"data.rows={config.rows} follows one text, and data.mixture names several", fix="set data.path to one folder")
     if config.rows in STREAMS:
         STREAMS[config.rows][0](config, batch)
     elif config.rows in BUCKETED:
         check_lengths(config)
     elif config.rows not in KINDS:
-        raise UserError(f"data.rows is {config.rows!r}: it takes {', '.join([*KINDS, *BUCKETED, *STREAMS])}")
+        raise UserError(f"data.rows is {config.rows!r}", fix=f"it takes {', '.join([*KINDS, *BUCKETED, *STREAMS])}")
     elif config.length < (smallest := KINDS[config.rows][0]):
-        raise UserError(f"data.length is {config.length}: rows of {config.rows!r} need {smallest} or more")
+        raise UserError(f"data.length is {config.length}", fix=f"rows of {config.rows!r} need {smallest} or more")
 
 
 def open_source(config: DataConfig, split: str, seed: int, evaluation: bool, opener: Opener = open_split) -> Source:
@@ -116,11 +115,11 @@ def open_streams(
 
 def _opened(config: DataConfig, folder: str, split: str, opener: Opener) -> Shards:
     if not folder:
-        raise UserError("data.path is not set: name a folder made by `jaxenc data`")
+        raise UserError("data.path is not set", fix="name a folder made by `jaxenc data`")
     shards = opener(folder, split)
     if not len(shards.tokens):
-        raise UserError(f"{folder}: the split {split} has no documents, so no rows; add text or raise --held-out")
+        raise UserError(f"the split {split} has no documents, so no rows", folder, "add text or raise --held-out")
     if config.rows not in UNFRAMED and not shards.manifest.tokenizer.frames:
         what = f"data.rows={config.rows} puts special pieces around texts, which the tokenizer of {folder} does not have"
-        raise UserError(f"{what}: use data.rows={' or '.join(UNFRAMED)}, or build the data with a tokenizer that has them")
+        raise UserError(what, fix=f"use data.rows={' or '.join(UNFRAMED)}, or build the data with a tokenizer that has them")
     return shards

@@ -101,7 +101,7 @@ def check_tokenizers(folders: Sequence[str], manifests: Sequence[Manifest]) -> N
     for folder, manifest in zip(folders, manifests, strict=True):
         if manifest.tokenizer.fingerprint != manifests[0].tokenizer.fingerprint:
             both = f"{folders[0]} and {folder} were made with different tokenizers"
-            raise UserError(f"data.mixture: {both}: build all its folders with one --tokenizer")
+            raise UserError(both, "data.mixture", "build all its folders with one --tokenizer")
 
 
 def shares(tokens: Sequence[int], weights: Sequence[float], exponent: float) -> np.ndarray:
@@ -128,7 +128,9 @@ def mixed(parts: Sequence[Source], names: Sequence[str], wanted: np.ndarray, see
     out = Mixture(tuple(parts), quotas(wanted, sum(map(len, parts))), seed)
     for name, share, quota in zip(names, wanted, out.quotas, strict=True):
         if not quota:
-            raise UserError(f"data.mixture: {name} has a share of {share:.2g}, so no row in {len(out):,}: raise its weight or leave it out")
+            raise UserError(
+                f"{name} has a share of {share:.2g}, so no row in {len(out):,}", "data.mixture", "raise its weight or leave it out"
+            )
     return out
 
 

@@ -120,12 +120,12 @@ def check_segments(config: DataConfig, batch: int) -> None:
     """Raises UserError for lengths that leave no room and for a batch that is odd, both whatever the text."""
     length, reuse = config.length, config.reuse
     if reuse < 1:
-        raise UserError("data.reuse is 0: rows of 'streams' go on from a part of the row before; set 1 or more, 256 for rows of 512")
+        raise UserError("data.reuse is 0: rows of 'streams' go on from a part of the row before", fix="set 1 or more, 256 for rows of 512")
     if reuse + SPECIALS + 2 > length:
         room = f"{reuse + SPECIALS + 2} or more, for {SPECIALS} specials and two segments stand after the reused part"
-        raise UserError(f"data.reuse is {reuse} and data.length is {length}: make data.length {room}")
+        raise UserError(f"data.reuse is {reuse} and data.length is {length}", fix=f"make data.length {room}")
     if batch % 2:
-        raise UserError(f"train.batch is {batch}: 'streams' come in pairs, one forward and one backward; make it even")
+        raise UserError(f"train.batch is {batch}: 'streams' come in pairs, one forward and one backward", fix="make it even")
 
 
 def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
@@ -140,5 +140,5 @@ def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, eva
     if not 0 < parts <= fits:
         held = f"the split {shards.split} has {len(line):,} tokens, enough for {2 * fits} streams with rows of {length}"
         advice = ": shorten the rows" if evaluation else f", and the batch is {batch}: lower the batch, shorten the rows"
-        raise UserError(f"{config.path}: {held}{advice} or add text")
+        raise UserError(f"{held}{advice} or add text", config.path)
     return opened(layout, Walk(len(line), parts, reuse), 2 * parts, batch, evaluation, limit)

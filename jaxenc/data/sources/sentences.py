@@ -108,7 +108,7 @@ class Sentences:
 def check_sentences(config: DataConfig, batch: int) -> None:
     """Raises UserError for a length that no row can have. Any batch is possible, whatever the text."""
     if config.length < 1:
-        raise UserError(f"data.length is {config.length}: rows of 'sentences' need 1 or more, 20 are published")
+        raise UserError(f"data.length is {config.length}", fix="rows of 'sentences' need 1 or more, 20 are published")
 
 
 def open_sentences(shards: Shards, config: DataConfig, batch: int, seed: int, evaluation: bool, limit: int) -> Streams | StreamsPass:
@@ -122,6 +122,6 @@ def open_sentences(shards: Shards, config: DataConfig, batch: int, seed: int, ev
     fits = len(layout) // config.length
     if not evaluation and fits < batch:
         held = f"the split {shards.split} has {len(layout):,} tokens with its markers, which are {fits} rows of {config.length}"
-        raise UserError(f"{config.path}: {held}, and the batch is {batch}: lower the batch, shorten the rows or add text")
+        raise UserError(f"{held}, and the batch is {batch}", config.path, "lower the batch, shorten the rows or add text")
     streams = min(HELD_OUT, max(fits, 1)) if evaluation else batch
     return opened(layout, Walk(len(layout), streams, config.length), streams, batch, evaluation, limit)

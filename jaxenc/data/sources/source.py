@@ -53,24 +53,24 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.short_probability <= 1:
-            raise UserError(f"data.short_probability is {self.short_probability}: it takes a share from 0 to 1")
+            raise UserError(f"data.short_probability is {self.short_probability}", fix="it takes a share from 0 to 1")
         at_least(0, "data", self, "reuse", "exponent", "weights")
         if any(after <= before for before, after in itertools.pairwise((2, *self.lengths))):
             listed = ",".join(map(str, self.lengths))
             raise UserError(f"{listed} does not rise from 3 or more", "data.lengths", "give each length once, the shortest first")
         if infinite := [name for name in ("exponent", "weights") if not np.isfinite(getattr(self, name)).all()]:
-            raise UserError(f"data.{infinite[0]} is {getattr(self, infinite[0])}: it takes finite numbers")
+            raise UserError(f"data.{infinite[0]} is {getattr(self, infinite[0])}", fix="it takes finite numbers")
         if self.path and self.mixture:
-            raise UserError("data.path and data.mixture are both set: name one folder with data.path, or several with data.mixture")
+            raise UserError("data.path and data.mixture are both set", fix="name one folder with data.path, or several with data.mixture")
         names = list(map(os.path.normpath, self.mixture))
         if doubled := [folder for i, folder in enumerate(self.mixture) if names[i] in names[:i]]:
-            raise UserError(f"data.mixture names {doubled[0]} twice: name it once, and set data.weights")
+            raise UserError(f"data.mixture names {doubled[0]} twice", fix="name it once, and set data.weights")
         if self.weights and len(self.weights) != len(self.mixture):
             raise UserError(
-                f"data.weights has {len(self.weights)} numbers and data.mixture {len(self.mixture)} folders: give each its weight"
+                f"data.weights has {len(self.weights)} numbers and data.mixture {len(self.mixture)} folders", fix="give each its weight"
             )
         if self.weights and not any(self.weights):
-            raise UserError(f"data.weights is {self.weights}: it takes positive numbers")
+            raise UserError(f"data.weights is {self.weights}", fix="it takes positive numbers")
 
     def of_length(self, length: int) -> "DataConfig":
         """These settings for rows of at most `length` tokens."""

@@ -59,9 +59,9 @@ def load(directory: str | Path) -> Tokenizer:
     if (path := spiece_folder.find(folder)) is not None:
         return spiece_folder.from_model(path)
     if (folder / "tokenizer").is_dir():
-        raise UserError(f"{folder}: no tokenizer but a folder that holds one: name {folder / 'tokenizer'}")
+        raise UserError("no tokenizer but a folder that holds one", folder, f"name {folder / 'tokenizer'}")
     names = f"tokenizer.json, vocab.txt, vocab.json or {spiece.NAME}"
-    raise UserError(f"{folder}: no {names} here; `jaxenc tokenizer --input FILES --out {folder}` makes one")
+    raise UserError(f"no {names} here", folder, f"`jaxenc tokenizer --input FILES --out {folder}` makes one")
 
 
 def _opened(path: Path) -> Tokenizer:

@@ -38,8 +38,8 @@ def _compare(
         one, two = ours.get(index, NOTHING), theirs.get(index, NOTHING)
         if one != two and not (index not in theirs and index in optional):
             raise UserError(
-                f"{path} and {other} disagree: {what} {index} is {one!r} in the first and {two!r} in the second; "
-                "delete the file that is wrong, or copy both again"
+                f"{path} and {other} disagree: {what} {index} is {one!r} in the first and {two!r} in the second",
+                fix="delete the file that is wrong, or copy both again",
             )
 
 

@@ -46,7 +46,7 @@ def counted(texts: Iterable[str], rules: WordPieceRules) -> Iterator[tuple[Alpha
         counts = _characters(_spooled(texts, spool), rules.normalizer)
         letters = sorted(coverage.frequent(counts, LEAST))
         if not letters:
-            raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
+            raise UserError("the input holds no text", "tokenizer", "name files with at least one line of text")
         normalizer, splitter = rules.normalizer, rules.splitter
         inner = [c for c in letters if len(splitter.pre_tokenize_str(normalizer.normalize_str(f"a{c}a"))) == 1]
         spool.seek(0)

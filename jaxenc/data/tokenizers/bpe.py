@@ -50,7 +50,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
     parts = (part for text in texts for part in cut(text, LONGEST))
     first = next(parts, None)
     if first is None:
-        raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
+        raise UserError("the input holds no text", "tokenizer", "name files with at least one line of text")
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - 1,
         min_frequency=2,
@@ -80,7 +80,7 @@ def from_files(folder: str | Path) -> Tokenizer:
     vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", merging.NAME, SETTINGS))
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if config.get("add_prefix_space"):
-        raise Unsupported(f"{settings}: add_prefix_space must be off; other settings come later")
+        raise Unsupported("add_prefix_space must be off", settings, "other settings come later")
     pairs = merging.read(merges)
     with checks.damaged(settings):
         added = adding.of_settings(config)
@@ -104,9 +104,9 @@ def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: 
         ids = dict(vocab) | {entry["content"]: entry["id"] for entry in added}
         checks.by_id(ids, path)
         if missing := [piece for piece in SPECIALS if piece not in ids]:
-            raise Unsupported(f"{path}: lacks {' '.join(missing)}; only RoBERTa's BPE can be opened, other kinds come later")
+            raise Unsupported(f"lacks {' '.join(missing)}", path, "only RoBERTa's BPE can be opened, other kinds come later")
         if missing := sorted(BYTES - ids.keys()):
-            raise UserError(f"{path}: lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one; {AGAIN}")
+            raise UserError(f"lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one", path, AGAIN)
         merging.check(merges, ids, path)
         named = {entry["content"] for entry in added}
         return _build(ids, merges, [*added, *(_special(piece, ids) for piece in SPECIALS if piece not in named)], rules)
@@ -177,11 +177,11 @@ def _extended(ids: Mapping[str, int], merges: Merges, added: Sequence[Entry], ru
     normalizer = rules.normalizer
     for piece in more:
         if normalizer is not None and (read := normalizer.normalize_str(piece)) != piece:
-            raise UserError(f"{piece!r} is read as {read!r} in a text: write it as it is read")
+            raise UserError(f"{piece!r} is read as {read!r} in a text", fix="write it as it is read")
         if piece.startswith(BLANK):
-            raise UserError(f"{piece!r} is never found in a text: {BLANK} is how the files write a blank; write {' ' + piece[1:]!r}")
+            raise UserError(f"{piece!r} is never found in a text: {BLANK} is how the files write a blank", fix=f"write {' ' + piece[1:]!r}")
         if (written := _letters(piece)) in ids:
-            raise UserError(f"{piece!r} is in the vocabulary already, as {written!r}: leave it out")
+            raise UserError(f"{piece!r} is in the vocabulary already, as {written!r}", fix="leave it out")
     new = {_spelled(piece): index for index, piece in enumerate(more, len(ids))}
     entries = [adding.entry(piece, new[piece], "normalized") for piece in more if piece not in BYTES]
     first = [merging.pair([*_letters(piece)]) for piece in more if piece in BYTES]

@@ -63,14 +63,14 @@ def of_json(path: str | Path, normalizer: Any, splitter: Mapping[str, Any]) -> B
     if rule is not None and splitter == json.loads(BytesRules(rule, MARKS).splitter.__getstate__()):
         return BytesRules(rule, MARKS)
     if splitter.get("type") != "ByteLevel" or rule is None:
-        raise Unsupported(f"{path}: holds a BPE that is not byte-level; only RoBERTa's and ours can be opened, other kinds come later")
+        raise Unsupported("holds a BPE that is not byte-level", path, "only RoBERTa's and ours can be opened, other kinds come later")
     if splitter.get("add_prefix_space") or not splitter.get("use_regex", True):
-        raise Unsupported(f"{path}: add_prefix_space must be off and use_regex on; other settings come later")
+        raise Unsupported("add_prefix_space must be off and use_regex on", path, "other settings come later")
     return BytesRules(rule, GPT2)
 
 
 def of_settings(path: Path, config: Mapping[str, Any]) -> BytesRules:
     """The rules in a tokenizer_config.json with the content `config`, PUBLISHED where it names none. Raises UserError."""
     if (pattern := config.get(SETTING, GPT2)) not in (GPT2, MARKS):
-        raise UserError(f"{path}: {SETTING} is {pattern!r}; write {GPT2} or {MARKS}")
+        raise UserError(f"{SETTING} is {pattern!r}", path, f"write {GPT2} or {MARKS}")
     return BytesRules(normalization.of_settings(path, config) or UNCHANGED, pattern)

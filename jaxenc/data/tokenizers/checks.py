@@ -16,9 +16,9 @@ def size(vocab_size: int, smallest: int, always: str) -> None:
     smallest: the number of these; always: what messages call them.
     """
     if vocab_size > LARGEST:
-        raise UserError(f"tokenizer: --vocab-size {vocab_size} is too large; the most is {LARGEST}")
+        raise UserError(f"--vocab-size {vocab_size} is too large", "tokenizer", f"the most is {LARGEST}")
     if vocab_size < smallest:
-        raise UserError(f"tokenizer: --vocab-size {vocab_size} is too small; {always} alone take {smallest} pieces")
+        raise UserError(f"--vocab-size {vocab_size} is too small", "tokenizer", f"{always} alone take {smallest} pieces")
 
 
 @contextlib.contextmanager
@@ -27,7 +27,7 @@ def damaged(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}); {AGAIN}") from error
+        raise UserError(f"damaged ({type(error).__name__}: {error})", path, AGAIN) from error
 
 
 def by_id(ids: Mapping[str, int], path: str | Path) -> list[str]:

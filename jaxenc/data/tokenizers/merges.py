@@ -41,4 +41,4 @@ def check(merges: Merges, ids: Mapping[str, int], path: str | Path) -> None:
     """Raises UserError for a merge that names, or makes, a piece without an id. path: what the message calls the source."""
     for number, (left, right) in enumerate(merges, 1):
         if missing := [piece for piece in (left, right, left + right) if piece not in ids]:
-            raise UserError(f"{path}: merge {number} names {missing[0]!r}, which has no id; {AGAIN}")
+            raise UserError(f"merge {number} names {missing[0]!r}, which has no id", path, AGAIN)

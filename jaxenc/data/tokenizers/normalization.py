@@ -35,7 +35,7 @@ class Normalization:
 
     def __post_init__(self) -> None:
         if self.form not in FORMS:
-            raise UserError(f"normalize is {self.form!r}: choose {', '.join(FORMS)}")
+            raise UserError(f"normalize is {self.form!r}", fix=f"choose {', '.join(FORMS)}")
 
     def normalizer(self, clean: bool) -> normalizers.Normalizer | None:
         """The rule as a normalizer of the tokenizers library, None where it changes nothing. clean: drop LAYOUT, except in form none."""
@@ -84,5 +84,7 @@ def of_settings(path: str | Path, config: Mapping[str, Any]) -> Normalization | 
     form, *switches = (config.get(name, default) for name, default in Normalization().settings.items())
     if form not in FORMS or not all(isinstance(switch, bool) for switch in switches):
         names = ", ".join(Normalization().settings)
-        raise UserError(f"{path}: {names} are {form!r}, {switches[0]!r} and {switches[1]!r}; write {' or '.join(FORMS)}, and true or false")
+        raise UserError(
+            f"{names} are {form!r}, {switches[0]!r} and {switches[1]!r}", path, f"write {' or '.join(FORMS)}, and true or false"
+        )
     return Normalization(form, *switches)

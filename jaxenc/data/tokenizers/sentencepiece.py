@@ -93,14 +93,14 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         section = data.get("normalizer") or {}
         rules = _rules(section)
         if rules is None:
-            raise Unsupported(f"{path}: reads texts by {sentencepiece_rules.step_names(section)}; {OTHERS}")
+            raise Unsupported(f"reads texts by {sentencepiece_rules.step_names(section)}", path, OTHERS)
         added = data.get("added_tokens") or []
         charsmap = rules.charsmap if isinstance(rules, SentencePieceRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
         if [part["type"] for part in splitter.get("pretokenizers", [])] != ["WhitespaceSplit", "Metaspace"] or model.get("byte_fallback"):
-            raise Unsupported(f"{path}: does not cut texts at white space alone, or into bytes; {OTHERS}")
+            raise Unsupported("does not cut texts at white space alone, or into bytes", path, OTHERS)
         if other := [entry["content"] for entry in added if not entry["special"] or entry["id"] >= len(pieces)]:
-            raise Unsupported(f"{path}: {other[0]!r} was added after the vocabulary; {OTHERS}")
+            raise Unsupported(f"{other[0]!r} was added after the vocabulary", path, OTHERS)
         return build(path, facts, rules)
 
 
@@ -121,7 +121,7 @@ def build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRul
     pieces = [piece for piece, _ in facts.pieces]
     framing, ids = framings.of_pieces(path, pieces), {piece: index for index, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
-        raise UserError(f"{path}: {next(p for i, p in enumerate(pieces) if ids[p] != i)!r} stands twice in it; {AGAIN}")
+        raise UserError(f"{next(p for i, p in enumerate(pieces) if ids[p] != i)!r} stands twice in it", path, AGAIN)
     facts = _with_hidden(facts, framing)
     # No word holds a blank, so a piece that starts with one is never found in a text.
     literal_pieces = [(" " * (piece in facts.hidden) + piece, score) for piece, score in facts.pieces]
@@ -205,12 +205,12 @@ def _extended(facts: Facts, rules: UnigramRules | SentencePieceRules, more: Sequ
     """
     for piece in more:
         if piece in facts.hidden:
-            raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
+            raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
         if len(_spelled(piece)) > LONGEST:
-            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters: a piece has {LONGEST - 1} at most")
+            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"a piece has {LONGEST - 1} at most")
         words = [word for word, _ in _splitter().pre_tokenize_str(rules.normalizer.normalize_str(piece))]
         if words != [_spelled(piece)]:
             held = " ".join(words).replace(MARK, "")
-            raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}; give words, one each, as they are read")
+            raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}", fix="give words, one each, as they are read")
     added = tuple((_spelled(piece), float(len(_spelled(piece)))) for piece in more)
     return build("the larger vocabulary", dataclasses.replace(facts, pieces=(*facts.pieces, *added)), rules)

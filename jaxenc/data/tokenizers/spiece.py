@@ -80,7 +80,7 @@ def opened(path: str | Path, content: bytes) -> Model:
         charsmap.check(_bytes(model.denormalizer.get(CHARSMAP, b"")))
         return model
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise UserError(f"{path}: not a SentencePiece model; {AGAIN}") from error
+        raise UserError("not a SentencePiece model", path, AGAIN) from error
 
 
 def parsed(path: str | Path, content: bytes) -> Facts:

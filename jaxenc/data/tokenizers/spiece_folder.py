@@ -135,7 +135,7 @@ def _check_twice(path: Path, pieces: Sequence[str]) -> None:
     seen: set[str] = set()
     for piece in pieces:
         if piece in seen:
-            raise UserError(f"{path}: {piece!r} stands twice in it (pieces.piece); {AGAIN}")
+            raise UserError(f"{piece!r} stands twice in it (pieces.piece)", path, AGAIN)
         seen.add(piece)
 
 
@@ -214,12 +214,12 @@ def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenize
     for piece in more:
         spelled = MARK + piece.lstrip(f" {MARK}")
         if piece in hidden:
-            raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
+            raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
         if len(spelled) > spiece.LONGEST:
-            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters: a piece has {spiece.LONGEST - 1} at most")
+            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"a piece has {spiece.LONGEST - 1} at most")
         if (held := literal.normalizer.normalize_str(piece.lstrip(f" {MARK}"))) != spelled[1:] or " " in held:
-            raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}; give words, one each, as they are read")
+            raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}", fix="give words, one each, as they are read")
         if unigram and source.beyond and (symbol := next((symbol for symbol in source.symbols if symbol in spelled), "")):
-            raise UserError(f"{piece!r} is never found in a text: the model cuts off {symbol!r} wherever it is; leave it out")
+            raise UserError(f"{piece!r} is never found in a text: the model cuts off {symbol!r} wherever it is", fix="leave it out")
         added.append((spelled, float(len(spelled)), spiece.NORMAL if unigram else spiece.USER_DEFINED))
     return _build(dataclasses.replace(source, more=(*source.more, *added)))

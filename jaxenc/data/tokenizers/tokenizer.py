@@ -188,16 +188,16 @@ class Tokenizer:
         Raises UserError for no pieces, and for one that is empty, there already, given twice, or that no text could ever give.
         """
         if not pieces:
-            raise UserError("no piece is given: name at least one")
+            raise UserError("no piece is given", fix="name at least one")
         given: set[str] = set()
         for piece in pieces:
             _check_characters(piece)
             if not piece.strip():
-                raise UserError(f"{piece!r} is blank: a piece has at least one character")
+                raise UserError(f"{piece!r} is blank", fix="a piece has at least one character")
             if self._framed.token_to_id(self._spelled(piece)) is not None:
-                raise UserError(f"{piece!r} is in the vocabulary already: leave it out")
+                raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
             if self._spelled(piece) in given:
-                raise UserError(f"{piece!r} is given twice: every piece has one id")
+                raise UserError(f"{piece!r} is given twice", fix="every piece has one id")
             given.add(self._spelled(piece))
         return self._extend(pieces)
 
@@ -220,4 +220,4 @@ def _check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UserError(f"{text!a} holds {text[error.start]!a}, which is no character: give text in UTF-8") from error
+        raise UserError(f"{text!a} holds {text[error.start]!a}, which is no character", fix="give text in UTF-8") from error

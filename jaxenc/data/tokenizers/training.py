@@ -61,7 +61,7 @@ def _in_process(train: Train, texts: Iterator[str], folder: Path, workers: int) 
     except EOFError:
         process.join()
         raise UserError(
-            f"tokenizer: the process that trains died (exit code {process.exitcode}), most likely out of memory; train on less text"
+            f"the process that trains died (exit code {process.exitcode}), most likely out of memory", "tokenizer", "train on less text"
         ) from None
     finally:
         process.kill()

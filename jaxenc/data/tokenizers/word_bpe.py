@@ -102,7 +102,7 @@ def from_files(folder: str | Path) -> Tokenizer:
     vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", merging.NAME, SETTINGS))
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if (name := config.get("tokenizer_class", OWN_CLASS)) not in CLASSES:
-        raise Unsupported(f"{settings}: tokenizer_class is {name!r}; {OTHERS}")
+        raise Unsupported(f"tokenizer_class is {name!r}", settings, OTHERS)
     pairs, rules = merging.read(merges), word_bpe_rules.of_settings(settings, config)
     with checks.damaged(settings):
         added = adding.of_settings(config)
@@ -127,7 +127,7 @@ def _checked(path: str | Path, facts: Facts) -> Tokenizer:
     """`_build` of what was read from `path`. Raises UserError."""
     checks.by_id(facts.ids, path)
     if UNK not in facts.vocab:
-        raise Unsupported(f"{path}: lacks {UNK}; {OTHERS}")
+        raise Unsupported(f"lacks {UNK}", path, OTHERS)
     merging.check(facts.merges, facts.vocab, path)
     return _build(facts)
 
@@ -204,11 +204,13 @@ def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
             added.append(adding.entry(piece, index, "special"))
         elif len(words) > 1:
             held = ", ".join(map(repr, words))
-            raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {held}; a piece is one")
+            raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {held}", fix="a piece is one")
         elif words != [piece]:
-            raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}; write it as it is read")
+            raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}", fix="write it as it is read")
         elif len(piece) > 1 and piece in old:
-            raise UserError(f"{piece!r} is in the vocabulary already, as an added word or a part of words, and has one id: leave it out")
+            raise UserError(
+                f"{piece!r} is in the vocabulary already, as an added word or a part of words, and has one id", fix="leave it out"
+            )
         elif len(piece) > 1:
             added.append(adding.entry(piece, index, "single_word", "normalized"))
         else:

@@ -63,7 +63,7 @@ def of_settings(path: Path, config: Mapping[str, Any]) -> Rules:
         return WordPieceRules(rule)
     standardize = config.get(STANDARDIZE, False)
     if not isinstance(standardize, bool):
-        raise UserError(f"{path}: {STANDARDIZE} is {standardize!r}; write true or false")
+        raise UserError(f"{STANDARDIZE} is {standardize!r}", path, "write true or false")
     return GptRules(standardize)
 
 
@@ -75,5 +75,5 @@ def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[s
     if isinstance(found, WordPieceRules):
         return found
     if found != BERT:
-        raise Unsupported(f"{path}: does not lower-case and split texts as GPT-1 does; other settings come later")
+        raise Unsupported("does not lower-case and split texts as GPT-1 does", path, "other settings come later")
     return GptRules()

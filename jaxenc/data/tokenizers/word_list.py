@@ -65,7 +65,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
     ids = tool.get_vocab(with_added_tokens=False)
     found = [word for word in sorted(ids, key=ids.__getitem__) if word not in SPECIALS]
     if not found:
-        raise UserError("tokenizer: the input holds no text; name files with at least one line of text")
+        raise UserError("the input holds no text", "tokenizer", "name files with at least one line of text")
     return _build([*SPECIALS, *found], vocab_size, reading)
 
 
@@ -86,13 +86,13 @@ def from_vocab(path: Path) -> Tokenizer:
 
 def _check(words: Sequence[str], path: str | Path) -> None:
     if tuple(words[:3]) != SPECIALS:
-        raise UserError(f"{path}: starts with {' '.join(words[:3])!r}; the first three words are {' '.join(SPECIALS)}, in this order")
+        raise UserError(f"starts with {' '.join(words[:3])!r}", path, f"the first three words are {' '.join(SPECIALS)}, in this order")
     seen: dict[str, int] = {}
     for number, word in enumerate(words, 1):
         if not word:
-            raise UserError(f"{path}:{number}: empty word; every word has at least one character: remove it")
+            raise UserError("empty word", f"{path}:{number}", "every word has at least one character: remove it")
         if (first := seen.setdefault(word, number)) != number:
-            raise UserError(f"{path}:{number}: {word!r} is already word {first}; every word has one id: remove it")
+            raise UserError(f"{word!r} is already word {first}", f"{path}:{number}", "every word has one id: remove it")
 
 
 def from_json(path: Path, data: Mapping) -> Tokenizer:
@@ -105,7 +105,7 @@ def from_json(path: Path, data: Mapping) -> Tokenizer:
     settings = path.with_name(SETTINGS)
     size = read_json(settings, AGAIN).get(SIZE)
     if not isinstance(size, int) or not len(SPECIALS) <= size <= len(words):
-        raise UserError(f"{settings}: {SIZE} is {size!r}; write how many words are predicted, {len(SPECIALS)} to {len(words)}")
+        raise UserError(f"{SIZE} is {size!r}", settings, f"write how many words are predicted, {len(SPECIALS)} to {len(words)}")
     return _build(words, size, reading)
 
 
@@ -114,7 +114,7 @@ def _reading(path: Path, data: Mapping) -> Reading:
     rule = normalization.of_section(data.get("normalizer"), clean=False)
     if rule is None or kinds[1] not in ("WhitespaceSplit", "BertPreTokenizer"):
         held = " and ".join(filter(None, kinds))
-        raise Unsupported(f"{path}: reads words by {held}; only lists made by jaxenc can be opened, other kinds come later")
+        raise Unsupported(f"reads words by {held}", path, "only lists made by jaxenc can be opened, other kinds come later")
     return Reading(rule, kinds[1] == "WhitespaceSplit")
 
 
@@ -144,4 +144,4 @@ def _library(words: Sequence[str], reading: Reading) -> library.Tokenizer:
 
 
 def _extended(more: Sequence[str]) -> Tokenizer:
-    raise UserError(f"{more[0]!r} cannot be added: which words are predicted is a matter of their order; make a new list of words")
+    raise UserError(f"{more[0]!r} cannot be added: which words are predicted is a matter of their order", fix="make a new list of words")

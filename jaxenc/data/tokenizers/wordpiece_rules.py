@@ -109,10 +109,10 @@ def of_settings(path: Path) -> PublishedRules | WordPieceRules:
     split_chinese = data.get("tokenize_chinese_chars", True)
     if not isinstance(lowercase, bool) or not isinstance(strip_accents, bool | None) or not isinstance(split_chinese, bool):
         given = f"{lowercase!r}, {strip_accents!r} and {split_chinese!r}"
-        raise UserError(f"{path}: do_lower_case, strip_accents and tokenize_chinese_chars are {given}; write true or false")
+        raise UserError(f"do_lower_case, strip_accents and tokenize_chinese_chars are {given}", path, "write true or false")
     kinds = (data.get("word_tokenizer_type", "basic"), data.get("subword_tokenizer_type", "wordpiece"))
     if kinds != ("basic", "wordpiece"):
-        raise Unsupported(f"{path}: holds {kinds}; only BERT's WordPiece can be opened, other kinds come later")
+        raise Unsupported(f"holds {kinds}", path, "only BERT's WordPiece can be opened, other kinds come later")
     return PublishedRules(lowercase, _accents(strip_accents, lowercase), split_chinese)
 
 
@@ -123,9 +123,9 @@ def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[s
             return rules
     kinds = (normalizer.get("type"), splitter.get("type"))
     if kinds != ("BertNormalizer", "BertPreTokenizer"):
-        raise Unsupported(f"{path}: reads texts by {kinds}; only BERT's WordPiece and ours can be opened, other kinds come later")
+        raise Unsupported(f"reads texts by {kinds}", path, "only BERT's WordPiece and ours can be opened, other kinds come later")
     if not normalizer.get("clean_text"):
-        raise Unsupported(f"{path}: clean_text must be on; other settings come later")
+        raise Unsupported("clean_text must be on", path, "other settings come later")
     lowercase = normalizer["lowercase"]
     return PublishedRules(lowercase, _accents(normalizer.get("strip_accents"), lowercase), normalizer["handle_chinese_chars"])
 

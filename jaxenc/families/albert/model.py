@@ -60,9 +60,9 @@ class AlbertConfig(EncoderConfig):
         super().__post_init__()
         at_least(1, "model", self, "heads", "feed_forward", "embedding", "groups", "positions")
         if self.width % self.heads:
-            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
+            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}", fix="make it a multiple")
         if self.groups > self.layers:
-            raise UserError(f"model.groups is {self.groups} and model.layers {self.layers}: a group has one layer or more")
+            raise UserError(f"model.groups is {self.groups} and model.layers {self.layers}", fix="a group has one layer or more")
 
     @property
     def published_vocabulary(self) -> Vocabulary:

@@ -51,7 +51,7 @@ DEFAULTS = {"width": 4096, "heads": 64, "feed_forward": 16384}
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
     """The model of a folder of transformers; its heads are those whose tensors are there."""
     if class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
+        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
     file = names.file_of(tensors)
     heads = names.heads_of(tensors, file, class_of(config))
     labelled = [head for head in heads if head in ("classifier", "tags")]
@@ -86,9 +86,9 @@ def model_of(data: Mapping[str, Any], defaults: Mapping[str, int], activations: 
     Raises UserError, which begins with `where`, for what we do not compute.
     """
     if data.get("inner_group_num", 1) != 1:
-        raise UserError(f"{where}: inner_group_num is {data['inner_group_num']!r}: only 1 can be converted")
+        raise UserError(f"inner_group_num is {data['inner_group_num']!r}", where, "only 1 can be converted")
     if data.get("position_embedding_type", "absolute") != "absolute":
-        raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")
+        raise UserError(f"position_embedding_type is {data['position_embedding_type']!r}", where, "only 'absolute' can be converted")
     return config_json.built(AlbertConfig, {**defaults, **config_json.sizes(data, FIELDS, activations, where)}, where)
 
 
@@ -96,9 +96,9 @@ def refuse(structure: Structure, where: str | Path) -> None:
     """Raises UserError where transformers has no such model, or computes another one from the same numbers."""
     config_json.refuse_causal(structure.model, where)
     if "pooler" in structure.heads and structure.pooler_activation != TANH:
-        raise UserError(f"{where}: objective.pooler_activation is {structure.pooler_activation}: transformers' ALBERT has tanh")
+        raise UserError(f"objective.pooler_activation is {structure.pooler_activation}", where, "transformers' ALBERT has tanh")
     if {"classifier", "tags"} <= set(structure.heads):
-        raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

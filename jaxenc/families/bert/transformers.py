@@ -51,7 +51,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     file = names.file_of(column, tensors)
     heads = names.heads_of(tensors, file, class_of(config))
     if "tags" in heads and class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
+        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
     labelled = [head for head in heads if head in ("classifier", "tags")]
     labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else config_json.Labels()
     structure = Structure(model_of(config, column, where), heads, labels.names)
@@ -89,10 +89,10 @@ def column_of(data: Mapping[str, Any], where: Path) -> str:
 def only_encoders(data: Mapping[str, Any], where: Path) -> None:
     """Raises UserError for settings of transformers' BERT classes that are not implemented here: decoders and relative positions."""
     if data.get("position_embedding_type", "absolute") != "absolute":
-        raise UserError(f"{where}: position_embedding_type is {data['position_embedding_type']!r}: only 'absolute' can be converted")
+        raise UserError(f"position_embedding_type is {data['position_embedding_type']!r}", where, "only 'absolute' can be converted")
     for flag in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
         if data.get(flag):
-            raise UserError(f"{where}: {flag} is set: only encoders can be converted")
+            raise UserError(f"{flag} is set", where, "only encoders can be converted")
 
 
 def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
@@ -103,7 +103,7 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
     values = config_json.sizes(data, FIELDS, config_json.GOOGLE_ACTIVATIONS if column == "google" else config_json.ACTIVATIONS, where)
     rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
     if type(rows) is not int or type(pad) is not int or pad < (0 if column == "roberta" else -1):
-        raise UserError(f"{where}: max_position_embeddings is {rows!r} and pad_token_id {pad!r}: both are whole numbers, 0 at least")
+        raise UserError(f"max_position_embeddings is {rows!r} and pad_token_id {pad!r}", where, "both are whole numbers, 0 at least")
     return config_json.built(BertConfig, {**values, "positions": rows - pad - 1, "first_position": pad + 1}, where)
 
 
@@ -112,15 +112,15 @@ def refuse(structure: Structure, column: str, where: str | Path) -> None:
     model, heads = structure.model, structure.heads
     config_json.refuse_causal(model, where)
     if column == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
-        raise UserError(f"{where}: model.activation is {model.activation}: transformers' RoBERTa has gelu_erf in its head whatever is set")
+        raise UserError(f"model.activation is {model.activation}", where, "transformers' RoBERTa has gelu_erf in its head whatever is set")
     if column == "roberta" and "next_sentence" in heads:
-        raise UserError(f"{where}: transformers' RoBERTa has no next-sentence head: train one with model.first_position 0 for that")
+        raise UserError("transformers' RoBERTa has no next-sentence head", where, "train one with model.first_position 0 for that")
     if "pooler" in heads and structure.pooler_activation != TANH:
-        raise UserError(f"{where}: objective.pooler_activation is {structure.pooler_activation}: transformers' BERT and RoBERTa have tanh")
+        raise UserError(f"objective.pooler_activation is {structure.pooler_activation}", where, "transformers' BERT and RoBERTa have tanh")
     if "rtd" in heads:
-        raise UserError(f"{where}: transformers' BERT and RoBERTa have no replaced-token head: an ELECTRA has one")
+        raise UserError("transformers' BERT and RoBERTa have no replaced-token head", where, "an ELECTRA has one")
     if {"classifier", "tags"} <= set(heads):
-        raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
@@ -132,7 +132,9 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     model = structure.model
     pad = vocabulary.pad if vocabulary else max(model.first_position - 1, 0)
     if model.first_position not in (0, pad + 1):
-        raise UserError(f"model.first_position is {model.first_position}: transformers has 0 (BERT) and {pad + 1}, one after the pad id")
+        raise UserError(
+            f"model.first_position is {model.first_position}", fix=f"transformers has 0 (BERT) and {pad + 1}, one after the pad id"
+        )
     column = "roberta" if model.first_position else "bert"
     ending, outputs = next((ending, outputs) for needed, ending, outputs in ENDINGS if set(needed) <= set(structure.heads))
     data = {

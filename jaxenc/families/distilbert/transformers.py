@@ -40,7 +40,7 @@ POOLER = "relu"
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
     """The model in a folder of transformers, with the heads whose tensors it holds. Raises UserError for what cannot be converted."""
     if class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
+        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
     heads = names.heads_of(tensors)
     labelled = [head for head in heads if head in ("classifier", "tags")]
     labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else config_json.Labels()
@@ -70,14 +70,14 @@ def refuse(structure: Structure, where: str | Path) -> None:
     model, heads = structure.model, set(structure.heads)
     config_json.refuse_causal(model, where)
     if model.norm_epsilon != NORM_EPSILON:
-        raise UserError(f"{where}: model.norm_epsilon is {model.norm_epsilon}: transformers' DistilBERT has {NORM_EPSILON}")
+        raise UserError(f"model.norm_epsilon is {model.norm_epsilon}", where, f"transformers' DistilBERT has {NORM_EPSILON}")
     if ("pooler" in heads) != ("classifier" in heads):
-        raise UserError(f"{where}: transformers' DistilBERT has no pooler but that of its classifier: train one with the other")
+        raise UserError("transformers' DistilBERT has no pooler but that of its classifier", where, "train one with the other")
     if "pooler" in heads and structure.pooler_activation != POOLER:
         activation = structure.pooler_activation
-        raise UserError(f"{where}: objective.pooler_activation is {activation}: transformers' DistilBERT has {POOLER} in its classifier")
+        raise UserError(f"objective.pooler_activation is {activation}", where, f"transformers' DistilBERT has {POOLER} in its classifier")
     if {"classifier", "tags"} <= heads:
-        raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

@@ -19,7 +19,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     reads the first token without the dense layer that our heads have.
     """
     if tasks := [name for name in tensors if name.startswith("task_specific/")]:
-        raise UserError(f"{where}: fine-tuned, with {tasks[0]}, which no head here matches: name the checkpoint that it was tuned from")
+        raise UserError(f"fine-tuned, with {tasks[0]}, which no head here matches", where, "name the checkpoint that it was tuned from")
     model, networks = model_of(tensors, where)
     table = {
         entry.ours: entry
@@ -47,9 +47,9 @@ def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig,
             heads = max(1, width // 64)
             values |= {f"{ours}width": width, f"{ours}feed_forward": inner, f"{ours}heads": heads, f"{ours}layers": layers}
     except KeyError as error:
-        raise UserError(f"{where}: holds no {error.args[0]}: name a checkpoint of ELECTRA's pretraining") from None
+        raise UserError(f"holds no {error.args[0]}", where, "name a checkpoint of ELECTRA's pretraining") from None
     except ValueError:
-        raise UserError(f"{where}: its tables or layers are not matrices: name a checkpoint of ELECTRA's pretraining") from None
+        raise UserError("its tables or layers are not matrices", where, "name a checkpoint of ELECTRA's pretraining") from None
     values["sharing"] = "none" if any(name.startswith("generator/embeddings/") for name in tensors) else "embeddings"
     model = config_json.built(ElectraConfig, values, where)
     return (model, NETWORKS) if both else (two_models.alone(model, "discriminator"), ("discriminator",))

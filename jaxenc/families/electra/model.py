@@ -88,9 +88,9 @@ class ElectraConfig(EncoderConfig):
         for part in ("", "generator_"):
             width, heads = getattr(self, f"{part}width"), getattr(self, f"{part}heads")
             if width % heads:
-                raise UserError(f"model.{part}width {width} does not divide into model.{part}heads {heads}: make it a multiple")
+                raise UserError(f"model.{part}width {width} does not divide into model.{part}heads {heads}", fix="make it a multiple")
         if self.sharing not in SHARING:
-            raise UserError(f"model.sharing is {self.sharing!r}: use {' or '.join(SHARING)}")
+            raise UserError(f"model.sharing is {self.sharing!r}", fix=f"use {' or '.join(SHARING)}")
 
     @property
     def published_vocabulary(self) -> Vocabulary:
@@ -106,10 +106,10 @@ class ElectraConfig(EncoderConfig):
         self.check_heads(heads)
         if "mlm" in heads and len(heads) > 1:
             others = ", ".join(name for name in heads if name != "mlm")
-            raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator: name heads of one of the two")
+            raise UserError(f"mlm is the head of ELECTRA's generator and {others} of its discriminator", fix="name heads of one of the two")
         if "mlm" in heads and self.sharing != "embeddings":
             advice = "set it to embeddings, or convert the generator's folder that `jaxenc export` writes"
-            raise UserError(f"model.sharing is {self.sharing}: a generator alone has one set of tables: {advice}")
+            raise UserError(f"model.sharing is {self.sharing}: a generator alone has one set of tables", fix=advice)
         return Electra(self, "generator" if "mlm" in heads else "discriminator", execution)
 
     def networks(self, execution: Execution) -> Networks:

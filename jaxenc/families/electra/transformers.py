@@ -42,10 +42,10 @@ POOLER = "gelu_erf"
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
     """The network in a folder of transformers, with the heads whose tensors it holds. Raises UserError for what cannot be converted."""
     if class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(f"{where}: {class_of(config)}: of the models of multiple choice only BERT's can be converted")
+        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
     heads, file = names.heads_of(tensors), names.file_of(tensors)
     if "mlm" in heads and len(heads) > 1:
-        raise UserError(f"{where}: its tensors are heads of a generator and of a discriminator: one folder holds one network")
+        raise UserError("its tensors are heads of a generator and of a discriminator", where, "one folder holds one network")
     labelled = [head for head in heads if head in ("classifier", "tags")]
     labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else config_json.Labels()
     model = model_of(config, where)
@@ -90,12 +90,12 @@ def refuse(structure: Structure, where: str | Path) -> None:
     model, heads = structure.model, structure.heads
     config_json.refuse_causal(model, where)
     if "mlm" in heads and model.activation != "gelu_erf":
-        raise UserError(f"{where}: model.activation is {model.activation}: transformers' ELECTRA has gelu_erf in the generator's head")
+        raise UserError(f"model.activation is {model.activation}", where, "transformers' ELECTRA has gelu_erf in the generator's head")
     if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
-        raise UserError(f"{where}: transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head")
+        raise UserError("transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head", where)
     if "pooler" in heads and structure.pooler_activation != POOLER:
         activation = structure.pooler_activation
-        raise UserError(f"{where}: objective.pooler_activation is {activation}: transformers' ELECTRA has gelu_erf in its classifier")
+        raise UserError(f"objective.pooler_activation is {activation}", where, "transformers' ELECTRA has gelu_erf in its classifier")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

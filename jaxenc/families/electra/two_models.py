@@ -29,7 +29,7 @@ def split(ours: Weights) -> dict[str, Weights]:
     if not set(NETWORKS) <= set(ours.params):
         return {}
     if missing := sorted({head for heads in HEADS.values() for head in heads} - set(ours.params)):
-        raise UserError(f"this model is two networks without the head {missing[0]}: transformers has no such two networks")
+        raise UserError(f"this model is two networks without the head {missing[0]}", fix="transformers has no such two networks")
     out = {}
     for network in NETWORKS:
         body = dict(ours.params[network])
@@ -50,11 +50,11 @@ def join(networks: Mapping[str, Weights]) -> tuple[Weights, str]:
         wanted, found = HEADS[network], one.structure.heads
         if not isinstance(one.structure.model, ElectraConfig) or found != wanted:
             content = f"a model of the kind {one.structure.model.kind} with {', '.join(found) or 'no heads'}"
-            raise UserError(f"the folder {network} holds {content}: an ELECTRA with {wanted[0]} belongs there")
+            raise UserError(f"the folder {network} holds {content}", fix=f"an ELECTRA with {wanted[0]} belongs there")
     generator, discriminator = (networks[network] for network in NETWORKS)
     vocabularies = [one.vocabulary for one in (discriminator, generator) if one.vocabulary]
     if len({vocabulary.fingerprint for vocabulary in vocabularies}) > 1:
-        raise UserError("the generator and the discriminator have two tokenizers: name the one of both with --tokenizer DIR")
+        raise UserError("the generator and the discriminator have two tokenizers", fix="name the one of both with --tokenizer DIR")
     one, other = (dict(tree.leaves(network.params["embeddings"])) for network in (generator, discriminator))
     same = one.keys() == other.keys() and all(np.array_equal(one[path], other[path]) for path in one)
     model = model_of(generator.structure.model, discriminator.structure.model, "embeddings" if same else "none")
@@ -74,5 +74,7 @@ def model_of(generator: ElectraConfig, discriminator: ElectraConfig, sharing: st
     for field in dataclasses.fields(expected):
         ours, other = getattr(expected, field.name), getattr(generator, field.name)
         if ours != other:
-            raise UserError(f"the generator's model.{field.name} is {other} and the discriminator's {ours}: a pair has one number for both")
+            raise UserError(
+                f"the generator's model.{field.name} is {other} and the discriminator's {ours}", fix="a pair has one number for both"
+            )
     return whole

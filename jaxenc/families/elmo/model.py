@@ -78,15 +78,19 @@ class ElmoConfig(ModelConfig):
         at_least(0, "model", self, "words", "highways", "cell_clip", "projection_clip")
         for name, choices in (("input", INPUTS), ("activation", ACTIVATIONS)):
             if getattr(self, name) not in choices:
-                raise UserError(f"model.{name} is {getattr(self, name)!r}: use {' or '.join(choices)}")
+                raise UserError(f"model.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
         if not 0 <= self.dropout < 1:
-            raise UserError(f"model.dropout is {self.dropout}: it takes a rate from 0 up to but not including 1")
+            raise UserError(f"model.dropout is {self.dropout}", fix="it takes a rate from 0 up to but not including 1")
         if len(self.filters) != len(self.filter_widths) or not self.filters:
-            raise UserError(f"model.filters is {self.filters} and model.filter_widths {self.filter_widths}: give each width one number")
+            raise UserError(
+                f"model.filters is {self.filters} and model.filter_widths {self.filter_widths}", fix="give each width one number"
+            )
         if max(self.filter_widths) > character_ids.WIDTH:
-            raise UserError(f"model.filter_widths is {self.filter_widths}: a word has {character_ids.WIDTH} characters, use no more")
+            raise UserError(f"model.filter_widths is {self.filter_widths}", fix=f"a word has {character_ids.WIDTH} characters, use no more")
         if self.words and self.words < self.vocab_size:
-            raise UserError(f"model.words is {self.words} and model.vocab_size {self.vocab_size}: all that is predicted is read, use more")
+            raise UserError(
+                f"model.words is {self.words} and model.vocab_size {self.vocab_size}", fix="all that is predicted is read, use more"
+            )
 
     @property
     def unused(self) -> dict[str, str]:

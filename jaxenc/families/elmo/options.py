@@ -25,9 +25,9 @@ def model_of(data: Mapping[str, Any], where: Path) -> ElmoConfig:
     """
     for name, fault in (("bidirectional", False), ("share_embedding_softmax", True)):
         if data.get(name, not fault) is fault:
-            raise UserError(f"{where}: {name} is {str(fault).lower()}: only models in which {CONVERTED} can be converted")
+            raise UserError(f"{name} is {str(fault).lower()}", where, f"only models in which {CONVERTED} can be converted")
     if "char_cnn" not in data:
-        raise UserError(f"{where}: has no char_cnn: only models in which {CONVERTED} can be converted")
+        raise UserError("has no char_cnn", where, f"only models in which {CONVERTED} can be converted")
     field = lambda path, check, *default: _field(data, path, check, where, *default)
     filters = field("char_cnn.filters", _PAIRS)
     field("char_cnn.n_characters", _one_of(*CHARACTER_IDS), CHARACTER_IDS[1])
@@ -54,19 +54,19 @@ def with_words(model: ElmoConfig, data: Mapping[str, Any], vocabulary: Vocabular
     """`model` with the vocabulary of a word list. Raises UserError where the options have another number of words, and for a tokenizer that
     is not a word list."""
     if not vocabulary.words:
-        raise UserError(f"{where}: the tokenizer cuts words, and here {CONVERTED}: name a list of words with --tokenizer DIR, or none")
+        raise UserError(f"the tokenizer cuts words, and here {CONVERTED}", where, "name a list of words with --tokenizer DIR, or none")
     if data.get("n_tokens_vocab", vocabulary.size) != vocabulary.size:
         sizes = f"n_tokens_vocab is {data['n_tokens_vocab']} and the list of words has {vocabulary.size}"
-        raise UserError(f"{where}: {sizes}: name the right one with --tokenizer DIR; `--tokenizer none` converts without it")
+        raise UserError(f"{sizes}: name the right one with --tokenizer DIR", where, "`--tokenizer none` converts without it")
     return model.with_vocabulary(vocabulary)
 
 
 def of_model(model: ElmoConfig) -> dict[str, Any]:
     """The options of a model, without those of training. Raises UserError for a model that bilm-tf and AllenNLP do not support."""
     if not model.reads_characters:
-        raise UserError("this model reads words by their ids: only one that reads their characters can be exported")
+        raise UserError("this model reads words by their ids", fix="only one that reads their characters can be exported")
     if model.forget_bias != FORGET_BIAS:
-        raise UserError(f"model.forget_bias is {model.forget_bias}: AllenNLP computes with {FORGET_BIAS}, so it cannot be exported")
+        raise UserError(f"model.forget_bias is {model.forget_bias}", fix=f"AllenNLP computes with {FORGET_BIAS}, so it cannot be exported")
     clip = lambda value: (int(value) if value == int(value) else value) if value else None
     return {
         "lstm": {
@@ -130,8 +130,8 @@ def _field(data: Mapping[str, Any], path: str, check: _Check, where: Path, *defa
         if not isinstance(value, dict) or key not in value:
             if default:
                 return default[0]
-            raise UserError(f"{where}: has no {path}: it takes {check.words}")
+            raise UserError(f"has no {path}", where, f"it takes {check.words}")
         value = value[key]
     if not check.fits(value):
-        raise UserError(f"{where}: {path} is {value!r}: it takes {check.words}")
+        raise UserError(f"{path} is {value!r}", where, f"it takes {check.words}")
     return value

@@ -47,7 +47,7 @@ class GptConfig(StackedConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.table_dropout < 1:
-            raise UserError(f"model.table_dropout is {self.table_dropout}: it takes a rate from 0 up to but not including 1")
+            raise UserError(f"model.table_dropout is {self.table_dropout}", fix="it takes a rate from 0 up to but not including 1")
 
     @property
     def published_vocabulary(self) -> Vocabulary:

@@ -46,7 +46,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     """The model in a folder of transformers, with the heads whose tensors it holds or that its class has. Raises UserError for what cannot
     be converted."""
     if class_of(config).endswith("ForSequenceClassification"):
-        raise UserError(f"{where}: {class_of(config)}: OpenAIGPTModel, its LMHeadModel and its DoubleHeadsModel can be converted")
+        raise UserError(class_of(config), where, "OpenAIGPTModel, its LMHeadModel and its DoubleHeadsModel can be converted")
     heads = names.heads_of(tensors, class_of(config))
     if "classifier" in heads:
         only_scores(config, where)
@@ -78,19 +78,19 @@ def only_scores(data: Mapping[str, Any], where: Path) -> None:
     """Raises UserError where the head on a text is not a dense layer to one number on its last token."""
     for name, value in SUMMARY.items():
         if data.get(name, value) != value:
-            raise UserError(f"{where}: {name} is {data[name]!r}: only {value!r} can be converted")
+            raise UserError(f"{name} is {data[name]!r}", where, f"only {value!r} can be converted")
 
 
 def refuse(structure: Structure, where: str | Path) -> None:
     """Raises UserError where transformers has no such model."""
     model = structure.model
     if model.feed_forward != 4 * model.width:
-        raise UserError(f"{where}: model.feed_forward is {model.feed_forward}: transformers' GPT has 4 · model.width, {4 * model.width}")
+        raise UserError(f"model.feed_forward is {model.feed_forward}", where, f"transformers' GPT has 4 · model.width, {4 * model.width}")
     if model.activation not in ACTIVATIONS.values():
-        raise UserError(f"{where}: model.activation is {model.activation}: transformers' GPT takes {' or '.join(ACTIVATIONS.values())}")
+        raise UserError(f"model.activation is {model.activation}", where, f"transformers' GPT takes {' or '.join(ACTIVATIONS.values())}")
     if "classifier" in structure.heads and len(structure.labels) != 1:
         what = f"the head classifier has {len(structure.labels)} labels"
-        raise UserError(f"{where}: {what}: transformers' OpenAIGPTDoubleHeadsModel gives a text one number")
+        raise UserError(what, where, "transformers' OpenAIGPTDoubleHeadsModel gives a text one number")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:

@@ -40,9 +40,9 @@ class NetworkPairConfig(ModelConfig):
         for name in ("generator", "discriminator"):
             model = getattr(self, name)
             if not isinstance(model, EncoderConfig):
-                raise UserError(f"model.{name}.kind is {model.kind}: a pair takes two encoders, such as {BertConfig.kind}")
+                raise UserError(f"model.{name}.kind is {model.kind}", fix=f"a pair takes two encoders, such as {BertConfig.kind}")
         if self.sharing not in SHARED:
-            raise UserError(f"model.sharing is {self.sharing!r}: use {', '.join(SHARED)}")
+            raise UserError(f"model.sharing is {self.sharing!r}", fix=f"use {', '.join(SHARED)}")
 
     @property
     def of_generator(self) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class NetworkPairConfig(ModelConfig):
         for name in ("vocab_size", "spare_rows"):
             if getattr(self.generator, name) != getattr(self.discriminator, name):
                 sizes = f"{getattr(self.generator, name)} and model.discriminator.{name} {getattr(self.discriminator, name)}"
-                raise UserError(f"model.generator.{name} is {sizes}: both networks read the same tokens, so set them equal")
+                raise UserError(f"model.generator.{name} is {sizes}", fix="both networks read the same tokens, so set them equal")
         generator = Nested(self.generator.encoder(("mlm",), execution), "generator", SHARED[self.sharing])
         discriminator = Nested(self.discriminator.encoder((), execution), "discriminator", ())
         check_shared(generator, discriminator)
@@ -65,7 +65,7 @@ class NetworkPairConfig(ModelConfig):
         self.discriminator.check_heads(heads)
         if "mlm" in heads:
             used = "mlm is the head of the generator of a pair, and the discriminator is what this objective uses"
-            raise UserError(f"{used}: set objective.kind to one that trains both networks, such as rtd, or leave the head out")
+            raise UserError(used, fix="set objective.kind to one that trains both networks, such as rtd, or leave the head out")
         return Nested(self.discriminator.encoder(heads, execution), "discriminator", ())
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> "NetworkPairConfig":

@@ -92,4 +92,4 @@ def check_shared(generator: Nested, discriminator: Nested) -> None:
     for path in dict.fromkeys([*ours, *theirs]):
         if theirs.get(path) != ours.get(path):
             shapes_of = f"{theirs.get(path, 'none')} in the generator and {ours.get(path, 'none')} in the discriminator"
-            raise UserError(f"model.sharing: {path} has the shape {shapes_of}: make the embeddings equal, or set model.sharing to none")
+            raise UserError(f"{path} has the shape {shapes_of}", "model.sharing", "make the embeddings equal, or set model.sharing to none")

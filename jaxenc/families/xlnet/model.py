@@ -73,9 +73,9 @@ class XlnetConfig(EncoderConfig):
         at_least(1, "model", self, "heads", "feed_forward")
         at_least(0, "model", self, "clamp")
         if self.width % self.heads:
-            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}: make it a multiple")
+            raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}", fix="make it a multiple")
         if self.width % 2:
-            raise UserError(f"model.width is {self.width}: it takes an even number, half of it sines and half cosines")
+            raise UserError(f"model.width is {self.width}", fix="it takes an even number, half of it sines and half cosines")
 
     @property
     def published_vocabulary(self) -> Vocabulary:

@@ -131,7 +131,7 @@ def heads_of(names: Collection[str], file: XlnetFile, where: Path) -> tuple[str,
     head of XLNetForQuestionAnswering or of run_squad.py."""
     if beam := next((name for name in names if BEAM.fullmatch(name)), ""):
         what = f"{beam} belongs to the question-answering head with beam search"
-        raise UserError(f"{where}: {what}: of XLNet's heads for answers only XLNetForQuestionAnsweringSimple can be converted")
+        raise UserError(what, where, "of XLNet's heads for answers only XLNetForQuestionAnsweringSimple can be converted")
     published = {part.head for part in PARTS if part.head and not (file.google and part.google == NONE)}
     return tuple(head for head in BUILT_IN if head in published and any(name in names for name in _names_of(head, file)))
 

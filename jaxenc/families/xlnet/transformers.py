@@ -98,22 +98,22 @@ def model_of(data: Mapping[str, Any], google: bool, where: Path) -> XlnetConfig:
     Raises UserError, which begins with `where`, for a setting that is not implemented here.
     """
     if google and not data.get("untie_r", True):
-        raise UserError(f"{where}: untie_r is off: only models whose layers have biases of their own can be converted")
+        raise UserError("untie_r is off", where, "only models whose layers have biases of their own can be converted")
     if data.get("attn_type", "bi") != "bi":
-        raise UserError(f"{where}: attn_type is {data['attn_type']!r}: only 'bi' can be converted")
+        raise UserError(f"attn_type is {data['attn_type']!r}", where, "only 'bi' can be converted")
     if data.get("bi_data"):
-        raise UserError(f"{where}: bi_data is set, which reads half of a batch backward: here a row says its direction, set it to false")
+        raise UserError("bi_data is set, which reads half of a batch backward", where, "here a row says its direction, set it to false")
     # The name in zihangdai/xlnet, and in config.json before transformers 4.
     data = {"vocab_size": data["n_token"], **data} if "n_token" in data else data
     activations = config_json.GOOGLE_ACTIVATIONS if google else config_json.ACTIVATIONS
     values = DEFAULTS | config_json.sizes(data, FIELDS, activations, where, "ff_activation")
     clamp = data.get("clamp_len", -1)
     if type(clamp) is not int:
-        raise UserError(f"{where}: clamp_len is {clamp!r}: it takes a whole number, -1 for none")
+        raise UserError(f"clamp_len is {clamp!r}", where, "it takes a whole number, -1 for none")
     values |= {"clamp": max(clamp, 0)} | ({"attention_dropout": values["dropout"]} if "dropout" in values else {})
     model = config_json.built(XlnetConfig, values, where)
     if data.get("d_head") not in (None, model.width // model.heads):
-        raise UserError(f"{where}: d_head is {data['d_head']!r}: only d_model / n_head, {model.width // model.heads}, can be converted")
+        raise UserError(f"d_head is {data['d_head']!r}", where, f"only d_model / n_head, {model.width // model.heads}, can be converted")
     return model
 
 
@@ -121,15 +121,15 @@ def only_last(data: Mapping[str, Any], where: Path) -> None:
     """Raises UserError where a classifier of transformers reads a vector that is not implemented here."""
     for name, value in SUMMARY.items():
         if data.get(name, value) != value:
-            raise UserError(f"{where}: {name} is {data[name]!r}: only {value!r} can be converted")
+            raise UserError(f"{name} is {data[name]!r}", where, f"only {value!r} can be converted")
 
 
 def refuse(heads: Collection[str], where: str | Path) -> None:
     """Raises UserError where transformers has no such model."""
     if ("summary" in heads) != ("classifier" in heads):
-        raise UserError(f"{where}: transformers' XLNet has no summary without a classifier and no classifier without a summary")
+        raise UserError("transformers' XLNet has no summary without a classifier and no classifier without a summary", where)
     if {"classifier", "tags"} <= set(heads):
-        raise UserError(f"{where}: transformers has no model that classifies texts and tokens: keep one of the two heads")
+        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
