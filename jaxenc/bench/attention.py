@@ -85,7 +85,9 @@ def time_attention(work: Work, backend: str, product: float, calls: int) -> Atte
     try:
         seconds = _seconds(forward, (q, k, v, lengths), calls), _seconds(both, (q, k, v, lengths, slope), calls)
     except (ValueError, NotImplementedError, RuntimeError) as error:  # as jax refuses a shape that the backend does not take
-        raise UserError(f"attention {chosen} does not run on this shape ({error})", fix="choose other sizes, such as a --length of 512") from error
+        raise UserError(
+            f"attention {chosen} does not run on this shape ({error})", fix="choose other sizes, such as a --length of 512"
+        ) from error
     rate = 3 * work.forward_flops / seconds[1]
     return AttentionTiming(
         device.device_kind,
