@@ -49,7 +49,7 @@ def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables:
         raise UserError(f"{where} is {data!r}", fix=f"it holds the fields {', '.join(fields)}")
     unknown = [key for key in data if key not in fields]
     if unknown:
-        raise UserError(f"{where}.{unknown[0]} is not a field{_nearest(unknown[0], fields)}")
+        raise UserError(f"{where}.{unknown[0]} is not a field", fix=_nearest(unknown[0], fields))
     hints = typing.get_type_hints(cls)
     values = {name: _convert(fields[name], hints[name], item, f"{where}.{name}", tables) for name, item in data.items()}
     required = [f.name for f in fields.values() if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
@@ -61,7 +61,7 @@ def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables:
 
 def _nearest(key: str, names: Mapping[str, Any], what: str = "fields") -> str:
     close = difflib.get_close_matches(key, names, n=3, cutoff=0.5)
-    return f": did you mean {', '.join(close)}?" if close else f": the {what} are {', '.join(sorted(names))}"
+    return f"did you mean {', '.join(close)}?" if close else f"use one of the {what} {', '.join(sorted(names))}"
 
 
 def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables: Tables) -> Any:
@@ -76,7 +76,7 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
         # Before its fields are read: a pair of pairs of pairs may be deeper than Python's stack.
         fitting = {name: cls for name, cls in table.items() if issubclass(cls, hint)}
         if not isinstance(kind, str) or kind not in fitting:
-            raise UserError(f"{where}.kind is {kind!r}{_nearest(str(kind), fitting, 'kinds')}")
+            raise UserError(f"{where}.kind is {kind!r}", fix=_nearest(str(kind), fitting, "kinds"))
         return from_dict(table[kind], rest, where, tables)
     if dataclasses.is_dataclass(hint):
         return from_dict(hint, value, where, tables)

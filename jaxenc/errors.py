@@ -54,8 +54,8 @@ class Absent(Exception):
     """
 
 
-def no_memory(error: RuntimeError, advice: str) -> str:
-    """A one-line message that ends with `advice` where `error` is jax's for a device without enough memory, '' for any other error."""
+def no_memory(error: RuntimeError) -> str:
+    """What is wrong, on one line, where `error` is jax's for a device without enough memory, '' for any other error."""
     text = str(error)
     reason = text.removeprefix(f"{NO_MEMORY}: ").partition("\n")[0].rstrip(".")
-    return f"the device does not have enough memory ({reason}): {advice}" if text.startswith(NO_MEMORY) else ""
+    return f"the device does not have enough memory ({reason})" if text.startswith(NO_MEMORY) else ""

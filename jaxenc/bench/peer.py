@@ -40,7 +40,7 @@ def time_peer(run: Run, vocabulary: Vocabulary, steps: int, peer: str) -> PeerTi
     UserError without the libraries and where the peer fails, for instance since transformers has no such model.
     """
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        raise UserError(f"--peer {peer} needs {' and '.join(missing)}", fix=f"pip install {' '.join(missing)}")
+        raise UserError(f"needs {' and '.join(missing)}", f"--peer {peer}", f"pip install {' '.join(missing)}")
     # The run and not its models in transformers: making those here would start JAX, which reserves most of the device's memory.
     asked = {"run": json.loads(to_json(run)), "gathered": peer == "hf-gathered", "special": sorted(vocabulary.reserved), "steps": steps}
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}

@@ -14,9 +14,9 @@ def parse(items: Sequence[str]) -> Moved:
     for item in items:
         new, equals, old = (part.strip("/") for part in item.partition("="))
         if not (new and equals and old):
-            raise UserError("write NEW=OLD, such as discriminator=generator", f"--init-map {item}")
+            raise UserError("not NEW=OLD", f"--init-map {item}", "write both, as in discriminator=generator")
         if new in dict(pairs):
-            raise UserError(f"--init-map names {new} twice", fix="one run's parameters go to one place")
+            raise UserError(f"{new} is given twice", "--init-map", "give each part of the run once")
         pairs.append((new, old))
     return tuple(pairs)
 
@@ -39,4 +39,4 @@ def check(moved: Moved, here: Iterable[str], there: Iterable[str], where: str) -
         for pair in moved:
             if not any(under(path, pair[side]) for path in paths):
                 tops = ", ".join(sorted({path.split("/")[0] for path in paths}))
-                raise UserError(f"{owner} has no parameter under {pair[side]}", f"--init-map {'='.join(pair)}", f"it has {tops}")
+                raise UserError(f"{owner} has no parameter under {pair[side]}", f"--init-map {'='.join(pair)}", f"name one of {tops}")

@@ -54,13 +54,16 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
     """
     moved = moves.parse(init_map)
     if moved and not init_from:
-        raise UserError("--init-map says which parameters of --init-from start which of this run", fix="name that run too")
+        raise UserError("it needs a run whose parameters it names", "--init-map", "name that run with --init-from")
     step = newest_valid(directory, check, set_aside=True)
     if step is not None:
         return Start("resume", _whole(directory / str(step), "this work directory"), step)
     if aside := sorted(path.name for path in directory.glob("*.bad-*")):
-        damaged = f"{directory}: no checkpoint of this run is whole (set aside: {', '.join(aside)})"
-        raise UserError(damaged, fix="choose another --workdir, or delete this one to start over")
+        raise UserError(
+            f"no checkpoint of this run is whole (set aside: {', '.join(aside)})",
+            directory,
+            "choose another --workdir, or delete this one to start over",
+        )
     if continue_from:
         path = _whole(find(Path(continue_from), check, "--continue-from"), "--continue-from")
         return Start("continue", path, int(path.name))
@@ -72,7 +75,7 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
 def _whole(step_dir: Path, what: str) -> Path:
     """`step_dir`, whose state is more than parameters."""
     if all(path.startswith("params/") for path in _stored(step_dir)):
-        raise UserError(f"{step_dir} holds parameters only", what, "use --init-from with it, in a new work directory")
+        raise UserError("holds parameters only", f"{what} {step_dir}", "use --init-from with it, in a new work directory")
     return step_dir
 
 
@@ -80,10 +83,10 @@ def find(path: Path, check: bool, what: str) -> Path:
     """The step's folder that `path` names: itself, or the newest valid step of a run directory or its `checkpoints/`."""
     if source := of_others(path):
         raise UserError(
-            f"{what} {path} is no run directory", fix=f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
+            "not a run directory", f"{what} {path}", f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
         )
     if not path.is_dir():
-        raise UserError(f"{what} {path} is not a folder", fix="name a run directory or one of its checkpoints")
+        raise UserError("not a folder", f"{what} {path}", "name a run directory or one of its checkpoints")
     path = path.absolute()
     if (path / CHECKSUMS).exists():
         problems = verify(path, contents=check)
@@ -93,7 +96,7 @@ def find(path: Path, check: bool, what: str) -> Path:
     directory = path / "checkpoints" if (path / "checkpoints").is_dir() else path
     step = newest_valid(directory, check, set_aside=False)
     if step is None:
-        raise UserError(f"{what} {path} holds no valid checkpoint", fix="name a run directory or one of its checkpoints")
+        raise UserError("holds no valid checkpoint", f"{what} {path}", "name a run directory or one of its checkpoints")
     return directory / str(step)
 
 
@@ -183,7 +186,7 @@ def _compare(step_dir: Path, wanted: Mapping[str, Any], saved: Mapping[str, tupl
             problems.append(f"{path} is {_kind(saved[path])} in the checkpoint, {_kind(now)} in this run")
     if problems:
         shown = "; ".join(problems[:SHOWN]) + (f"; and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else "")
-        raise UserError(f"checkpoint {step_dir} does not fit this run: {shown}", fix="use the configuration it was saved with")
+        raise UserError(f"does not fit this run: {shown}", f"checkpoint {step_dir}", "use the configuration it was saved with")
 
 
 def _kind(leaf: tuple[tuple[int, ...], str]) -> str:
@@ -217,7 +220,7 @@ def _contents(step_dir: Path) -> dict[str, tuple[str, tuple[tuple[int, ...], str
 
 def _unreadable(step_dir: Path, error: Exception) -> UserError:
     why = arrays.reason(error)
-    return UserError(f"checkpoint {step_dir} cannot be read ({why})", fix="set checkpoint.verify=true, which falls back to an older step")
+    return UserError(f"cannot be read ({why})", f"checkpoint {step_dir}", "set checkpoint.verify=true, which falls back to an older step")
 
 
 def read_json(step_dir: Path, name: str) -> dict[str, Any]:

@@ -134,5 +134,5 @@ def _set_aside(folder: Path) -> str:
     try:
         folder.rename(target)
     except OSError as error:
-        raise UserError(f"checkpoint {folder} is damaged and cannot be renamed ({error.strerror})", fix="fix its permissions") from error
+        raise UserError(f"damaged, and cannot be renamed ({error.strerror})", f"checkpoint {folder}", "fix its permissions") from error
     return target.name

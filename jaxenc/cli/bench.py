@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     one for each kind of row. On stderr, why one is left out."""
     cluster.must_be_alone(os.environ, "jaxenc bench")
     if args.steps < 1:
-        raise UserError(f"--steps is {args.steps}", fix="it takes 1 or more")
+        raise UserError("less than 1", f"--steps {args.steps}", "use 1 or more")
     needed = NEEDS[args.what]
     every = {name for names in (*NEEDS.values(), *TAKES.values()) for name in names}
     given = [_option(name) for name in sorted(every - {*needed, *TAKES[args.what]}) if getattr(args, name) is not None]
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if given:
         raise UserError(f"`jaxenc bench {args.what}` does not take it", given[0], "leave it out")
     if missing := [_option(name) for name in needed if getattr(args, name) is None]:
-        raise UserError(f"{missing[0]} is missing", fix=f"`jaxenc bench {args.what}` needs {' '.join(map(_option, needed))}")
+        raise UserError(f"`jaxenc bench {args.what}` needs {' '.join(map(_option, needed))}", fix=f"add {missing[0]}")
     return {"step": _step, "attention": _attention, "data": _data}[args.what](args)
 
 

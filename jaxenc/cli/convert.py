@@ -43,11 +43,13 @@ def run(args: argparse.Namespace) -> int:
     kind, _, place = args.source.partition(":")
     if kind not in SOURCES or not place:
         meant = "" if kind in SOURCES else of_others(Path(args.source).expanduser())
-        hint = f": did you mean --from {shlex.quote(meant)}?" if meant else ""
-        raise UserError(f"it takes hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR{hint}", f"--from {args.source}")
+        hint = f"did you mean --from {shlex.quote(meant)}?" if meant else ""
+        raise UserError(
+            "not a source of models", f"--from {args.source}", hint or "name one as hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR"
+        )
     if args.check:
         if kind == "allennlp":
-            raise UserError(f"--check compares with transformers, which opens no {kind} model", fix="leave it out")
+            raise UserError(f"compares with transformers, which opens no {kind} model", "--check", "leave it out")
         parity.must_be_installed()
     out = Path(args.to).expanduser()
     must_be_new(out, "--to")

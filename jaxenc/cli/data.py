@@ -61,7 +61,7 @@ class _Inspect(argparse.Action):
 def run(args: argparse.Namespace) -> int:
     """Builds the folder and prints its report. Raises UserError."""
     if args.beam_options and args.runner != "beam":
-        raise UserError("only --runner beam takes them", "--beam-options")
+        raise UserError("only --runner beam takes them", "--beam-options", "add --runner beam, or leave it out")
     beam_options = shlex.split(args.beam_options) if args.runner == "beam" else None
     rule = Duplicates(args.drop_duplicates, args.duplicate_words, args.duplicate_permutations, args.duplicate_similarity)
     result = build(args.input, args.tokenizer, args.out, args.held_out, args.workers, inputs.reading(args), rule, beam_options)

@@ -36,7 +36,7 @@ def check_data(run: Run, overrides: Sequence[str]) -> None:
         f"--config.{path} is {ours} and the tokenizer of the data makes it {theirs}" for path, ours, theirs in changed if path in given
     ]
     if parts:
-        raise UserError(f"data {run.data.named}: {'; '.join(parts)}", fix="leave it out, or build the data with another tokenizer")
+        raise UserError("; ".join(parts), f"data {run.data.named}", "leave it out, or build the data with another tokenizer")
     if not any(manifest.splits["held_out"].tokens for manifest in manifests):
         _warn(dict.fromkeys(("eval.every", "eval.batch", "eval.rows"), "the data holds no held-out documents"), given)
 

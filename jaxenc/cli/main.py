@@ -100,7 +100,7 @@ def _refuse_empty(argv: Sequence[str]) -> None:
         name, equals, value = item.partition("=")
         option = name if item.startswith("--") else option
         if not item or (item.startswith("--") and not item.startswith("--config.") and equals and not value):
-            raise UserError(f"{option or 'an argument'} is empty", fix="is a shell variable unset? Give a value or leave it out")
+            raise UserError("empty", option or "an argument", "is a shell variable unset? Give a value or leave it out")
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
@@ -146,7 +146,7 @@ def _expected(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno in DISK
     if isinstance(error, RuntimeError):
-        return bool(no_memory(error, SMALLER))
+        return bool(no_memory(error))
     return isinstance(error, (UserError, Diverged, Absent, KeyboardInterrupt))
 
 
@@ -166,7 +166,7 @@ def _fail(error: BaseException) -> int:
     if isinstance(error, OSError):
         message = f"{error.filename or 'output'}: {error.strerror}: {DISK[error.errno]}"
     if isinstance(error, RuntimeError):
-        message = no_memory(error, SMALLER)
+        message = f"{no_memory(error)}; {SMALLER}"
     print(f"jaxenc: {one_line(message)}", file=sys.stderr)
     return code
 

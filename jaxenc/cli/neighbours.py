@@ -21,13 +21,17 @@ def run(args: argparse.Namespace) -> int:
     """Prints the neighbours. Raises UserError."""
     for name in ("count", "senses"):
         if getattr(args, name) < 1:
-            raise UserError(f"--{name} {getattr(args, name)}", fix="it is at least 1")
+            raise UserError("less than 1", f"--{name} {getattr(args, name)}", "use 1 or more")
     lines = list(sentences.read(args.input))
     model = load(args.model)
     cut = [sentences.cut(model, line, args.raw) for line in lines]
     states, _ = model.shape
     if not -states <= args.layer < states:
-        raise UserError(f"it is {-states} to {states - 1}, layer 0 before any context and -1 the top one", f"--layer {args.layer}")
+        raise UserError(
+            "the model has no such layer",
+            f"--layer {args.layer}",
+            f"use {-states} to {states - 1}, 0 for before any context and -1 for the top one",
+        )
     layer = args.layer % states
     found = neighbours.report(model, cut, args.word, layer, args.count, args.senses)
     print("\n".join(neighbours.lines(found, cut, args.word, layer, states - 1)))

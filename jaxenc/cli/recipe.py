@@ -87,7 +87,7 @@ def _from_json(path: pathlib.Path) -> dict[str, Any]:
     try:
         data = read_json(path, "name a run's config.json")
     except UserError as error:
-        raise UserError(f"--config {error}") from error
+        raise UserError(error.what, f"--config {error.where}", error.fix) from error
     _refuse_others(str(path), path.parent)
     return data
 
@@ -114,7 +114,7 @@ def _from_file(path: pathlib.Path, argument: str) -> dict[str, Any]:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise UserError(f"--config {path}:{_line(error, path)}: {why}", fix="fix the file") from error
+        raise UserError(why, f"--config {path}:{_line(error, path)}", "fix the file") from error
     if not isinstance(recipe, ConfigDict):
         raise UserError(f"get_config returns {type(recipe).__name__}", f"--config {path}", "return jaxenc.configs.recipe(Run(...))")
     return recipe.to_dict()
@@ -131,7 +131,7 @@ def _line(error: Exception, path: pathlib.Path) -> int:
 def _call(module: Any, name: str, argument: str) -> Any:
     """Calls `get_config` of a recipe, with the text after the colon in its name if there is one."""
     if argument and not inspect.signature(module.get_config).parameters:
-        raise UserError(f"--config {name}:{argument}: this recipe takes nothing after a colon", fix=f"name {name}")
+        raise UserError("this recipe takes nothing after a colon", f"--config {name}:{argument}", f"name {name}")
     return module.get_config(*[argument] * bool(argument))
 
 
@@ -161,7 +161,7 @@ def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
         said = re.sub(r": invalid literal for int\(\) with base 10: .*", " is not a whole number", str(error).splitlines()[0])
         said = re.sub(r": could not convert string to float: .*", " is not a number", said)
         said = re.sub(r": \('Non-boolean argument to boolean flag', .*", " is not true or false", said)
-        raise UserError(f"{said.removeprefix('flag ')}", fix="give a value of the field's type") from error
+        raise UserError(said.removeprefix("flag "), fix="give a value of the field's type") from error
     parsed = dict(config.flatten(values["config"].value.to_dict()))
     return {path: parsed[path] for path in texts}
 
@@ -170,7 +170,7 @@ def _split(item: str) -> tuple[str, str]:
     """(dotted path, text) of an override."""
     path, equals, text = item.removeprefix("--config.").partition("=")
     if not item.startswith("--config.") or not equals:
-        raise UserError("overrides are written --config.FIELD=VALUE, such as --config.train.steps=100", item)
+        raise UserError("not --config.FIELD=VALUE", item, "write it so, as in --config.train.steps=100")
     return path, text
 
 

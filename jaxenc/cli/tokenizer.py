@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains and saves; prints the folder and the size. Raises UserError."""
     if args.type != "characters" and args.pretokenized:
-        raise UserError("cuts words itself", f"--type {args.type}", "--pretokenized goes with --type characters")
+        raise UserError("cuts words itself", f"--type {args.type}", "use --type characters with --pretokenized, or leave that out")
     out = Path(args.out)
     must_be_new(out, "--out")
     long_words, counts, sample = LongWords(), readers.Counts(), []

@@ -81,7 +81,7 @@ def _of_dict(path: Path, files: Path) -> Tokenizer:
             return tokenizers.load(folder)
         except UserError as error:
             reason = str(error).replace(f"{folder}/", "")
-            raise UserError(f"{path} with {files / MERGES}: {reason}", fix=assemble.WITHOUT) from error
+            raise UserError(reason, f"{path} with {files / MERGES}", assemble.WITHOUT) from error
 
 
 def _pieces(path: Path, pieces: Mapping[int, str], encoder: Path) -> list[str]:

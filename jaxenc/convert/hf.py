@@ -85,7 +85,7 @@ def _config(path: Path) -> dict[str, Any]:
     named = class_of(config) or next(iter(LAYOUTS))
     kind = config.get("model_type") or next((kind for kind in LAYOUTS if named.lower().startswith(kind.replace("-", ""))), named)
     if not isinstance(kind, str) or kind not in LAYOUTS:
-        raise UserError(f"its model_type is {kind!r}", path, f"{', '.join(LAYOUTS)} can be converted")
+        raise UserError(f"its model_type is {kind!r}", path, f"name a model of {', '.join(LAYOUTS)}")
     return {**config, "model_type": kind}
 
 

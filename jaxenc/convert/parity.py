@@ -50,7 +50,7 @@ def must_be_installed() -> None:
     """Raises UserError where torch or transformers is not installed; call it before any long work."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise UserError(f"--check needs transformers, and {' and '.join(missing)} cannot be imported", fix=INSTALL)
+        raise UserError(f"needs transformers, and {' and '.join(missing)} cannot be imported", "--check", INSTALL)
 
 
 def compare(model: Model, folder: Path) -> list[Difference]:

@@ -55,14 +55,16 @@ def _over_groups(text: Text, folder: Path, characters: int, options: Sequence[st
                 | "make" >> beam.Map(call)
             )
     except SystemExit as error:
-        raise UserError("Apache Beam refuses them", f"--beam-options {' '.join(options)}") from error
+        raise UserError(
+            "Apache Beam refuses them", f"--beam-options {' '.join(options)}", "fix the options; Beam's own message is above"
+        ) from error
 
 
 def _library() -> Any:
     try:
         import apache_beam
     except ImportError as error:
-        raise UserError("--runner beam: needs Apache Beam", fix='install it with `pip install "jaxenc[beam]"`') from error
+        raise UserError("needs Apache Beam", "--runner beam", 'install it with `pip install "jaxenc[beam]"`') from error
     return apache_beam
 
 

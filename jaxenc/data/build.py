@@ -53,7 +53,7 @@ def build(
     something else.
     """
     if not 0 <= held_out < 1:
-        raise UserError("takes a share from 0 to below 1", f"--held-out {held_out}")
+        raise UserError("not a share", f"--held-out {held_out}", "use 0 or more and less than 1")
     check_workers(workers)
     out, tool = must_be_named(out, "--out"), tokenizers.load(must_be_named(tokenizer, "--tokenizer"))
     holds_data = is_data(out)

@@ -43,10 +43,10 @@ class Duplicates:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise UserError("takes exact or near", f"--drop-duplicates {self.kind}")
+            raise UserError("no such kind of duplicates", f"--drop-duplicates {self.kind}", "use exact or near")
         for name, (low, high) in LIMITS.items():
             if not low <= getattr(self, name) <= high:
-                raise UserError(f"--duplicate-{name} {getattr(self, name)}", fix=f"takes {low} to {high:,}")
+                raise UserError("out of range", f"--duplicate-{name} {getattr(self, name)}", f"use {low} to {high:,}")
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _datasketch() -> Any:
     try:
         import datasketch
     except ImportError as error:
-        raise UserError("--drop-duplicates near: needs datasketch", fix='install it with `pip install "jaxenc[data]"`') from error
+        raise UserError("needs datasketch", "--drop-duplicates near", 'install it with `pip install "jaxenc[data]"`') from error
     return datasketch
 
 

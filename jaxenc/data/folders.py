@@ -67,7 +67,7 @@ def must_hold_only(workdir: Path, names: Iterable[str], option: str) -> None:
 def must_be_named(path: str | Path, option: str) -> Path:
     """`path`. Raises UserError for the empty name, which would mean the current folder. option: as in `must_be_new`."""
     if not str(path):
-        raise UserError(f"{option} is empty", fix="name a folder")
+        raise UserError("empty", option, "name a folder")
     return Path(path)
 
 

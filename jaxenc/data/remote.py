@@ -112,9 +112,11 @@ def _errors(url: str) -> Iterator[tuple[Any, str]]:
         raise
     except ImportError as error:
         packages = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme} ({error})")
-        raise UserError("needs a package that is not installed", url, f"pip install {packages}") from error
+        raise UserError("needs a package that is not installed", url, f"install it with `pip install {packages}`") from error
     except ValueError as error:
-        raise UserError(f"cannot be opened ({error})", url, "fsspec knows addresses such as gs://, s3://, hf://, https://") from error
+        raise UserError(
+            f"cannot be opened ({error})", url, "use an address that fsspec knows, such as gs://, s3://, hf://, https://"
+        ) from error
     except Exception as error:  # each file system raises its own, for the network or permissions
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise UserError(f"cannot be read ({reason})", url, "check the address, the network and your rights") from error

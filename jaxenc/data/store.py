@@ -156,15 +156,14 @@ def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
         raise ValueError(f"split {split!r}: there are {', '.join(facts.splits)}")
     _check_files(folder, facts, verify)
     if not facts.tokenizer.words and tokenizers.load(folder / "tokenizer").vocabulary != facts.tokenizer:
-        raise UserError(
-            f"names another tokenizer than the one in {folder / 'tokenizer'}", f"{folder / manifest.NAME}", "build the data again"
-        )
+        raise UserError(f"names another tokenizer than the one in {folder / 'tokenizer'}", folder / manifest.NAME, "build the data again")
     shards = facts.splits[split].shards
     for shard in shards:
         if shard.highest >= facts.tokenizer.ids:
             raise UserError(
-                f"{folder / shard.name}.tokens: holds id {shard.highest}, and the vocabulary has {facts.tokenizer.ids}",
-                fix="build the data again",
+                f"holds id {shard.highest}, and the vocabulary has {facts.tokenizer.ids}",
+                f"{folder / shard.name}.tokens",
+                "build the data again",
             )
     tokens = _mapped(folder, [s.name for s in shards], "tokens", [s.tokens for s in shards], facts.dtype)
     firsts = _mapped(folder, [s.name for s in shards], "sentences", [s.sentences for s in shards], "uint32")

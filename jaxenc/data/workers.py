@@ -23,7 +23,7 @@ def check_workers(count: int) -> None:
     """Raises UserError for a number of workers that is below 1, or so high that starting them would fill the machine."""
     most = max(MOST, MOST_PER_CORE * (os.cpu_count() or 1))
     if not 1 <= count <= most:
-        raise UserError(f"takes 1 or more, and at most {most} on this machine", f"--workers {count}")
+        raise UserError("not a possible number of processes", f"--workers {count}", f"use 1 to {most} on this machine")
 
 
 @contextlib.contextmanager

@@ -85,7 +85,11 @@ class ModelConfig(abc.ABC):
         if count == self.spare_rows:
             return self
         if not any(field.name == "spare_rows" for field in dataclasses.fields(self)):
-            raise UserError(f"it would be {count:,}, and model.kind {self.kind} has no such rows", "model.spare_rows")
+            raise UserError(
+                f"it would be {count:,}, and model.kind {self.kind} has no such rows",
+                "model.spare_rows",
+                "use a tokenizer with as many pieces as the table has rows",
+            )
         return dataclasses.replace(self, spare_rows=count)
 
     def positions_of(self, tokens: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ def library() -> ModuleType:
     try:
         import h5py
     except ImportError as error:
-        raise UserError("HDF5 files are read and written with h5py", fix="pip install -e '.[hdf5]'") from error
+        raise UserError("HDF5 files are read and written with h5py", fix="install it with `pip install -e '.[hdf5]'`") from error
     return h5py
 
 
@@ -64,7 +64,7 @@ def _sound(path: Path) -> Iterator[None]:
 def _datasets(h5py: ModuleType, group: Any, path: Path, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
     """(name, dataset) of all that lies in `group`. A soft or external link could name any file of this machine, so none is followed."""
     if depth > DEEPEST:
-        raise UserError(f"{prefix} lies {depth} groups deep, or in itself", path, AGAIN)
+        raise UserError(f"{prefix} is {depth} groups deep, or within itself", path, AGAIN)
     for key in group:
         name = prefix + key
         if not isinstance(group.get(key, getlink=True), h5py.HardLink):

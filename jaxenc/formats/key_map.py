@@ -191,7 +191,7 @@ def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:
     values = as_dtype(first.read(), np.dtype(np.float32), f"{where}: {first.name}")
     for other in others:
         if not np.array_equal(values, as_dtype(other.read(), values.dtype, f"{where}: {other.name}")):
-            raise UserError(f"{other.name} differs from {first.name}", where, "untied heads are not supported, tie them and save again")
+            raise UserError(f"{other.name} differs from {first.name}: untied heads are not supported", where, "tie them and save again")
     if entry.part:
         values = np.split(values, entry.part.count, entry.part.axis)[entry.part.index]
     return contiguous(entry.transform.to_ours(values))

@@ -143,7 +143,11 @@ class Head:
         if len({label.axis for label in self.labels}) > 1:
             raise UserError(f"head {self.name}: some of its labels are per row and some per token", fix="use one kind for all")
         if self.chooses and (self.role != "text" or self.labels[0].axis):
-            raise UserError(f"head {self.name}", fix="a label with the bound 'choices' needs the role text and one label a row")
+            raise UserError(
+                "a label with the bound 'choices' needs the role text and one label a row",
+                f"head {self.name}",
+                "set role='text' and give a label of rows",
+            )
 
     @property
     def chooses(self) -> bool:

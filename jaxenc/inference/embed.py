@@ -68,7 +68,7 @@ def chosen(layers: str, states: int) -> Mixed:
         return _mix(Path(layers.removeprefix(MIX)), states)
     table: dict[str, Mixed] = {"all": lambda h: h, "top": lambda h: h[-1], "average": lambda h: h.mean(axis=0)}
     if layers not in table:
-        raise UserError(f"it takes {', '.join(LAYERS)} or {MIX}FILE", f"--layers {layers}")
+        raise UserError("no such choice of layers", f"--layers {layers}", f"use {', '.join(LAYERS)} or {MIX}FILE")
     return table[layers]
 
 

@@ -41,7 +41,7 @@ def of_words(
     Raises UserError as `of_texts`.
     """
     if isinstance(sentences, str) or not isinstance(sentences, Iterable):
-        raise UserError("words= takes a list of sentences", fix="[[word, word], [word]]")
+        raise UserError("not a list of sentences", "words=", "give [[word, word], [word]]")
     split = [all_str(words, "encode takes a list of words for each sentence", "[word] for a single one") for words in sentences]
     if CHARACTERS not in model.inputs or tokenizer is not None:
         tokenizer = needed(model, tokenizer)
@@ -126,7 +126,7 @@ def all_str(values: Iterable[str], takes: str, single: str) -> list[str]:
     Raises UserError for a single str, for anything that is not iterable, and for an item that is not a str.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise UserError(single, takes)
+        raise UserError(takes, fix=f"give {single}")
     values = list(values)
     if other := [type(value).__name__ for value in values if not isinstance(value, str)]:
         raise UserError(f"{takes}, and one item is a {other[0]}", fix="give each as a str")

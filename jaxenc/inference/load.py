@@ -113,7 +113,7 @@ class Model:
         """
         given = [value is not None for value in (texts, words, tokens)]
         if sum(given) != 1 or (tokens is None and not (mask is None and types is None)):
-            raise UserError("encode takes texts, or words=, or tokens= with mask= and types= where needed", fix="give one of the three")
+            raise UserError("encode takes texts, words= or tokens=", fix="give one of the three, mask= and types= with tokens= alone")
         model = self.config.model
         if tokens is not None:
             rows = inputs.of_tokens(model, self.tokenizer, tokens, mask, types)

@@ -33,7 +33,7 @@ class Sampling:
         if self.top_k < 0:
             raise UserError(f"top_k is {self.top_k}", fix="it takes 0, for all tokens, or how many to draw from")
         if not 0 <= self.seed < 2**31:
-            raise UserError(f"seed is {self.seed}", fix="it lies in 0 .. 2^31 - 1")
+            raise UserError(f"seed is {self.seed}", fix="it takes 0 to 2^31 - 1")
 
 
 def end_tokens(vocabulary: Vocabulary) -> frozenset[int]:

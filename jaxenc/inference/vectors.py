@@ -22,7 +22,7 @@ HDF5 = (".hdf5", ".h5")
 def check(path: Path) -> None:
     """Raises UserError for a path that cannot be written: an existing file, a missing folder, an unknown suffix."""
     if path.suffix not in (".npz", *HDF5):
-        raise UserError(f"ends in neither .npz nor {' nor '.join(HDF5)}", path, "the ending says the format")
+        raise UserError(f"ends in neither .npz nor {' nor '.join(HDF5)}", path, "choose such a name: the ending says the format")
     if path.suffix in HDF5:
         hdf5.library()
     must_be_new_file(path, "--out")

@@ -61,10 +61,10 @@ def resolve(
     if backend == "cudnn" and not (gpu and compute == "bfloat16" and dropout_rate == 0):
         raise UserError(
             f"attention is 'cudnn' on {platform} with {compute} and attention_dropout {dropout_rate}",
-            fix="it runs on a gpu with train.precision=bfloat16 and attention_dropout=0: use 'auto' or 'xla' here",
+            fix="use 'auto' or 'xla' here; it runs on a gpu with train.precision=bfloat16 and attention_dropout=0",
         )
     if backend == "pallas" and not gpu:
-        raise UserError(f"attention is 'pallas' on {platform}: it runs on a gpu", fix="use 'auto' or 'xla' here")
+        raise UserError(f"attention is 'pallas' on {platform}, and it runs on a gpu", fix="use 'auto' or 'xla' here")
     if backend != "auto":
         return backend
     table = FASTEST_RELATIVE if relative else FASTEST

@@ -51,7 +51,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         if len(set(self.heads)) < len(self.heads):
             raise UserError(f"objective.heads is {', '.join(self.heads)}", fix="name each head once")
         if len(set(self.labels)) < len(self.labels):
-            raise UserError("objective.labels names a class twice", fix="every class has a name of its own")
+            raise UserError("objective.labels names a class twice", fix="give every class a name of its own")
         at_least(0, "objective", self, "choices")
         if self.choices == 1:
             raise UserError(

@@ -89,7 +89,10 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         if self.rate_steps > rule.MOST_STEPS:
             raise UserError(f"objective.rate_steps is {self.rate_steps}", fix=f"it is at most {rule.MOST_STEPS}")
         if not (self.mask_share >= 0 and self.random_share >= 0 and self.mask_share + self.random_share <= 1):
-            raise UserError("objective.mask_share and objective.random_share are shares of the predicted tokens", fix="together at most 1")
+            raise UserError(
+                f"objective.mask_share is {self.mask_share} and objective.random_share {self.random_share}",
+                fix="use shares from 0, of 1 together at most",
+            )
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
@@ -97,14 +100,15 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
             raise UserError(f"objective.longest is {self.longest}", fix=f"a span has {spans.MOST_WORDS} words at most")
         if self.longest and self.unit not in ("ngrams", "spans"):
             raise UserError(
-                f"objective.longest is {self.longest} with objective.unit={self.unit}", fix="only ngrams and spans have lengths"
+                f"objective.longest is {self.longest} with objective.unit={self.unit}, which has no lengths",
+                fix="set it to 0, or use ngrams or spans",
             )
         if not spans.LEAST_P <= self.geometric < 1:
             what = f"the chance that a span ends after a word, from {spans.LEAST_P} on, such as 0.2"
             raise UserError(f"objective.geometric is {self.geometric}", fix=f"it takes {what}")
         if self.unit != "tokens" and self.candidates == "all":
             raise UserError(
-                "objective.candidates=all predicts specials, which are no words", fix=f"with objective.unit={self.unit} use text"
+                "objective.candidates=all predicts specials, which are no words", fix=f"use text with objective.unit={self.unit}"
             )
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
@@ -121,13 +125,16 @@ class MlmConfig(ObjectiveConfig[EncoderConfig]):
         """
         if vocabulary.mask < 0:
             raise UserError(
-                f"objective.kind {self.kind}: the tokenizer has no mask", fix="build the data with one of --type wordpiece or bpe"
+                "the tokenizer has no mask", f"objective.kind {self.kind}", "build the data with one of --type wordpiece or bpe"
             )
         control = (vocabulary.pad, vocabulary.unk, vocabulary.cls, vocabulary.sep)
         left_out = {"text": vocabulary.reserved, "all": (), "all_but_control": control}[self.replacements]
         replacements = np.setdiff1d(np.arange(vocabulary.size, dtype=np.int32), np.array(left_out, np.int32))
         if not replacements.size:
-            raise UserError(f"objective.replacements={self.replacements}, which leaves no id of the vocabulary to draw", fix="use all")
+            raise UserError(
+                f"objective.replacements={self.replacements}, which leaves no id of the vocabulary to draw",
+                fix="use objective.replacements=all",
+            )
         return Masking(
             rate=self.rate,
             final_rate=self.final_rate,

@@ -91,10 +91,10 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         """
         first, second, predictions = data.reuse, data.length - data.reuse, max_predictions or self.predictions
         if predictions < 2:
-            raise UserError(f"phases.max_predictions is {predictions}", fix="each half of a row has one or more, use 2 or more")
+            raise UserError(f"phases.max_predictions is {predictions}, and each half of a row has one or more", fix="use 2 or more")
         if not 0 < first < data.length:
             raise UserError(
-                f"data.reuse is {first} and data.length {data.length}", fix="a row is a reused part and a rest, such as 256 of 512"
+                f"data.reuse is {first} and data.length {data.length}", fix="make data.reuse a part of data.length, such as 256 of 512"
             )
         if first % self.permutation or second % self.permutation:
             halves = f"the parts of a row, data.reuse {first} and the other {second} of data.length {data.length}"
@@ -123,9 +123,7 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         encoder = families.able(model, TwoStream, "objective.kind plm takes a model with two streams").two_streams(setting.execution)
         if setting.vocabulary.fingerprint and setting.vocabulary.eod < 0:
             advice = "make one with `jaxenc tokenizer --type unigram` and build the data with it"
-            raise UserError(
-                f"objective.kind plm: the tokenizer of data.path {setting.data.path!r} has no <eod>, which ends a document", fix=advice
-            )
+            raise UserError("the tokenizer has no <eod>, which ends a document", f"data {setting.data.path}", advice)
         head = encoders.fit(encoder, (LM,))[LM.name]
         return Plm(encoder, head, self.rule(setting.vocabulary, setting.data, setting.max_predictions), self.memory)
 

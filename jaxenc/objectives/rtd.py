@@ -48,7 +48,9 @@ class RtdConfig(ReplacingConfig):
             if getattr(self, name) not in choices:
                 raise UserError(f"objective.{name} is {getattr(self, name)!r}", fix=f"use {' or '.join(choices)}")
         if self.generator == "uniform" and (self.temperature != 1 or self.mlm_coef != 1):
-            raise UserError("objective.generator=uniform has no softmax and no loss", fix="leave objective.temperature and mlm_coef at 1")
+            raise UserError(
+                "objective.generator=uniform has no softmax and no loss", fix="leave objective.temperature and objective.mlm_coef at 1"
+            )
 
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""

@@ -50,7 +50,9 @@ def factors(rates: Sequence[str], params: Tree) -> Tree:
         except ValueError:
             pairs.append((pattern, -1.0))
         if not 0 <= pairs[-1][1] <= LARGEST:
-            raise UserError(f"{item!r} is not PATTERN=FACTOR with a factor from 0 to {LARGEST:g}, such as embeddings/.*=0.1", "optim.rates")
+            raise UserError(
+                f"{item!r} is not PATTERN=FACTOR", "optim.rates", f"give a factor from 0 to {LARGEST:g}, as in embeddings/.*=0.1"
+            )
     _check_used("optim.rates", [pattern for pattern, _ in pairs], params)
     factor_of = lambda path: next((factor for pattern, factor in pairs if re.fullmatch(pattern, path)), 1.0)
     return tree.map_with_path(lambda path, _: factor_of(path), params)
@@ -72,6 +74,6 @@ def _check_used(field: str, patterns: Sequence[str], params: Tree) -> None:
         try:
             used = any(re.fullmatch(pattern, path) for path in paths)
         except re.error as error:
-            raise UserError(f"{pattern!r} is not a pattern of Python's re", field, error) from error
+            raise UserError(f"{pattern!r} is not a pattern of Python's re ({error})", field, "fix the pattern") from error
         if not used:
             raise UserError(f"no parameter's path matches {pattern!r}", field, "fix the pattern or drop it")

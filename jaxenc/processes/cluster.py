@@ -38,8 +38,9 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:
-            numbered = f"processes are numbered from 0, each below {PROCESSES}"
-            raise UserError(f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}", fix=numbered)
+            raise UserError(
+                f"{PROCESS} is {self.index} and {PROCESSES} is {self.count}", fix=f"number processes from 0, each below {PROCESSES}"
+            )
         if self.heartbeat < 1:
             raise UserError(f"{HEARTBEAT} is {self.heartbeat}", fix="it is at least 1 second")
         host, _, port = self.address.rpartition(":")
@@ -111,7 +112,7 @@ def connect(cluster: Cluster) -> None:
     except RuntimeError as error:
         why = str(error).splitlines()[0]
         raise UserError(
-            f"process {cluster.index} of {cluster.count} at {cluster.address}: {why}", fix="is every process started?"
+            f"process {cluster.index} of {cluster.count} at {cluster.address}: {why}", fix="start every process, each with this address"
         ) from error
     gloo.listen_beside(cluster.address)
     if jax.process_count() != cluster.count:

@@ -118,8 +118,9 @@ def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
     slots = process_slots(rows, count, index)
     if (min(part[0] for part in held), max(part[1] for part in held)) != (slots.start, slots.stop):
         raise UserError(
-            f"mesh: process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}",
-            fix="choose mesh sizes that keep the devices of a process together",
+            f"process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}",
+            "mesh",
+            "choose mesh sizes that keep the devices of a process together",
         )
     return jax.make_array_from_process_local_data(sharding, array, shape)
 

@@ -62,8 +62,8 @@ def held_out_batches(job: Job, phase: Phase, objective: Objective) -> Callable[[
             try:
                 yield batches
             except jax.errors.JaxRuntimeError as error:
-                if message := no_memory(error, "lower the batch of the evaluation (eval.batch)"):
-                    raise UserError(message) from error
+                if what := no_memory(error):
+                    raise UserError(what, fix="lower the batch of the evaluation (eval.batch)") from error
                 raise
 
     return one_pass

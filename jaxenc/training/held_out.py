@@ -81,7 +81,8 @@ def evaluate(
     workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
     if step and step not in (there := steps(directory)):
-        raise UserError(f"no such checkpoint in {directory}", f"--step {step}", f"it holds {', '.join(map(str, there)) or 'none'}")
+        fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
+        raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
     job = prepare.prepare(override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models), path, heads, models)
     refusals.refuse_other_tokenizer(job, path)
@@ -95,8 +96,10 @@ def evaluate(
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
         if predictions and not predicted(objective, place, phase):
-            said = "has no head that predicts for a row: leave out --predictions (in Python, predictions=True)"
-            raise UserError(f"objective.kind={job.run.objective.kind} {said}")
+            raise UserError(
+                f"objective.kind={job.run.objective.kind} has no head that predicts for a row",
+                fix="leave out --predictions (in Python, predictions=True)",
+            )
         params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
         if job.teacher:
             params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, models, place.abstract.frozen[TEACHER])

@@ -77,8 +77,8 @@ def plan(objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMem
         try:
             step = lowered(objective, run, phase, place).compile(compiler_options=fast)
         except jax.errors.JaxRuntimeError as error:
-            if message := no_memory(error, "it does not fit"):
-                return message
+            if what := no_memory(error):
+                return f"{what}: it does not fit"
             raise
     return of_step(step, objective, run, phase, place)
 

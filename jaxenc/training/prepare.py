@@ -94,10 +94,10 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
     reads, fields = set(job.objective(phase).reads), set(job.batches(split, phase, phase.batch).fields)
     missing = sorted(reads - fields)
     if missing == ["word_starts"]:
-        raise UserError(f"data {job.run.data.named}: made before word_starts, which the objective reads", fix="build the data again")
+        raise UserError("made before word_starts, which the objective reads", f"data {job.run.data.named}", "build the data again")
     if missing and all(name.endswith("characters") for name in missing):
         advice = "make one with `jaxenc tokenizer --type characters` and build the data with it, or set model.input to tokens"
-        raise UserError(f"data {job.run.data.named}: its tokenizer has no characters of words, which the model reads", fix=advice)
+        raise UserError("its tokenizer has no characters of words, which the model reads", f"data {job.run.data.named}", advice)
     labels = sorted(set(missing) - FIELDS.keys())
     if labels:
         held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
@@ -119,7 +119,7 @@ def _check_room(job: Job, split: str, phase: Phase) -> None:
     share, room = rows * row / (job.mesh.shape["data"] * job.mesh.shape["fsdp"]), device_memory(job.mesh)
     if share > room:
         held = f"{rows:,} rows of {phase.length} tokens are {share / 1e6:,.1f} MB on each device, which has {room / 1e6:,.1f} MB"
-        raise UserError(f"{'train' if train else 'eval'}.batch: {held}", fix="lower it")
+        raise UserError(held, f"{'train' if train else 'eval'}.batch", "lower it")
 
 
 def check_carry(job: Job, phase: Phase) -> None:

@@ -93,7 +93,7 @@ def refuse_other_process(job: Job) -> None:
         for path, theirs, ours in differences(first, facts)
     ]
     if parts:
-        raise UserError(f"{'; '.join(parts)}", fix="start every process with the same config and data")
+        raise UserError("; ".join(parts), fix="start every process with the same config and data")
 
 
 def refuse_other_folder(workdir: pathlib.Path) -> None:
@@ -138,9 +138,7 @@ def refuse_continuing_with_another_teacher(job: Job, step_dir: pathlib.Path) -> 
     other = teachers.read_record(step_dir, job.models)
     if other is None or other.fingerprint != job.teacher.fingerprint:
         theirs = f"was distilled from {other.short}" if other else "has no teacher"
-        raise UserError(
-            f"{step_dir} {theirs}, and {teachers.FIELD} is {job.teacher.short}", fix="name the same teacher, or use --init-from"
-        )
+        raise UserError(f"{theirs}, and {teachers.FIELD} is {job.teacher.short}", step_dir, "name the same teacher, or use --init-from")
 
 
 def refuse_other_tokenizer(job: Job, step_dir: pathlib.Path) -> None:
@@ -213,7 +211,9 @@ def _fingerprint(step_dir: pathlib.Path) -> str | None:
         return tokenizer_of(restore.read_json(step_dir, MANIFEST))
     if (step_dir / TOKENIZER).exists():
         return tokenizers.load(step_dir / TOKENIZER).vocabulary.fingerprint
-    raise UserError(f"checkpoint {step_dir} has no tokenizer, so its ids may mean other pieces than the data's", fix="convert it with one")
+    raise UserError(
+        "it has no tokenizer, so its ids may mean other pieces than the data's", f"checkpoint {step_dir}", "convert it with one"
+    )
 
 
 def tokenizer_of(manifest: Mapping[str, Any]) -> str | None:

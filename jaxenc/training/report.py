@@ -34,13 +34,14 @@ def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
         raise UserError("no such file", path, "name the directory of a run that has trained")
     rows, notes, counts = record.read(path), [], {}
     data, evaluates = _settings(workdir / prepare.CONFIG)
-    try:
+    if with_baselines and data.mixture:
+        notes.append(f"no count baselines: they are of one data folder, and data.mixture names {len(data.mixture)}")
+    elif with_baselines:
         counted = baselines.sentence_baselines if data.rows == "sentences" else baselines.count_baselines
-        if data.mixture and with_baselines:
-            raise UserError(f"they are of one data folder, and data.mixture names {len(data.mixture)}")
-        counts = counted(data.path) if with_baselines else {}
-    except UserError as error:
-        notes.append(f"no count baselines: {error}")
+        try:
+            counts = counted(data.path)
+        except UserError as error:
+            notes.append(f"no count baselines: {error}")
     held_out = [row for row in rows if row["split"] == "held_out"]
     if not held_out:
         notes.append(f"{path} holds no evaluation yet; eval.every is {evaluates.every}, and the last step has one")

@@ -61,7 +61,9 @@ class Run:
         plan = phases.resolve(self.phases, single)
         longest = max(phase.length for phase in plan)
         if 0 < self.model.positions < longest:
-            raise UserError(f"data.length is {longest} and model.positions is {self.model.positions}", fix="shorten the rows")
+            raise UserError(
+                f"data.length is {longest} and model.positions is {self.model.positions}", fix="shorten the rows, or raise model.positions"
+            )
         for phase in plan:
             sources.check(self.data.of_length(phase.length), phase.batch)
         if self.data.rows in sources.BUCKETED and self.data.lengths[-1] > longest:
@@ -69,7 +71,10 @@ class Run:
             raise UserError(f"no row has {self.data.lengths[-1]} tokens", "data.lengths", fix)
         uneven = [phase.batch for phase in plan if phase.batch % self.train.microbatches]
         if uneven:
-            raise UserError(f"the batch {uneven[0]} does not divide into train.microbatches {self.train.microbatches}")
+            raise UserError(
+                f"the batch is {uneven[0]}, which train.microbatches {self.train.microbatches} does not divide",
+                fix="set train.batch or phases.batch to a multiple of it",
+            )
         return plan
 
     @property

@@ -40,7 +40,10 @@ class TrainConfig:
         at_least(1, "train", self, "steps", "batch", "microbatches", "stop_after_bad")
         at_least(0, "train", self, "dupe_factor")
         if self.batch % self.microbatches:
-            raise UserError(f"train.batch {self.batch} does not divide into train.microbatches {self.microbatches}")
+            raise UserError(
+                f"train.batch is {self.batch}, which train.microbatches {self.microbatches} does not divide",
+                fix="set train.batch to a multiple of it",
+            )
         if self.remat not in ("none", "block", "attention"):
             raise UserError(f"train.remat is {self.remat!r}", fix="use none, block or attention")
         if self.attention not in ("auto", "xla", "cudnn", "pallas"):
@@ -48,7 +51,7 @@ class TrainConfig:
         if self.dupe_factor >= 2**31:
             raise UserError(f"train.dupe_factor is {self.dupe_factor}", fix="it is at most 2^31 - 1")
         if not 0 <= self.seed < 2**31:
-            raise UserError(f"train.seed is {self.seed}", fix="it lies in 0 .. 2^31 - 1")
+            raise UserError(f"train.seed is {self.seed}", fix="it takes 0 to 2^31 - 1")
 
 
 @dataclasses.dataclass(frozen=True)

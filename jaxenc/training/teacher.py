@@ -119,8 +119,8 @@ def save_copy(teacher: Teacher, run: Run, workdir: pathlib.Path, params: Tree) -
 def refuse_other(teacher: Teacher, found: Teacher, workdir: pathlib.Path) -> None:
     """Raises UserError unless `found`, which has a folder, is `teacher`, that of the run in `workdir`."""
     if found.fingerprint != teacher.fingerprint:
-        what = f"{FIELD}: {found.step_dir} is {found.short}, and {workdir} was distilled from {teacher.short}"
-        raise UserError(what, fix="name the checkpoint that the run started with, or start in a new work directory")
+        what = f"{found.step_dir} is {found.short}, and {workdir} was distilled from {teacher.short}"
+        raise UserError(what, FIELD, "name the checkpoint that the run started with, or start in a new work directory")
 
 
 def _copy(teacher: Teacher, workdir: pathlib.Path) -> pathlib.Path:

@@ -22,7 +22,7 @@ def documents(name: str, file: IO[bytes], reading: Reading, counts: Counts, kind
     try:
         import pyarrow
     except ImportError as error:
-        raise UserError("needs the package pyarrow", name, "pip install 'jaxenc[data]'") from error
+        raise UserError("needs the package pyarrow", name, "install it with `pip install 'jaxenc[data]'`") from error
     row = 0
     try:
         for field, batch in (_parquet if kind == "parquet" else _arrow)(name, file, reading.field):

@@ -58,7 +58,7 @@ def _decoder(kind: str, name: str) -> Callable[[], Any]:
     try:
         import zstandard
     except ImportError as error:
-        raise UserError("needs the package zstandard", name, "pip install 'jaxenc[data]'") from error
+        raise UserError("needs the package zstandard", name, "install it with `pip install 'jaxenc[data]'`") from error
     return lambda: zstandard.ZstdDecompressor().decompressobj()
 
 

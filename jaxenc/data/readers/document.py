@@ -33,7 +33,7 @@ class Reading:
     def __post_init__(self) -> None:
         for option, value, known in (("--document", self.document, DOCUMENTS), ("--format", self.format, FORMATS)):
             if value not in known:
-                raise UserError(f"takes one of {', '.join(known)}", f"{option} {value}")
+                raise UserError("not one of its values", f"{option} {value}", f"use {', '.join(known)}")
         try:
             codecs.getincrementaldecoder(self.encoding or "utf-8")
             "a".encode(self.encoding or "utf-8")  # refuses codecs that are not for text, such as base64

@@ -26,7 +26,7 @@ def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -
             raise UserError("has both text and words", where, "choose with --field text or --field words")
         field = found[0] if found else next((name for name in USUAL if name in record), "")
         if not field:
-            raise UserError('needs {"text": "..."} or {"words": ["...", ...]}', where, _advice(_names(record)))
+            raise UserError("has no text", where, _advice(_names(record)))
     value = _nested(record, field)
     if value is _MISSING:
         raise UserError(f"has no field {field}", where, _advice(_names(record)))
@@ -34,7 +34,7 @@ def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -
     texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in parts if part is not None]
     if not all(isinstance(text, str) for text in texts):
         wrong = next(type(text).__name__ for text in texts if not isinstance(text, str))
-        raise UserError(f"the field {field} needs to be a text or a list of texts, and holds {wrong}", where, _advice(_names(record)))
+        raise UserError(f"the field {field} holds {wrong}, and not a text or a list of texts", where, _advice(_names(record)))
     counts.invalid += sum(text.count("\ufffd") - part.count("\ufffd".encode()) for text, part in _bytes(texts, parts))
     return " ".join(texts)
 

@@ -37,7 +37,7 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
     Raises UserError for a name without a file, an empty file, a folder without text, and what cannot be read.
     """
     if not names:
-        raise UserError("input: no file is named", fix="use --input FILES, or --input docstrings for the documentation of this Python")
+        raise UserError("no file is named", "--input", "name files, or use --input docstrings for the documentation of this Python")
     out: list[Source] = []
     seen: set[str] = set()
     for name in names:
@@ -54,7 +54,9 @@ def inputs(names: Sequence[str], reading: Reading, counts: Counts) -> tuple[Sour
         if not found:
             skipped = counts.skipped_files + counts.empty_files - skipped
             raise UserError(
-                "holds no text", name, f"{skipped:,} files were skipped because they are empty or hidden or not text by their name"
+                f"holds no text: {skipped:,} files were skipped, which are empty, hidden or not text by their name",
+                name,
+                "name a folder with text in it",
             )
     return tuple(out)
 

@@ -41,14 +41,20 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
 def _on_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[tuple[str, Any]]:
     for first, block in line_blocks(file, LONGEST):
         if len(block) > LONGEST and not block.endswith(b"\n"):
-            raise UserError(f"not a JSON object on one line, of at most {LONGEST:,} bytes (it goes on)", f"{name}:{first}")
+            raise UserError(
+                f"not a JSON object on one line, of at most {LONGEST:,} bytes (it goes on)",
+                f"{name}:{first}",
+                "write one object a line, or shorten it",
+            )
         for number, line in enumerate(decoded(block, name, counts).split("\n"), first):
             if line and not line.isspace():
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
                     where = f"{name}:{number}"
-                    raise UserError(f"not a JSON object on one line, of at most {LONGEST:,} bytes ({error})", where) from error
+                    raise UserError(
+                        f"not a JSON object on one line, of at most {LONGEST:,} bytes ({error})", where, "write one object a line"
+                    ) from error
                 yield f"{name}:{number}", record
 
 
@@ -75,7 +81,9 @@ def _over_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[
                 reason.pos > len(text) - _NEAR or reason.msg.startswith("Unterminated string")
             )
             if not goes_on or len(text) - at > LONGEST:
-                raise UserError(f"not a JSON object, of at most {LONGEST:,} bytes ({reason})", where) from reason
+                raise UserError(
+                    f"not a JSON object, of at most {LONGEST:,} bytes ({reason})", where, "fix or shorten this record"
+                ) from reason
         elif at < len(text):
             break
         held = [text[at:]]
@@ -86,4 +94,4 @@ def _over_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[
             break
         text, at = "".join(held), 0
     if text[at + array :].strip() or array != text.startswith("]", at):
-        raise UserError("the file ends inside of the array or of a record, or goes on after it", f"{name}:record {number}", "make it again")
+        raise UserError("the file ends inside an array or a record, or goes on after it", f"{name}:record {number}", "make it again")

@@ -122,7 +122,7 @@ def _documents(name: str, file: io.BufferedReader, reading: Reading, counts: Cou
     head = file.peek(HEAD)[:HEAD]
     if archives.is_archive(head):
         if depth == compressed.DEEPEST:
-            raise UserError(f"archives lie more than {depth} deep in each other", where, "unpack them first")
+            raise UserError(f"archives are nested more than {depth} deep", where, "unpack them first")
         with archives.archive_errors(where):
             for member, part in archives.members(file, where, counts):
                 yield from _documents(member, part, reading, counts, depth + 1)

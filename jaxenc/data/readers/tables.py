@@ -64,7 +64,7 @@ def _place(row: list[str], field: str, where: str) -> tuple[int, bool]:
     """(index of the column, whether `row` is a header)."""
     if field.isdecimal() and field not in row:
         if not 1 <= int(field) <= len(row):
-            raise UserError(f"has {len(row)} columns, and --field {field} asks for another one", where)
+            raise UserError(f"has {len(row)} columns, and --field is {field}", where, f"use 1 to {len(row)}")
         return int(field) - 1, False
     names = [cell.strip() for cell in row]
     return names.index(fields.column(names, field, where)), True

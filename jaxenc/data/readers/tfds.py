@@ -30,7 +30,7 @@ def examples(name: str, folder: str = "") -> Iterator[dict[str, Any]]:
         rows = builder.as_data_source(split=split)
     except NotImplementedError as error:
         kind = getattr(builder.info.file_format, "value", "another format")
-        raise UserError(f"is prepared as {kind}, which only TensorFlow reads", name, f"{_prepare(name, folder)}") from error
+        raise UserError(f"is prepared as {kind}, which only TensorFlow reads", name, _prepare(name, folder)) from error
     for start in range(0, len(rows), BATCH):
         for row in rows.__getitems__(list(range(start, min(start + BATCH, len(rows))))):
             yield _value(row, features)
@@ -67,12 +67,12 @@ def _opened(name: str, folder: str) -> tuple[Any, str]:
     """(builder of the prepared files, split). It does not need the code of the dataset."""
     parts = _NAME.fullmatch(name)
     if not parts:
-        raise UserError("is not tfds:NAME[/CONFIG][:VERSION][:SPLIT], for example tfds:wikipedia/20230601.en:train", name)
+        raise UserError("not tfds:NAME[/CONFIG][:VERSION][:SPLIT]", name, "write it so, as in tfds:wikipedia/20230601.en:train")
     try:
         import tensorflow_datasets
         from tensorflow_datasets.core import read_only_builder, registered
     except ImportError as error:
-        raise UserError(f"needs tensorflow-datasets (no {error.name})", name, "pip install 'jaxenc[data]'") from error
+        raise UserError(f"needs tensorflow-datasets (no {error.name})", name, "install it with `pip install 'jaxenc[data]'`") from error
     title, _, config = parts["name"].partition("/")
     wanted = {"config": config or None, "version": parts["version"], "data_dir": folder or None}
     try:

@@ -31,7 +31,7 @@ def documents(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[Do
             raise UserError(f"damaged: a record of {size:,} bytes", name, "get it again")
         body = file.read(size)
         if len(body) < size:
-            raise UserError("damaged: it ends inside of a record", name, "get it again")
+            raise UserError("damaged: it ends inside a record", name, "get it again")
         if kind == "conversion":
             where = f"{name}:{header.get('warc-target-uri', '')}"
             yield from documents_of(decoded(body, where, counts), where, counts)

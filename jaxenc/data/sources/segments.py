@@ -139,6 +139,10 @@ def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, eva
     parts = min(HELD_OUT // 2, fits) if evaluation else batch // 2
     if not 0 < parts <= fits:
         held = f"the split {shards.split} has {len(line):,} tokens, enough for {2 * fits} streams with rows of {length}"
-        advice = ": shorten the rows" if evaluation else f", and the batch is {batch}: lower the batch, shorten the rows"
-        raise UserError(f"{held}{advice} or add text", config.path)
+        held, advice = (
+            (held, "shorten the rows or add text")
+            if evaluation
+            else (f"{held}, and the batch is {batch}", "lower the batch, shorten the rows or add text")
+        )
+        raise UserError(held, config.path, advice)
     return opened(layout, Walk(len(line), parts, reuse), 2 * parts, batch, evaluation, limit)

@@ -80,7 +80,7 @@ def from_files(folder: str | Path) -> Tokenizer:
     vocab, merges, settings = (Path(folder) / name for name in ("vocab.json", merging.NAME, SETTINGS))
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if config.get("add_prefix_space"):
-        raise Unsupported("add_prefix_space must be off", settings, "other settings come later")
+        raise Unsupported("add_prefix_space is on", settings, "save the folder with transformers, whose tokenizer.json can be opened")
     pairs = merging.read(merges)
     with checks.damaged(settings):
         added = adding.of_settings(config)
@@ -104,7 +104,7 @@ def _checked(path: str | Path, vocab: Mapping[str, int], merges: Merges, added: 
         ids = dict(vocab) | {entry["content"]: entry["id"] for entry in added}
         checks.by_id(ids, path)
         if missing := [piece for piece in SPECIALS if piece not in ids]:
-            raise Unsupported(f"lacks {' '.join(missing)}", path, "only RoBERTa's BPE can be opened, other kinds come later")
+            raise Unsupported(f"lacks {' '.join(missing)}", path, "add them: only RoBERTa's BPE can be opened from these files")
         if missing := sorted(BYTES - ids.keys()):
             raise UserError(f"lacks {len(missing)} of the 256 bytes, {missing[0]!r} for one", path, AGAIN)
         merging.check(merges, ids, path)

@@ -63,9 +63,9 @@ def of_json(path: str | Path, normalizer: Any, splitter: Mapping[str, Any]) -> B
     if rule is not None and splitter == json.loads(BytesRules(rule, MARKS).splitter.__getstate__()):
         return BytesRules(rule, MARKS)
     if splitter.get("type") != "ByteLevel" or rule is None:
-        raise Unsupported("holds a BPE that is not byte-level", path, "only RoBERTa's and ours can be opened, other kinds come later")
+        raise Unsupported("holds a BPE that is not byte-level", path, "only RoBERTa's and ours can be opened")
     if splitter.get("add_prefix_space") or not splitter.get("use_regex", True):
-        raise Unsupported("add_prefix_space must be off and use_regex on", path, "other settings come later")
+        raise Unsupported("add_prefix_space must be off and use_regex on", path, "write false and true")
     return BytesRules(rule, GPT2)
 
 

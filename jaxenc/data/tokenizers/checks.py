@@ -16,9 +16,9 @@ def size(vocab_size: int, smallest: int, always: str) -> None:
     smallest: the number of these; always: what messages call them.
     """
     if vocab_size > LARGEST:
-        raise UserError(f"--vocab-size {vocab_size} is too large", "tokenizer", f"the most is {LARGEST}")
+        raise UserError("too large", f"--vocab-size {vocab_size}", f"use {LARGEST} at most")
     if vocab_size < smallest:
-        raise UserError(f"--vocab-size {vocab_size} is too small", "tokenizer", f"{always} alone take {smallest} pieces")
+        raise UserError("too small", f"--vocab-size {vocab_size}", f"use more: {always} alone take {smallest} pieces")
 
 
 @contextlib.contextmanager

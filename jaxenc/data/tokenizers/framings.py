@@ -45,7 +45,11 @@ def of_pieces(path: str | Path, pieces: Collection[str]) -> Framing:
     lacks = {framing: [piece for piece in framing.specials if piece not in pieces] for framing in FRAMINGS}
     framing = min(lacks, key=lambda framing: len(lacks[framing]))
     if lacks[framing]:
-        raise Unsupported(f"lacks {' '.join(lacks[framing])}, special pieces of {framing.name}", path)
+        raise Unsupported(
+            f"lacks {' '.join(lacks[framing])}, special pieces of {framing.name}",
+            path,
+            "name its special pieces in a tokenizer_config.json beside it",
+        )
     return framing
 
 

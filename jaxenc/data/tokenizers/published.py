@@ -212,5 +212,8 @@ def _extended(path: Path, found: Opened, more: Iterable[str], by_bytes: bool) ->
     out = tokenizer(path, Opened(tool, found.roles, found.values, found.kind))
     for piece in more:
         if out.encode([piece]) != [[tool.token_to_id(piece)]]:
-            raise UserError(f"{piece!r} is never found in a text", fix=f"it is read as {out.decode(out.encode([piece])[0])!r}")
+            raise UserError(
+                f"{piece!r} is never found in a text: it is read as {out.decode(out.encode([piece])[0])!r}",
+                fix="write it as it is read, or leave it out",
+            )
     return out

@@ -30,7 +30,7 @@ from jaxenc.data.tokenizers.unigram_words import MARK
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 
-OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened, other kinds come later"
+OTHERS = "only XLNet's and ALBERT's SentencePiece can be opened"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +121,7 @@ def build(path: str | Path, facts: Facts, rules: UnigramRules | SentencePieceRul
     pieces = [piece for piece, _ in facts.pieces]
     framing, ids = framings.of_pieces(path, pieces), {piece: index for index, piece in enumerate(pieces)}
     if len(ids) < len(pieces):
-        raise UserError(f"{next(p for i, p in enumerate(pieces) if ids[p] != i)!r} stands twice in it", path, AGAIN)
+        raise UserError(f"holds the piece {next(p for i, p in enumerate(pieces) if ids[p] != i)!r} twice", path, AGAIN)
     facts = _with_hidden(facts, framing)
     # No word holds a blank, so a piece that starts with one is never found in a text.
     literal_pieces = [(" " * (piece in facts.hidden) + piece, score) for piece, score in facts.pieces]
@@ -207,7 +207,7 @@ def _extended(facts: Facts, rules: UnigramRules | SentencePieceRules, more: Sequ
         if piece in facts.hidden:
             raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
         if len(_spelled(piece)) > LONGEST:
-            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"a piece has {LONGEST - 1} at most")
+            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"give a piece of at most {LONGEST - 1}")
         words = [word for word, _ in _splitter().pre_tokenize_str(rules.normalizer.normalize_str(piece))]
         if words != [_spelled(piece)]:
             held = " ".join(words).replace(MARK, "")

@@ -135,7 +135,7 @@ def _check_twice(path: Path, pieces: Sequence[str]) -> None:
     seen: set[str] = set()
     for piece in pieces:
         if piece in seen:
-            raise UserError(f"{piece!r} stands twice in it (pieces.piece)", path, AGAIN)
+            raise UserError(f"pieces.piece holds {piece!r} twice", path, AGAIN)
         seen.add(piece)
 
 
@@ -205,10 +205,12 @@ def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenize
     Raises Unsupported for a model whose words do not begin with the mark, UserError for what no word starts with.
     """
     if source.model.trainer.get(spiece.SUFFIX):
-        raise Unsupported("trainer_spec.treat_whitespace_as_suffix is on: pieces cannot be added", source.path)
+        raise Unsupported(
+            "pieces cannot be added where trainer_spec.treat_whitespace_as_suffix is on", source.path, "train a new model with them"
+        )
     for setting, name in spiece_export.SWITCHES.items():
         if not source.on(setting):
-            raise Unsupported(f"normalizer_spec.{name} is off: pieces cannot be added", source.path)
+            raise Unsupported(f"pieces cannot be added where normalizer_spec.{name} is off", source.path, "train a new model with them")
     unigram = source.model.trainer.get(spiece.MODEL_TYPE, spiece.UNIGRAM) == spiece.UNIGRAM
     hidden, added = {*source.model.facts.hidden, *source.framing.specials}, []
     for piece in more:
@@ -216,7 +218,7 @@ def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenize
         if piece in hidden:
             raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
         if len(spelled) > spiece.LONGEST:
-            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"a piece has {spiece.LONGEST - 1} at most")
+            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"give a piece of at most {spiece.LONGEST - 1}")
         if (held := literal.normalizer.normalize_str(piece.lstrip(f" {MARK}"))) != spelled[1:] or " " in held:
             raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}", fix="give words, one each, as they are read")
         if unigram and source.beyond and (symbol := next((symbol for symbol in source.symbols if symbol in spelled), "")):

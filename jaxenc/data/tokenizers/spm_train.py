@@ -69,7 +69,7 @@ def _refusal(said: str, vocab_size: int) -> UserError:
     """What the trainer's message means to a person."""
     if small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", said):
         taken = f"the specials, punctuation and characters alone take {small[1]} pieces"
-        return UserError(f"--vocab-size {vocab_size} is too small", "tokenizer", taken)
+        return UserError("too small", f"--vocab-size {vocab_size}", f"use more: {taken}")
     if "sentences_.empty()" in said or "all_chars_count" in said:
         return UserError("the input holds no text", "tokenizer", "name files with at least one line of text")
     return UserError(f"the input cannot be trained on ({' '.join(said.split())})", "tokenizer", "give more text or another --vocab-size")

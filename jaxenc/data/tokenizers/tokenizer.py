@@ -193,11 +193,11 @@ class Tokenizer:
         for piece in pieces:
             _check_characters(piece)
             if not piece.strip():
-                raise UserError(f"{piece!r} is blank", fix="a piece has at least one character")
+                raise UserError(f"{piece!r} is blank", fix="give pieces with at least one character")
             if self._framed.token_to_id(self._spelled(piece)) is not None:
                 raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
             if self._spelled(piece) in given:
-                raise UserError(f"{piece!r} is given twice", fix="every piece has one id")
+                raise UserError(f"{piece!r} is given twice", fix="give every piece once")
             given.add(self._spelled(piece))
         return self._extend(pieces)
 

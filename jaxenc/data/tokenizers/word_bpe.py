@@ -46,7 +46,7 @@ SINGLE, PAIR = f"{START} $A {CLASSIFY}", f"{START} $A {DELIMITER} $B {CLASSIFY}"
 END = "</w>"
 OWN_CLASS = "PreTrainedTokenizerFast"  # of transformers: it follows a tokenizer.json to the letter
 CLASSES = (OWN_CLASS, "OpenAIGPTTokenizer", "OpenAIGPTTokenizerFast")
-OTHERS = "only GPT-1's and ours can be opened, other kinds come later"
+OTHERS = "only GPT-1's and ours can be opened"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,13 +204,13 @@ def _extended(facts: Facts, more: Sequence[str]) -> Tokenizer:
             added.append(adding.entry(piece, index, "special"))
         elif len(words) > 1:
             held = ", ".join(map(repr, words))
-            raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {held}", fix="a piece is one")
+            raise UserError(
+                f"{piece!r} is never found in a text: it holds {len(words)} words, {held}", fix="give each word as a piece of its own"
+            )
         elif words != [piece]:
             raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}", fix="write it as it is read")
         elif len(piece) > 1 and piece in old:
-            raise UserError(
-                f"{piece!r} is in the vocabulary already, as an added word or a part of words, and has one id", fix="leave it out"
-            )
+            raise UserError(f"{piece!r} is in the vocabulary already, as an added word or a part of words", fix="leave it out")
         elif len(piece) > 1:
             added.append(adding.entry(piece, index, "single_word", "normalized"))
         else:

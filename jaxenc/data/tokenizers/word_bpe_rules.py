@@ -75,5 +75,5 @@ def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[s
     if isinstance(found, WordPieceRules):
         return found
     if found != BERT:
-        raise Unsupported("does not lower-case and split texts as GPT-1 does", path, "other settings come later")
+        raise Unsupported("does not lower-case and split texts as GPT-1 does", path, "only GPT-1's rule can be opened")
     return GptRules()

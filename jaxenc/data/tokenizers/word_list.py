@@ -86,13 +86,13 @@ def from_vocab(path: Path) -> Tokenizer:
 
 def _check(words: Sequence[str], path: str | Path) -> None:
     if tuple(words[:3]) != SPECIALS:
-        raise UserError(f"starts with {' '.join(words[:3])!r}", path, f"the first three words are {' '.join(SPECIALS)}, in this order")
+        raise UserError(f"starts with {' '.join(words[:3])!r}", path, f"start it with {' '.join(SPECIALS)}, in this order")
     seen: dict[str, int] = {}
     for number, word in enumerate(words, 1):
         if not word:
-            raise UserError("empty word", f"{path}:{number}", "every word has at least one character: remove it")
+            raise UserError("an empty word", f"{path}:{number}", "remove the line")
         if (first := seen.setdefault(word, number)) != number:
-            raise UserError(f"{word!r} is already word {first}", f"{path}:{number}", "every word has one id: remove it")
+            raise UserError(f"{word!r} is already word {first}", f"{path}:{number}", "remove the line: every word has one id")
 
 
 def from_json(path: Path, data: Mapping) -> Tokenizer:
@@ -114,7 +114,7 @@ def _reading(path: Path, data: Mapping) -> Reading:
     rule = normalization.of_section(data.get("normalizer"), clean=False)
     if rule is None or kinds[1] not in ("WhitespaceSplit", "BertPreTokenizer"):
         held = " and ".join(filter(None, kinds))
-        raise Unsupported(f"reads words by {held}", path, "only lists made by jaxenc can be opened, other kinds come later")
+        raise Unsupported(f"reads words by {held}", path, "only lists made by jaxenc can be opened")
     return Reading(rule, kinds[1] == "WhitespaceSplit")
 
 

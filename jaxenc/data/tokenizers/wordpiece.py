@@ -111,9 +111,13 @@ def _extended(pieces: Sequence[str], rules: PublishedRules | WordPieceRules, mor
             words[0] = f"##{words[0][1:]}"
         if len(words) > 1:
             held = ", ".join(map(repr, words))
-            raise UserError(f"{piece!r} is never found in a text: it holds {len(words)} words, {held}", fix="a piece is one")
+            raise UserError(
+                f"{piece!r} is never found in a text: it holds {len(words)} words, {held}", fix="give each word as a piece of its own"
+            )
         if words != [piece]:
             raise UserError(f"{piece!r} is never found in a text: it is read as {''.join(words)!r}", fix="write it as it is read")
         if len(word) > LONGEST_WORD:
-            raise UserError(f"{piece[:20]!r}... is never found in a text", fix=f"a word of more than {LONGEST_WORD} characters is [UNK]")
+            raise UserError(
+                f"{piece[:20]!r}... is never found in a text: a word of more than {LONGEST_WORD} characters is [UNK]", fix="leave it out"
+            )
     return _build([*pieces, *more], rules)

@@ -112,7 +112,7 @@ def of_settings(path: Path) -> PublishedRules | WordPieceRules:
         raise UserError(f"do_lower_case, strip_accents and tokenize_chinese_chars are {given}", path, "write true or false")
     kinds = (data.get("word_tokenizer_type", "basic"), data.get("subword_tokenizer_type", "wordpiece"))
     if kinds != ("basic", "wordpiece"):
-        raise Unsupported(f"holds {kinds}", path, "only BERT's WordPiece can be opened, other kinds come later")
+        raise Unsupported(f"word_tokenizer_type and subword_tokenizer_type are {kinds}", path, "only basic and wordpiece can be opened")
     return PublishedRules(lowercase, _accents(strip_accents, lowercase), split_chinese)
 
 
@@ -123,9 +123,9 @@ def of_json(path: str | Path, normalizer: Mapping[str, Any], splitter: Mapping[s
             return rules
     kinds = (normalizer.get("type"), splitter.get("type"))
     if kinds != ("BertNormalizer", "BertPreTokenizer"):
-        raise Unsupported(f"reads texts by {kinds}", path, "only BERT's WordPiece and ours can be opened, other kinds come later")
+        raise Unsupported(f"reads texts by {kinds}", path, "only BERT's WordPiece and ours can be opened")
     if not normalizer.get("clean_text"):
-        raise Unsupported("clean_text must be on", path, "other settings come later")
+        raise Unsupported("clean_text is off", path, "write true")
     lowercase = normalizer["lowercase"]
     return PublishedRules(lowercase, _accents(normalizer.get("strip_accents"), lowercase), normalizer["handle_chinese_chars"])
 

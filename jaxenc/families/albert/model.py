@@ -62,7 +62,7 @@ class AlbertConfig(EncoderConfig):
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}", fix="make it a multiple")
         if self.groups > self.layers:
-            raise UserError(f"model.groups is {self.groups} and model.layers {self.layers}", fix="a group has one layer or more")
+            raise UserError(f"model.groups is {self.groups} and model.layers {self.layers}", fix="use one group for each layer at most")
 
     @property
     def published_vocabulary(self) -> Vocabulary:

@@ -114,11 +114,13 @@ def refuse(structure: Structure, column: str, where: str | Path) -> None:
     if column == "roberta" and "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"model.activation is {model.activation}", where, "transformers' RoBERTa has gelu_erf in its head whatever is set")
     if column == "roberta" and "next_sentence" in heads:
-        raise UserError("transformers' RoBERTa has no next-sentence head", where, "train one with model.first_position 0 for that")
+        raise UserError(
+            "transformers' RoBERTa has no next-sentence head", where, "leave that head out, or train a model with model.first_position 0"
+        )
     if "pooler" in heads and structure.pooler_activation != TANH:
         raise UserError(f"objective.pooler_activation is {structure.pooler_activation}", where, "transformers' BERT and RoBERTa have tanh")
     if "rtd" in heads:
-        raise UserError("transformers' BERT and RoBERTa have no replaced-token head", where, "an ELECTRA has one")
+        raise UserError("transformers' BERT and RoBERTa have no replaced-token head", where, "leave that head out, or train an ELECTRA")
     if {"classifier", "tags"} <= set(heads):
         raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
 

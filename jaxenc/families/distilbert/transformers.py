@@ -72,7 +72,9 @@ def refuse(structure: Structure, where: str | Path) -> None:
     if model.norm_epsilon != NORM_EPSILON:
         raise UserError(f"model.norm_epsilon is {model.norm_epsilon}", where, f"transformers' DistilBERT has {NORM_EPSILON}")
     if ("pooler" in heads) != ("classifier" in heads):
-        raise UserError("transformers' DistilBERT has no pooler but that of its classifier", where, "train one with the other")
+        raise UserError(
+            "transformers' DistilBERT has no pooler but that of its classifier", where, "keep the pooler and the classifier, or neither"
+        )
     if "pooler" in heads and structure.pooler_activation != POOLER:
         activation = structure.pooler_activation
         raise UserError(f"objective.pooler_activation is {activation}", where, f"transformers' DistilBERT has {POOLER} in its classifier")

@@ -45,7 +45,9 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
         raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
     heads, file = names.heads_of(tensors), names.file_of(tensors)
     if "mlm" in heads and len(heads) > 1:
-        raise UserError("its tensors are heads of a generator and of a discriminator", where, "one folder holds one network")
+        raise UserError(
+            "its tensors are heads of a generator and of a discriminator", where, "keep the heads of one of them, a folder for each network"
+        )
     labelled = [head for head in heads if head in ("classifier", "tags")]
     labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else config_json.Labels()
     model = model_of(config, where)
@@ -92,7 +94,11 @@ def refuse(structure: Structure, where: str | Path) -> None:
     if "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"model.activation is {model.activation}", where, "transformers' ELECTRA has gelu_erf in the generator's head")
     if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
-        raise UserError("transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head", where)
+        raise UserError(
+            "transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head",
+            where,
+            "leave out the head, or export another way: `jaxenc export --help`",
+        )
     if "pooler" in heads and structure.pooler_activation != POOLER:
         activation = structure.pooler_activation
         raise UserError(f"objective.pooler_activation is {activation}", where, "transformers' ELECTRA has gelu_erf in its classifier")

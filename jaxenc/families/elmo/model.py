@@ -89,7 +89,8 @@ class ElmoConfig(ModelConfig):
             raise UserError(f"model.filter_widths is {self.filter_widths}", fix=f"a word has {character_ids.WIDTH} characters, use no more")
         if self.words and self.words < self.vocab_size:
             raise UserError(
-                f"model.words is {self.words} and model.vocab_size {self.vocab_size}", fix="all that is predicted is read, use more"
+                f"model.words is {self.words} and model.vocab_size {self.vocab_size}",
+                fix="set model.words to at least model.vocab_size: every predicted word is read too",
             )
 
     @property

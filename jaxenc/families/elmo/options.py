@@ -57,7 +57,7 @@ def with_words(model: ElmoConfig, data: Mapping[str, Any], vocabulary: Vocabular
         raise UserError(f"the tokenizer cuts words, and here {CONVERTED}", where, "name a list of words with --tokenizer DIR, or none")
     if data.get("n_tokens_vocab", vocabulary.size) != vocabulary.size:
         sizes = f"n_tokens_vocab is {data['n_tokens_vocab']} and the list of words has {vocabulary.size}"
-        raise UserError(f"{sizes}: name the right one with --tokenizer DIR", where, "`--tokenizer none` converts without it")
+        raise UserError(sizes, where, "name the right one with --tokenizer DIR, or convert without it with --tokenizer none")
     return model.with_vocabulary(vocabulary)
 
 

@@ -54,7 +54,7 @@ class NetworkPairConfig(ModelConfig):
         for name in ("vocab_size", "spare_rows"):
             if getattr(self.generator, name) != getattr(self.discriminator, name):
                 sizes = f"{getattr(self.generator, name)} and model.discriminator.{name} {getattr(self.discriminator, name)}"
-                raise UserError(f"model.generator.{name} is {sizes}", fix="both networks read the same tokens, so set them equal")
+                raise UserError(f"model.generator.{name} is {sizes}: both networks read the same tokens", fix="set them equal")
         generator = Nested(self.generator.encoder(("mlm",), execution), "generator", SHARED[self.sharing])
         discriminator = Nested(self.discriminator.encoder((), execution), "discriminator", ())
         check_shared(generator, discriminator)

@@ -127,7 +127,11 @@ def only_last(data: Mapping[str, Any], where: Path) -> None:
 def refuse(heads: Collection[str], where: str | Path) -> None:
     """Raises UserError where transformers has no such model."""
     if ("summary" in heads) != ("classifier" in heads):
-        raise UserError("transformers' XLNet has no summary without a classifier and no classifier without a summary", where)
+        raise UserError(
+            "transformers' XLNet has no summary without a classifier and no classifier without a summary",
+            where,
+            "keep both heads, or neither",
+        )
     if {"classifier", "tags"} <= set(heads):
         raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
 
