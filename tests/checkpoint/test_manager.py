@@ -96,7 +96,7 @@ def test_left_over_temporary_folders_go_and_nothing_else(checkpoints: Path) -> N
 def test_a_failed_save_is_one_error_and_the_next_save_works(checkpoints: Path) -> None:
     manager = Manager(checkpoints, CheckpointConfig())
     manager.save(3, make_state(3), {"tokenizer": checkpoints / "missing"})
-    with pytest.raises(UserError, match="checkpoint failed at step 3: .*missing.*: free space or fix the permissions"):
+    with pytest.raises(UserError, match="checkpoint failed at step 3: .*missing.*; free space or fix the permissions"):
         manager.wait()
     manager.check()
     assert sorted(path.name for path in checkpoints.iterdir()) == ["1", "2"]

@@ -43,13 +43,13 @@ def test_one_line_of_json_with_the_median_of_the_timed_groups(monkeypatch: pytes
 
 def test_fewer_than_one_step_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "step", "--config", "bert/tiny", "--steps", "0"]) == 2
-    assert capsys.readouterr().err == "jaxenc: --steps is 0: it takes 1 or more\n"
+    assert capsys.readouterr().err == "jaxenc: --steps is 0; it takes 1 or more\n"
 
 
 def test_a_peer_without_its_libraries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(peer.importlib.util, "find_spec", lambda name: None)
     assert main(["bench", "step", "--config", "bert/tiny", "--peer", "hf"]) == 2
-    assert "--peer hf needs torch and transformers: pip install torch transformers" in capsys.readouterr().err
+    assert "--peer hf needs torch and transformers; pip install torch transformers" in capsys.readouterr().err
 
 
 def test_the_peer_gets_the_run_and_its_own_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,13 +159,13 @@ def test_the_rate_of_a_product_is_two_operations_an_element_and_step(monkeypatch
     "given, message",
     [
         (["step"], "--config is missing: `jaxenc bench step` needs --config"),
-        (["step", "--config", "bert/tiny", "--head-size", "4"], "--head-size: `jaxenc bench step` does not take it: leave it out"),
+        (["step", "--config", "bert/tiny", "--head-size", "4"], "--head-size: `jaxenc bench step` does not take it; leave it out"),
         (["attention", *SHAPE[:-2]], "--head-size is missing: `jaxenc bench attention` needs --rows --length --heads --head-size"),
-        (["attention", *SHAPE, "--config", "bert/tiny"], "--config: `jaxenc bench attention` does not take it: leave it out"),
-        (["attention", *SHAPE, "--peer", "hf"], "--peer: `jaxenc bench attention` does not take it: leave it out"),
-        (["attention", *SHAPE, "--config.seed=1"], "--config.seed=1: `jaxenc bench attention` does not take it: leave it out"),
-        (["attention", *SHAPE, "--rows", "0"], "rows is 0: it takes 1 or more"),
-        (["attention", *SHAPE, "--dropout", "1"], "dropout is 1.0: it takes 0 or more and less than 1"),
+        (["attention", *SHAPE, "--config", "bert/tiny"], "--config: `jaxenc bench attention` does not take it; leave it out"),
+        (["attention", *SHAPE, "--peer", "hf"], "--peer: `jaxenc bench attention` does not take it; leave it out"),
+        (["attention", *SHAPE, "--config.seed=1"], "--config.seed=1: `jaxenc bench attention` does not take it; leave it out"),
+        (["attention", *SHAPE, "--rows", "0"], "rows is 0; it takes 1 or more"),
+        (["attention", *SHAPE, "--dropout", "1"], "dropout is 1.0; it takes 0 or more and less than 1"),
     ],
 )
 def test_a_wrong_combination_is_one_line(given: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,16 +76,16 @@ def test_a_text_that_the_vocabulary_does_not_know_is_said(model: Path, capsys: p
 
 def test_what_is_refused_is_one_line(model: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     given = ("complete", "--model", model)
-    assert "no text is given: name one with --text, or a file with --input" in fails(*given)
+    assert "no text is given; name one with --text, or a file with --input" in fails(*given)
     assert "the model takes 16, which leaves none for a continuation" in fails(*given, "--text", "the " * 16)
     assert "max_new is 0" in fails(*given, "--text", "the", "--max-new", "0")
     assert "temperature is -1.0" in fails(*given, "--text", "the", "--temperature", "-1")
     assert "temperature is nan" in fails(*given, "--text", "the", "--temperature", "nan")
-    assert "top_k is 5000: it takes 0 to " in fails(*given, "--text", "the", "--top-k", "5000", "--temperature", "1")
+    assert "top_k is 5000; it takes 0 to " in fails(*given, "--text", "the", "--top-k", "5000", "--temperature", "1")
     assert "samples is 2 and temperature 0" in fails(*given, "--text", "the", "--samples", "2")
     assert "seed is -1" in fails(*given, "--text", "the", "--seed", "-1")
     assert "none.txt: no such file" in fails(*given, "--input", tmp_path / "none.txt")
-    assert "--text is empty: is a shell variable unset?" in fails(*given, "--text", "")
+    assert "--text is empty; is a shell variable unset?" in fails(*given, "--text", "")
     other = saved(tmp_path / "masked", "full", MlmConfig(), wordpiece.train(LINES * 3, 120))
     said = fails("complete", "--model", other, "--text", "the")
     assert "this model does not predict the next token from the tokens before it" in said and "objective.kind=causal" in said

@@ -77,7 +77,7 @@ def test_r39_a_size_that_the_tokenizer_overrules_is_refused(name: str, data: Pat
     given = given if name == "pretrain" else [name, *(item for item in given[1:] if item not in ("--workdir", str(tmp_path / "run")))]
     size = manifest.read(data).tokenizer.size
     said = fails(*given)
-    assert f"--config.model.vocab_size is 500 and the tokenizer of the data makes it {size}: leave it out" in said
+    assert f"--config.model.vocab_size is 500 and the tokenizer of the data makes it {size}; leave it out" in said
     assert not (tmp_path / "run").exists()
     run = cli_config.resolve("bert/tiny", [f"--config.data.path={data}", f"--config.model.vocab_size={size}"])
     effect.check_data(run, [f"--config.model.vocab_size={size}"])

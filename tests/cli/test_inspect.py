@@ -104,8 +104,8 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     [
         ("xlnet/tiny", "train.batch=3", "train.batch is 3: 'streams' come in pairs"),
         ("xlnet/tiny", "data.reuse=0", "data.reuse is 0"),
-        ("bert/tiny", "data.length=2", "data.length is 2: rows of 'text' need 3 or more"),
-        ("bert/tiny", "data.rows=lines", "data.rows is 'lines': it takes text, "),
+        ("bert/tiny", "data.length=2", "data.length is 2; rows of 'text' need 3 or more"),
+        ("bert/tiny", "data.rows=lines", "data.rows is 'lines'; it takes text, "),
     ],
 )
 def test_what_pretrain_refuses_without_data_is_refused(recipe: str, override: str, words: str, fails: Callable[..., str]) -> None:

@@ -80,10 +80,10 @@ def test_long_sentences_are_cut() -> None:
 
 
 def test_what_is_refused(model: Model, tmp_path: Path, fails: Callable[..., str]) -> None:
-    for word, layer, said in (("credit", 2, "'credit' is not in the text"), (WORD, 3, "layer is 3: the model has 0 to 2")):
+    for word, layer, said in (("credit", 2, "'credit' is not in the text"), (WORD, 3, "layer is 3; the model has 0 to 2")):
         with pytest.raises(UserError, match=said):
             neighbours.report(model, SENTENCES, word, layer, 1, 1)
     (tmp_path / "text.txt").write_text("a bank\n")
     given = ("neighbours", "--model", tmp_path, "--input", tmp_path / "text.txt", "--word", WORD)
-    assert "--count 0: it is at least 1" in fails(*given, "--count", "0")
+    assert "--count 0; it is at least 1" in fails(*given, "--count", "0")
     assert "holds no valid checkpoint" in fails(*given)

@@ -76,7 +76,7 @@ def test_r33_an_empty_value_is_refused_by_every_option_of_every_command(fails: C
     assert {("pretrain", "--continue-from"), ("evaluate", "--data"), ("convert", "--tokenizer"), ("embed", "--out")} < set(found)
     for command, option in found:
         for given in ([option, ""], [f"{option}="]):
-            assert f"jaxenc: {option} is empty: is a shell variable unset?" in fails(command, *given)
+            assert f"jaxenc: {option} is empty; is a shell variable unset?" in fails(command, *given)
     assert "jaxenc: --input is empty" in fails("data", "--input", "a.txt", "", "--tokenizer", "x", "--out", "y")
 
 

@@ -45,16 +45,16 @@ def command(data: Path, workdir: Path, *more: str) -> list[str]:
         ("train.microbatches=2", "8 rows in 2 microbatches cannot be split over 8 devices"),
         ("train.batch=12", "12 rows cannot be split over 8 devices"),
         ("objective.kind=mlm_nsp", "the objective reads is_random, which data.rows=text lacks"),
-        ("objective.kind=rtd", "objective.kind rtd takes a pair of networks: set model.kind to electra or pair, not bert"),
+        ("objective.kind=rtd", "objective.kind rtd takes a pair of networks; set model.kind to electra or pair, not bert"),
         ("data.rows=streams --config.data.reuse=8", "data.rows=streams run backward, which objective.kind=mlm does not read: set"),
-        ("train.dupe_factor=4294967296", "train.dupe_factor is 4294967296: it is at most 2^31 - 1"),
+        ("train.dupe_factor=4294967296", "train.dupe_factor is 4294967296; it is at most 2^31 - 1"),
         (
             "objective.kind=heads --config.objective.heads=tags --config.objective.labels=a,b",
             "learns from tags, and data of `jaxenc data` holds no labels; choose what to train on, such as --config.objective.kind=mlm",
         ),
         ("train.batch=2000000000", "train.batch: 2,000,000,000 rows of 24 tokens are"),
         ("eval.batch=2000000000", "eval.batch: 2,000,000,000 rows of 24 tokens are"),
-        ("train.steps=10000000000", "config.train.steps is 10000000000: it is at most 2^31 - 1"),
+        ("train.steps=10000000000", "config.train.steps is 10000000000; it is at most 2^31 - 1"),
         ("data.length=2", "rows of 'text' need 3 or more"),
         ("data.length=65", "data.length is 65 and model.positions is 64"),
         ("optim.freeze=encoder/layer_9/.*", "optim.freeze: no parameter's path matches"),
@@ -75,7 +75,7 @@ def test_data_of_an_older_version_trains_what_needs_no_words(data: Path, tmp_pat
     reads = Mlm.reads.fget
     monkeypatch.setattr(Mlm, "reads", property(lambda self: {**reads(self), "word_starts": 2}))
     prepare.check(prepare.prepare(recipe(data), tmp_path / "run"))
-    with pytest.raises(UserError, match="made before word_starts, which the objective reads: build the data again"):
+    with pytest.raises(UserError, match="made before word_starts, which the objective reads; build the data again"):
         prepare.check(job)
 
 
@@ -83,7 +83,7 @@ def test_rows_that_lack_what_an_objective_reads_are_refused(data: Path, tmp_path
     """Rows of another kind, and data whose tokenizer has no characters."""
     run = dataclasses.replace(recipe(data), data=DataConfig(str(data), 16, "sentences"))
     job = prepare.prepare(run, tmp_path / "run")
-    with pytest.raises(UserError, match="the objective reads positions, types, which data.rows=sentences lacks: set data.rows"):
+    with pytest.raises(UserError, match="the objective reads positions, types, which data.rows=sentences lacks; set data.rows"):
         prepare.check(job)
     monkeypatch.setattr(Mlm, "reads", property(lambda self: {"tokens": 0, "segments": 0, "reverse_characters": 261}))
     with pytest.raises(UserError, match="its tokenizer has no characters of words, which the model reads: make one with") as raised:
@@ -101,7 +101,7 @@ def test_an_evaluation_on_data_of_an_older_version_is_one_line(
     monkeypatch.setattr(Mlm, "reads", property(lambda self: {**reads(self), "word_starts": 2}))
     monkeypatch.setattr(refusals, "refuse_other_tokenizer", lambda job, step_dir: None)
     said = fails("evaluate", "--workdir", lonely[1], "--data", tmp_path / "data")
-    assert "made before word_starts, which the objective reads: build the data again" in said
+    assert "made before word_starts, which the objective reads; build the data again" in said
 
 
 def test_r27_heads_without_a_loss_are_not_trained(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -243,7 +243,7 @@ def test_r30_the_number_of_candidates_is_k_as_in_python(
         assert main([*given, k, "3"]) == 0
         assert capsys.readouterr().out.splitlines()[1].count("·") == 2
         for wrong in (0, 41):
-            assert f"k is {wrong}: it takes 1 to " in fails(*given, k, wrong)
+            assert f"k is {wrong}; it takes 1 to " in fails(*given, k, wrong)
 
 
 def test_two_processes_do_not_write_one_directory(data: Path, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_grown_model_trains_on_data_of_its_tokenizer(trained: Path, grown: Pat
     said = fails("pretrain", *flags, "--workdir", tmp_path / "run", "--init-from", trained)
     assert f"({size} pieces)" in said and f"({size - 3})" in said and "resize-vocab" in said
     whole = fails("pretrain", *flags, "--workdir", tmp_path / "run", "--continue-from", grown)
-    assert "holds parameters only: use --init-from" in whole and len(whole) < 400
+    assert "holds parameters only; use --init-from" in whole and len(whole) < 400
     assert main(["pretrain", *flags, "--workdir", str(tmp_path / "run"), "--init-from", str(grown)]) == 0
     assert jaxenc.load(tmp_path / "run").config.model.vocab_size == size
 

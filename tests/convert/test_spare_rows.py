@@ -65,7 +65,7 @@ def test_they_are_never_proposed(tokenizer: Tokenizer, tmp_path: Path) -> None:
     (guesses,) = model.fill_mask("the [MASK] fox", k=size)
     assert sorted(guess.token for guess in guesses) == sorted(map(tokenizer.token, range(size)))
     assert abs(sum(guess.probability for guess in guesses) - 1) <= 1e-6
-    with pytest.raises(UserError, match=f"k is {size + 1}: it takes 1 to {size}"):
+    with pytest.raises(UserError, match=f"k is {size + 1}; it takes 1 to {size}"):
         model.fill_mask("the [MASK] fox", k=size + 1)
     assert model.encode(["the fox"]).tokens.max() < size
 

@@ -86,10 +86,10 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
     prefix = tf1.archive(tmp_path)
     (tmp_path / "empty").mkdir()
     for wrong, words in (
-        (Path(f"{prefix}.index"), f"one file of a checkpoint: name the prefix {prefix}"),
-        (Path(f"{prefix}.data-00000-of-00001"), f"one file of a checkpoint: name the prefix {prefix}"),
-        (tmp_path, f"a folder: name the prefix of the checkpoint, such as {prefix}"),
-        (tmp_path / "empty", "a folder: name the prefix of the checkpoint, PREFIX of PREFIX.index, which no file here is"),
+        (Path(f"{prefix}.index"), f"one file of a checkpoint; name the prefix {prefix}"),
+        (Path(f"{prefix}.data-00000-of-00001"), f"one file of a checkpoint; name the prefix {prefix}"),
+        (tmp_path, f"a folder; name the prefix of the checkpoint, such as {prefix}"),
+        (tmp_path / "empty", "a folder; name the prefix of the checkpoint, PREFIX of PREFIX.index, which no file here is"),
         (tmp_path / "other.ckpt", "other.ckpt.index: No such file"),
     ):
         with pytest.raises(UserError) as error:

@@ -276,7 +276,7 @@ def test_added_pieces_are_normalized_as_texts_are(tmp_path):
 )
 def test_a_piece_that_is_read_as_another_is_refused(rule, piece, read):
     """The folder with it could not be opened: its two files would disagree."""
-    with pytest.raises(UserError, match=f"'{piece}' is read as '{read}' in a text: write it as it is read"):
+    with pytest.raises(UserError, match=f"'{piece}' is read as '{read}' in a text; write it as it is read"):
         bpe.train(TEXT, 300, rule).extended([piece])
     bpe.train(TEXT, 300, Normalization("none")).extended([piece])
 

@@ -91,7 +91,7 @@ def test_a_missing_package_is_named(monkeypatch, url, package):
     for name in package.split():
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, url.partition(":")[0], raising=False)
-    with pytest.raises(UserError, match=rf"a\.txt: needs a package that is not installed: pip install {package}$"):
+    with pytest.raises(UserError, match=rf"a\.txt: needs a package that is not installed; pip install {package}$"):
         lines(url)
 
 

@@ -248,8 +248,8 @@ def test_the_kind_of_rows_decides_alone(data):
     "length, reuse, batch, evaluation, said",
     [
         (32, 0, 6, False, "data.reuse is 0: "),
-        (32, 32, 6, False, "data.reuse is 32 and data.length is 32: make data.length 37 or more"),
-        (32, 28, 6, False, "data.reuse is 28 and data.length is 32: make data.length 33 or more"),
+        (32, 32, 6, False, "data.reuse is 32 and data.length is 32; make data.length 37 or more"),
+        (32, 28, 6, False, "data.reuse is 28 and data.length is 32; make data.length 33 or more"),
         (32, 14, 5, False, "train.batch is 5: .* make it even"),
         (32, 14, 4096, False, r"the split train has [\d,]+ tokens, enough for \d+ streams with rows of 32, and the batch is 4096"),
         (1 << 16, 14, 2, True, "the split held_out has .*, enough for 0 streams"),

@@ -202,7 +202,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path)
         ([], "no piece is given"),
         (["new", " "], "' ' is blank"),
         (["new", "new"], "'new' is given twice"),
-        (["a\udcff"], "which is no character: give text in UTF-8"),
+        (["a\udcff"], "which is no character; give text in UTF-8"),
         (["a"], "'a' is in the vocabulary already"),
         (["[MASK]"], "'[MASK]' is in the vocabulary already"),
         (["New"], "'New' is never found in a text: it is read as 'new'"),

@@ -239,7 +239,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tool: Tok
     [
         ([], "no piece is given"),
         (["newton", "newton"], "'newton' is given twice"),
-        (["again"], "'again' is in the vocabulary already: leave it out"),
+        (["again"], "'again' is in the vocabulary already; leave it out"),
         (["ag"], "'ag' is in the vocabulary already, as an added word or a part of words"),
         (["_start_"], "'_start_' is in the vocabulary already"),
         (["e\u0301clair"], "is never found in a text: it is read as 'éclair'"),

@@ -291,8 +291,8 @@ def test_parameters_differ_between_layers():
         ({"types": -1}, "model.types is -1"),
         ({"dropout": 1.0}, "model.dropout is 1.0"),
         ({"norm_epsilon": 0.0}, "model.norm_epsilon is 0.0"),
-        ({"init": "uniform"}, "model.init is 'uniform': use one of truncated_normal, normal"),
-        ({"activation": "gelu"}, "model.activation is 'gelu': use one of gelu_tanh, gelu_erf"),
+        ({"init": "uniform"}, "model.init is 'uniform'; use one of truncated_normal, normal"),
+        ({"activation": "gelu"}, "model.activation is 'gelu'; use one of gelu_tanh, gelu_erf"),
     ],
 )
 def test_config_errors_name_the_field(changes, message):

@@ -41,8 +41,8 @@ def exported(objective: Any, **fields: Any) -> None:
     "make, words",
     [
         (lambda: DistilbertConfig(width=10, heads=3), "model.width 10 does not divide into model.heads 3"),
-        (lambda: tiny.objective(PairConfig(), TINY, 12), "next_sentence is no head for model.kind distilbert: use pooler, mlm, classifier"),
-        (lambda: exported(MlmConfig(), norm_epsilon=1e-5), "model.norm_epsilon is 1e-05: transformers' DistilBERT has 1e-12"),
+        (lambda: tiny.objective(PairConfig(), TINY, 12), "next_sentence is no head for model.kind distilbert; use pooler, mlm, classifier"),
+        (lambda: exported(MlmConfig(), norm_epsilon=1e-5), "model.norm_epsilon is 1e-05; transformers' DistilBERT has 1e-12"),
         (lambda: exported(MlmConfig(), attention="causal"), "model.attention is causal"),
         (lambda: exported(HeadsConfig(("pooler",))), "no pooler but that of its classifier"),
         (lambda: exported(HeadsConfig(("pooler", "classifier"), ("a", "b"))), "pooler_activation is tanh: .* DistilBERT has relu"),
@@ -57,5 +57,5 @@ def test_what_does_not_fit_is_one_line(make: Any, words: str) -> None:
 def test_multiple_choice_is_refused(tmp_path: Any) -> None:
     config = {"model_type": "distilbert", "architectures": ["DistilBertForMultipleChoice"]}
     folder = ours.write_folder(tmp_path, config, golden("DistilBertModel", "weights/"))
-    with pytest.raises(UserError, match="DistilBertForMultipleChoice: of the models of multiple choice only BERT's"):
+    with pytest.raises(UserError, match="DistilBertForMultipleChoice; of the models of multiple choice only BERT's"):
         hf.load(folder)

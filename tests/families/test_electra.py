@@ -146,9 +146,9 @@ def test_the_networks_drop_out_independently() -> None:
     [
         ({"generator_width": 17}, "model.generator_width 17 does not divide into model.generator_heads 2"),
         ({"width": 33}, "model.width 33 does not divide into model.heads 4"),
-        ({"generator_heads": 0}, "model.generator_heads is 0: it is at least 1"),
-        ({"embedding": 0}, "model.embedding is 0: it is at least 1"),
-        ({"sharing": "all"}, "model.sharing is 'all': use embeddings or none"),
+        ({"generator_heads": 0}, "model.generator_heads is 0; it is at least 1"),
+        ({"embedding": 0}, "model.embedding is 0; it is at least 1"),
+        ({"sharing": "all"}, "model.sharing is 'all'; use embeddings or none"),
         ({"dropout": 1.0}, "model.dropout is 1.0"),
         ({"activation": "gelu"}, "model.activation is 'gelu'"),
     ],

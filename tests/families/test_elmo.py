@@ -227,15 +227,15 @@ def test_vocabulary():
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({"input": "bytes"}, "model.input is 'bytes': use characters or tokens"),
-        ({"activation": "gelu_erf"}, "model.activation is 'gelu_erf': use relu or tanh"),
+        ({"input": "bytes"}, "model.input is 'bytes'; use characters or tokens"),
+        ({"activation": "gelu_erf"}, "model.activation is 'gelu_erf'; use relu or tanh"),
         ({"filters": (3,)}, "give each width one number"),
         ({"filters": (), "filter_widths": ()}, "give each width one number"),
         ({"filter_widths": (1, 51)}, "a word has 50 characters"),
         ({"words": 19}, "all that is predicted is read"),
         ({"dropout": 1.0}, "model.dropout is 1.0"),
-        ({"cell_clip": -1.0}, "model.cell_clip is -1.0: it is at least 0"),
-        ({"cells": 0}, "model.cells is 0: it is at least 1"),
+        ({"cell_clip": -1.0}, "model.cell_clip is -1.0; it is at least 0"),
+        ({"cells": 0}, "model.cells is 0; it is at least 1"),
     ],
 )
 def test_numbers_that_do_not_fit_are_one_line(changes, told):

@@ -163,9 +163,9 @@ def test_files_of_other_versions_hold_the_same(tmp_path: Path) -> None:
     "changed, words",
     [
         ({"architectures": ["OpenAIGPTForSequenceClassification"]}, "its LMHeadModel and its DoubleHeadsModel can be converted"),
-        ({"summary_type": "mean"}, "summary_type is 'mean': only 'cls_index'"),
-        ({"summary_proj_to_labels": False}, "summary_proj_to_labels is False: only True"),
-        ({"summary_activation": "tanh"}, "summary_activation is 'tanh': only None"),
+        ({"summary_type": "mean"}, "summary_type is 'mean'; only 'cls_index'"),
+        ({"summary_proj_to_labels": False}, "summary_proj_to_labels is False; only True"),
+        ({"summary_activation": "tanh"}, "summary_activation is 'tanh'; only None"),
         ({"afn": "silu"}, "afn is 'silu': gelu, relu can be converted"),
         ({"n_head": 3}, "model.width 8 does not divide into model.heads 3"),
         ({"n_embd": "8"}, "model.width is '8'"),
@@ -183,8 +183,8 @@ def test_what_cannot_come_in_is_one_line(changed: dict, words: str, tmp_path: Pa
 @pytest.mark.parametrize(
     "objective, changed, words",
     [
-        (CausalConfig(), {"feed_forward": 48}, "model.feed_forward is 48: transformers' GPT has 4 · model.width, 64"),
-        (CausalConfig(), {"activation": "gelu_erf"}, "model.activation is gelu_erf: transformers' GPT takes gelu_tanh or relu"),
+        (CausalConfig(), {"feed_forward": 48}, "model.feed_forward is 48; transformers' GPT has 4 · model.width, 64"),
+        (CausalConfig(), {"activation": "gelu_erf"}, "model.activation is gelu_erf; transformers' GPT takes gelu_tanh or relu"),
         (HeadsConfig(("last_token", "classifier"), ("a", "b")), {}, "the head classifier has 2 labels"),
     ],
 )
@@ -200,8 +200,8 @@ def test_what_transformers_does_not_have_is_one_line(objective: Any, changed: di
     [
         (lambda: GptConfig(width=10, heads=3), "model.width 10 does not divide into model.heads 3"),
         (lambda: GptConfig(table_dropout=1.0), "model.table_dropout is 1.0"),
-        (lambda: GptConfig(attention="full"), "model.attention is 'full': model.kind gpt takes causal"),
-        (lambda: tiny.objective(MlmConfig(), TINY), "mlm is no head for model.kind gpt: use next_token, last_token, classifier"),
+        (lambda: GptConfig(attention="full"), "model.attention is 'full'; model.kind gpt takes causal"),
+        (lambda: tiny.objective(MlmConfig(), TINY), "mlm is no head for model.kind gpt; use next_token, last_token, classifier"),
         (lambda: tiny.objective(HeadsConfig(("classifier",), ("a", "b")), TINY), "without pooler or summary or last_token, whose vector"),
     ],
 )

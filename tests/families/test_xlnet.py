@@ -310,8 +310,8 @@ def test_work_grows_with_memory_and_predictions() -> None:
     "changes, message",
     [
         ({"heads": 3}, "model.width 16 does not divide into model.heads 3"),
-        ({"width": 15, "heads": 3}, "model.width is 15: it takes an even number"),
-        ({"clamp": -1}, "model.clamp is -1: it is at least 0"),
+        ({"width": 15, "heads": 3}, "model.width is 15; it takes an even number"),
+        ({"clamp": -1}, "model.clamp is -1; it is at least 0"),
         ({"dropout": 1.0}, "model.dropout is 1.0"),
         ({"activation": "gelu"}, "model.activation is 'gelu'"),
     ],
@@ -322,10 +322,10 @@ def test_refusals_name_the_field(changes: dict, message: str) -> None:
 
 
 def test_heads_of_other_families_are_refused() -> None:
-    with pytest.raises(UserError, match="pooler is no head for model.kind xlnet: use lm, summary, classifier, tags, spans"):
+    with pytest.raises(UserError, match="pooler is no head for model.kind xlnet; use lm, summary, classifier, tags, spans"):
         tiny.objective(HeadsConfig(("pooler",)), MODEL)
     for other in (tiny.MODEL, tiny.PAIR):
-        with pytest.raises(UserError, match=f"lm is no head for model.kind {other.kind}: use pooler, mlm"):
+        with pytest.raises(UserError, match=f"lm is no head for model.kind {other.kind}; use pooler, mlm"):
             tiny.objective(HeadsConfig(("lm",)), other)
     with pytest.raises(ValueError, match="a bias is not a boolean mask"):
         Visible.by_bias(np.zeros((1, 1, 2, 2))).pairs(2)

@@ -52,7 +52,7 @@ def test_checkpoints_that_cannot_be_written_to(
 ) -> None:
     with closed(tmp_path / "run" / "checkpoints"):
         said = refused(nanos("mlm"), tmp_path / "run", capsys)
-    assert f"run/checkpoints: {WORDS}: free space or fix its permissions" in said
+    assert f"run/checkpoints: {WORDS}; free space or fix its permissions" in said
     row("T14 checkpoint directory that cannot be written to", 1, "one line before the first step")
 
 

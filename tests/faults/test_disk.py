@@ -38,7 +38,7 @@ FAULTS = {
 def assert_stopped(workdir: Path, code: int, said: str, words: str, saved: int) -> None:
     """One line, exit code 2, at most one interval after the save began; the step before it is whole."""
     failed = saved + EVERY
-    assert code == 2 and f"jaxenc: checkpoint failed at step {failed}: {words}: free space or fix the permissions of" in said, said
+    assert code == 2 and f"jaxenc: checkpoint failed at step {failed}: {words}; free space or fix the permissions of" in said, said
     assert "Traceback" not in said
     assert newest(workdir) == saved and verify(workdir / "checkpoints" / str(saved)) == []
     assert max(row["step"] for row in logged(workdir)) <= failed + EVERY

@@ -24,7 +24,7 @@ FAILURES = {
     "out of memory": (
         jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 4503599627370496 bytes."),
         UserError,
-        r"not have enough memory \(Out of memory allocating 4503599627370496 bytes\): lower the batch of the evaluation \(eval.batch\)",
+        r"not have enough memory \(Out of memory allocating 4503599627370496 bytes\); lower the batch of the evaluation \(eval.batch\)",
     ),
     "an exception": (ZeroDivisionError("of a metric"), ZeroDivisionError, "of a metric"),
 }

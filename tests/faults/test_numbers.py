@@ -74,7 +74,7 @@ def test_a_state_that_is_not_finite_starts_no_run(
     files = {name: (source / name).read_bytes() for name in ("config.json", "manifest.json")} | {"tokenizer": source / "tokenizer"}
     with Manager(tmp_path / "run" / "checkpoints", CheckpointConfig()) as manager:
         manager.save(STEPS - EVERY, state, files)
-    with pytest.raises(UserError, match="a number of its state is not finite: start from an older step"):
+    with pytest.raises(UserError, match="a number of its state is not finite; start from an older step"):
         command.pretrain(nanos("mlm").run, tmp_path / "run")
     row("T9 NaN in a checkpoint", 1, "refused before the first step")
 

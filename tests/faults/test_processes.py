@@ -75,4 +75,4 @@ def test_a_process_with_another_seed_ends_all_with_the_fields_name(several: Seve
     other = ("bash", "-c", '[ $JAXENC_PROCESS = 0 ] || set -- "$@" --config.train.seed=5; exec "$@"', "_", *PRETRAIN)
     with several.gang(2, 1, tmp_path / "run", command=other) as gang:
         assert gang.end() == 2, gang.said
-    assert "[1] jaxenc: train.seed is 0 in process 0 and 5 in process 1: start every process" in gang.said
+    assert "[1] jaxenc: train.seed is 0 in process 0 and 5 in process 1; start every process" in gang.said

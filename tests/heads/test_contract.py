@@ -62,7 +62,7 @@ def test_a_head_draws_from_its_own_number() -> None:
     [
         ({"name": "tags"}, "head tags: this name is taken"),
         ({"name": "generator"}, "head generator: this name is taken"),
-        ({"site": 33}, "head score: its site 33 is that of mlm: give it a unique number from 1000 to 65535"),
+        ({"site": 33}, "head score: its site 33 is that of mlm; give it a unique number from 1000 to 65535"),
         ({"site": 19}, "its site 19 is that of jaxenc's feed_forward_output"),
         ({"labels": (Label("types"),), "loss": loss}, "its label types has the name of another batch field"),
         ({"labels": (Label("label", "float32"),), "loss": loss}, "its label label has the name of another batch field"),
@@ -76,28 +76,28 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
 @pytest.mark.parametrize(
     "changed, said",
     [
-        ({"role": "token"}, "its role is 'token': use pools, text, tokens, vocabulary"),
+        ({"role": "token"}, "its role is 'token'; use pools, text, tokens, vocabulary"),
         ({"name": "my head"}, "'my head': the name is not a Python identifier"),
         ({"name": "hidden"}, "'hidden': the name is not a Python identifier, or is one of hidden, pooled"),
-        ({"site": 0}, "its site is 0: use a number from 1000 to 65535"),
+        ({"site": 0}, "its site is 0; use a number from 1000 to 65535"),
         ({"site": 65536}, "its site is 65536"),
         ({"name": 5}, "5: the name is not a Python identifier"),
-        ({"site": 1000.5}, "its site is 1000.5: use a number"),
-        ({"module": None}, "its module is None, which cannot be called: give a function"),
+        ({"site": 1000.5}, "its site is 1000.5; use a number"),
+        ({"module": None}, "its module is None, which cannot be called; give a function"),
         ({"prediction": "likeliest"}, "its prediction is 'likeliest', which cannot be called"),
         ({"labels": FLOAT, "loss": loss}, "give a tuple of Label, (Label(...),) for a single one"),
-        ({"labels": ("score",), "loss": loss}, "its labels are ('score',): give a tuple of Label"),
+        ({"labels": ("score",), "loss": loss}, "its labels are ('score',); give a tuple of Label"),
         ({"labels": (Label("score"), Label("score", bound=3)), "loss": loss}, "two of its labels have one name"),
-        ({"labels": (Label("score", bound=-1),), "loss": loss}, "has the bound -1: use classes or length or choices or"),
+        ({"labels": (Label("score", bound=-1),), "loss": loss}, "has the bound -1; use classes or length or choices or"),
         ({"labels": (FLOAT,)}, "labels or a loss but not both"),
         ({"loss": loss}, "labels or a loss but not both"),
         ({"labels": (Label("score", "float64"),), "loss": loss}, "its label score is float64 with the axis ''"),
         ({"labels": (Label("score", axis="rows"),), "loss": loss}, "is int32 with the axis 'rows'"),
-        ({"labels": (Label("score", bound="labels"),), "loss": loss}, "has the bound 'labels': use classes or length or choices or"),
+        ({"labels": (Label("score", bound="labels"),), "loss": loss}, "has the bound 'labels'; use classes or length or choices or"),
         ({"labels": (Label("score", "float32", bound=3),), "loss": loss}, "has the bound 3"),
         ({"labels": (Label("one", axis="length", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
         ({"role": "tokens", "labels": (Label("one", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
-        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some per token: use one kind for all"),
+        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some per token; use one kind for all"),
     ],
 )
 def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str) -> None:
@@ -107,7 +107,7 @@ def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str)
 
 
 def test_what_is_no_head_is_one_line() -> None:
-    with pytest.raises(UserError, match="'score' is no head: give a jaxenc.heads.Head"):
+    with pytest.raises(UserError, match="'score' is no head; give a jaxenc.heads.Head"):
         heads.with_built_in("score")
 
 
@@ -130,7 +130,7 @@ def test_a_float_label_is_a_field_of_the_batch() -> None:
     batch["score"][:] = (np.nan, -1e30, 2.5)
     check_ranges(batch, objective.reads, objective.fields)
     batch["score"][1] = -np.inf
-    with pytest.raises(UserError, match="the rows hold an infinite score: use a finite number"):
+    with pytest.raises(UserError, match="the rows hold an infinite score; use a finite number"):
         check_ranges(batch, objective.reads, objective.fields)
 
 

@@ -159,7 +159,7 @@ def test_without_the_head_it_does_not_open(saved: Path) -> None:
     with pytest.raises(UserError) as error:
         jaxenc.load(saved)
     told = str(error.value)
-    assert told.startswith("objective.heads holds 'score': it takes pooler, mlm,") and told.endswith("passed: load(DIR, heads=...)")
+    assert told.startswith("objective.heads holds 'score'; it takes pooler, mlm,") and told.endswith("passed: load(DIR, heads=...)")
 
 
 def test_it_is_exported_beside_the_model_of_transformers(trained: tuple, saved: Path, tmp_path: Path) -> None:

@@ -170,19 +170,19 @@ def test_a_vocabulary_without_a_frame_starts_with_the_text(published: Tokenizer)
     [
         ({"texts": "the"}, "complete takes a list of texts: [text] for a single one"),
         ({"texts": ["the", 3]}, "complete takes a list of texts, and one item is a int"),
-        ({"texts": ["the \ud800"]}, "which is no character: give text in UTF-8"),
+        ({"texts": ["the \ud800"]}, "which is no character; give text in UTF-8"),
         ({"texts": ["the", "fox " * 31]}, "the text that begins with 'fox fox"),
-        ({"texts": ["fox " * 31]}, "has 32 tokens and the model takes 32, which leaves none for a continuation: shorten it"),
+        ({"texts": ["fox " * 31]}, "has 32 tokens and the model takes 32, which leaves none for a continuation; shorten it"),
         ({"texts": ["fox " * 90]}, "has 91 tokens and the model takes 32"),
-        ({"max_new": 0}, "max_new is 0: it takes 1 or more"),
-        ({"max_new": 1.5}, "max_new is 1.5: it takes a whole number"),
-        ({"seed": "1"}, "seed is '1': it takes a whole number"),
-        ({"temperature": "1"}, "temperature is '1': it takes a number"),
-        ({"samples": 0}, "samples is 0: it takes 1 or more"),
-        ({"samples": 2}, "samples is 2 and temperature 0, which gives one text: set a temperature above 0"),
+        ({"max_new": 0}, "max_new is 0; it takes 1 or more"),
+        ({"max_new": 1.5}, "max_new is 1.5; it takes a whole number"),
+        ({"seed": "1"}, "seed is '1'; it takes a whole number"),
+        ({"temperature": "1"}, "temperature is '1'; it takes a number"),
+        ({"samples": 0}, "samples is 0; it takes 1 or more"),
+        ({"samples": 2}, "samples is 2 and temperature 0, which gives one text; set a temperature above 0"),
         ({"temperature": -1.0}, "temperature is -1.0"),
         ({"top_k": -1}, "top_k is -1"),
-        ({"top_k": 1000}, "top_k is 1000: it takes 0 to"),
+        ({"top_k": 1000}, "top_k is 1000; it takes 0 to"),
         ({"seed": -1}, "seed is -1"),
     ],
 )
@@ -199,7 +199,7 @@ def test_numbers_of_numpy_are_numbers(model: Model) -> None:
 
 @pytest.mark.parametrize("text", ["", "  ", "\u200b"])
 def test_nothing_to_start_from_is_one_line(text: str, published: Tokenizer) -> None:
-    with pytest.raises(UserError, match="has no tokens and this vocabulary has no token that starts a text: give a text with a word"):
+    with pytest.raises(UserError, match="has no tokens and this vocabulary has no token that starts a text; give a text with a word"):
         model_of(GPT, published).complete([text])
 
 

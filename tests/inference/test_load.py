@@ -83,7 +83,7 @@ def test_one_changed_byte_is_refused_by_number_and_passed_over_by_the_newest(
         whole = path.read_bytes()
         path.write_bytes(whole[:50] + bytes([whole[50] ^ 1]) + whole[51:])
         for place, step in ((run, 2), (run / "checkpoints" / "2", None)):
-            with pytest.raises(UserError, match=r"checkpoints/2: .* has changed \(sha256\): name another step"):
+            with pytest.raises(UserError, match=r"checkpoints/2: .* has changed \(sha256\); name another step"):
                 jaxenc.load(place, step=step)
         if "state" not in name:
             path.write_bytes(whole)
@@ -291,7 +291,7 @@ def test_rows_are_padded_to_few_lengths_and_never_beyond_the_positions(positions
         shapes.clear()
         assert model.encode(tokens=rows(3, length)).hidden.shape == (LAYERS + 1, 3, length, 16)
         assert shapes == [(4, min(positions, next(size for size in SIZES if size >= length)))]
-    with pytest.raises(UserError, match=f"each row has {positions + 1} tokens and the model takes {positions}: shorten it"):
+    with pytest.raises(UserError, match=f"each row has {positions + 1} tokens and the model takes {positions}; shorten it"):
         model.encode(tokens=rows(1, positions + 1))
 
 
@@ -319,7 +319,7 @@ def test_the_longest_row_is_the_slow_model(bare: Model) -> None:
         ({"tokens": [[1, SIZE]]}, f"tokens holds 1 to {SIZE}, and the model takes 0 to {SIZE - 1}"),
         ({"tokens": [[-1]]}, "tokens holds -1 to -1"),
         ({"tokens": [[1, 2**40]]}, "and the model takes"),
-        ({"tokens": [[1.0, 2.0]]}, "tokens is float64: give integers"),
+        ({"tokens": [[1.0, 2.0]]}, "tokens is float64; give integers"),
         ({"tokens": [["the"]]}, "give integers"),
         ({"tokens": [[1], [1, 2]]}, "rows of several lengths"),
         ({"tokens": [1, 2]}, "tokens has 1 axes"),
@@ -372,7 +372,7 @@ def test_a_model_without_a_masked_token_head_fills_no_mask(model: Model, tmp_pat
     tool = word_bpe.train([TEXT] * 3, 60)
     other = dataclasses.replace(model.config.model, vocab_size=tool.vocabulary.size)
     recipe = dataclasses.replace(model.config, model=other, objective=HeadsConfig(("mlm",)))
-    with pytest.raises(UserError, match="the tokenizer of this model has no mask: fill_mask needs"):
+    with pytest.raises(UserError, match="the tokenizer of this model has no mask; fill_mask needs"):
         Model(recipe, tiny.drawn(recipe), tool).fill_mask("the <mask>")
 
 

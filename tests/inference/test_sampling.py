@@ -104,11 +104,11 @@ def test_a_vocabulary_without_a_frame_never_ends() -> None:
 @pytest.mark.parametrize(
     "changed, words",
     [
-        ({"temperature": -0.5}, "temperature is -0.5: it takes 0, for the most probable token, or a number from 1e-30"),
+        ({"temperature": -0.5}, "temperature is -0.5; it takes 0, for the most probable token, or a number from 1e-30"),
         ({"temperature": 1e-40}, "temperature is 1e-40: .* from 1e-30 to 1e[+]30"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"temperature": float("inf")}, "temperature is inf"),
-        ({"top_k": -1}, "top_k is -1: it takes 0, for all tokens"),
+        ({"top_k": -1}, "top_k is -1; it takes 0, for all tokens"),
         ({"seed": -1}, r"seed is -1: it lies in 0 .. 2\^31 - 1"),
         ({"seed": 2**31}, "seed is 2147483648"),
     ],

@@ -145,8 +145,8 @@ def test_what_is_refused(other: Model, model: Model) -> None:
         with pytest.raises(UserError, match="has no state from sentence to sentence"):
             next(words.vectors(other, [["the"]], stateful=True))
     for call, said in (
-        (lambda: next(words.vectors(model, [["the"]], 0)), "the batch is 0: it takes 1 or more sentences"),
-        (lambda: model.encode(["the fox"]), "this model has no tokenizer: convert it with one, or use encode(words=[[...]])"),
+        (lambda: next(words.vectors(model, [["the"]], 0)), "the batch is 0; it takes 1 or more sentences"),
+        (lambda: model.encode(["the fox"]), "this model has no tokenizer; convert it with one, or use encode(words=[[...]])"),
         (lambda: model.encode(tokens=[[1, 2]]), "this model has no tokenizer"),
         (lambda: model.encode(words="the fox"), "words= takes a list of sentences"),
         (lambda: model.encode(words=["the fox"]), "encode takes a list of words for each sentence: [word] for a single one"),

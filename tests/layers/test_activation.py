@@ -31,7 +31,7 @@ def test_bfloat16_rounds_the_result_only():
 
 
 def test_unknown_name_lists_the_known():
-    with pytest.raises(UserError, match=r"model.activation is 'gelu': use one of gelu_tanh, gelu_erf"):
+    with pytest.raises(UserError, match=r"model.activation is 'gelu'; use one of gelu_tanh, gelu_erf"):
         check("gelu", "model.activation")
 
 

@@ -228,7 +228,7 @@ def test_relative_positions_have_xla_and_pallas():
 
 
 def test_resolve_names_the_backends():
-    with pytest.raises(UserError, match="'flash': use auto, xla, cudnn or pallas"):
+    with pytest.raises(UserError, match="'flash'; use auto, xla, cudnn or pallas"):
         resolve("flash", "gpu", jnp.dtype("bfloat16"), 0.0, 512)
 
 

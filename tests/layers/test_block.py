@@ -156,7 +156,7 @@ def test_a_split_of_the_gate_stays_a_split():
 
 
 def test_an_unknown_norm_is_named_as_the_config_names_it():
-    with pytest.raises(UserError, match="^model.norm is 'both': use post or pre$"):
+    with pytest.raises(UserError, match="^model.norm is 'both'; use post or pre$"):
         dataclasses.replace(SPEC, norm="both")
 
 

@@ -54,5 +54,5 @@ def test_the_truncated_normal_draws_what_it_always_did():
 
 
 def test_an_unknown_name_is_one_line():
-    with pytest.raises(UserError, match="model.init is 'uniform': use one of truncated_normal, normal"):
+    with pytest.raises(UserError, match="model.init is 'uniform'; use one of truncated_normal, normal"):
         initializers.check("uniform", "model.init")

@@ -170,7 +170,7 @@ def test_flops_are_those_of_the_published_row() -> None:
 
 @pytest.mark.parametrize("config", [MlmConfig(), HeadsConfig(heads=("pooler", "classifier"), labels=("a", "b"))], ids=["mlm", "heads"])
 def test_an_objective_of_encoders_is_refused_in_one_line(config: Any) -> None:
-    with pytest.raises(UserError, match=f"^objective.kind {config.kind} takes an encoder: set model.kind to bert .* not elmo$"):
+    with pytest.raises(UserError, match=f"^objective.kind {config.kind} takes an encoder; set model.kind to bert .* not elmo$"):
         config.build(sentences.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), sentences.DATA))
 
 
@@ -183,9 +183,9 @@ def test_masked_words_need_a_mask() -> None:
 @pytest.mark.parametrize(
     "fields, words",
     [
-        ({"softmax": "sparse"}, "objective.softmax is 'sparse': use sampled or full"),
-        ({"negatives": 0}, "objective.negatives is 0: it is at least 1"),
-        ({"scale": 0.0}, "objective.scale is 0.0: it takes a positive number"),
+        ({"softmax": "sparse"}, "objective.softmax is 'sparse'; use sampled or full"),
+        ({"negatives": 0}, "objective.negatives is 0; it is at least 1"),
+        ({"scale": 0.0}, "objective.scale is 0.0; it takes a positive number"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_line(fields: dict, words: str) -> None:
@@ -194,5 +194,5 @@ def test_a_setting_that_cannot_be_is_one_line(fields: dict, words: str) -> None:
 
 
 def test_a_model_that_reads_one_way_is_refused() -> None:
-    with pytest.raises(UserError, match="objective.kind bilm takes a model that reads both ways: set model.kind to elmo, not bert"):
+    with pytest.raises(UserError, match="objective.kind bilm takes a model that reads both ways; set model.kind to elmo, not bert"):
         sentences.CONFIG.build(tiny.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), sentences.DATA))

@@ -179,14 +179,14 @@ def test_flops_are_those_of_all_products() -> None:
         ),
         (
             lambda: tiny.objective(CausalConfig(), ElmoConfig()),
-            "which a model of kind elmo does not have: set model.kind to bert or electra or albert or gpt or distilbert or pair$",
+            "which a model of kind elmo does not have; set model.kind to bert or electra or albert or gpt or distilbert or pair$",
         ),
         (
             lambda: tiny.objective(CausalConfig(), XlnetConfig()),
-            "which a model of kind xlnet does not have: set model.kind to bert or electra or albert or gpt or distilbert or pair$",
+            "which a model of kind xlnet does not have; set model.kind to bert or electra or albert or gpt or distilbert or pair$",
         ),
-        (lambda: XlnetConfig(attention="causal"), "model.attention is 'causal': model.kind xlnet takes full$"),
-        (lambda: dataclasses.replace(tiny.MODEL, attention="past"), "model.attention is 'past': model.kind bert takes full or causal$"),
+        (lambda: XlnetConfig(attention="causal"), "model.attention is 'causal'; model.kind xlnet takes full$"),
+        (lambda: dataclasses.replace(tiny.MODEL, attention="past"), "model.attention is 'past'; model.kind bert takes full or causal$"),
         (lambda: tiny.objective(CausalConfig(), dataclasses.replace(tiny.PAIR, attention="causal")), "32 wide and the token table 24: "),
     ],
 )
@@ -198,14 +198,14 @@ def test_refusals(build: Any, told: str) -> None:
 @pytest.mark.parametrize("objective", [PairConfig(), HeadsConfig(("pooler", "classifier"), ("a", "b"))], ids=lambda one: one.kind)
 def test_a_head_that_reads_the_first_token_is_refused(objective: Any) -> None:
     """That token sees nothing but itself, so the head would say the same of every text."""
-    with pytest.raises(UserError, match="is causal and the head pooler reads the first token.*: set model.attention to full"):
+    with pytest.raises(UserError, match="is causal and the head pooler reads the first token.*; set model.attention to full"):
         tiny.objective(objective, dataclasses.replace(tiny.MODEL, attention="causal"))
 
 
 def test_transformers_would_attend_both_ways() -> None:
     one = dataclasses.replace(tiny.PAIR, attention="causal")
     for run in (RUN, Run(MlmConfig(), QUIET), Run(MlmConfig(), one), Run(CausalConfig(), dataclasses.replace(one, embedding=one.width))):
-        with pytest.raises(UserError, match="model.attention is causal: transformers' classes for model.kind .* attend both ways"):
+        with pytest.raises(UserError, match="model.attention is causal; transformers' classes for model.kind .* attend both ways"):
             hf.export(Model(run, tiny.drawn(run), None))
 
 

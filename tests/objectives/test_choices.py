@@ -187,9 +187,9 @@ def test_fields_have_an_axis_of_choices() -> None:
 @pytest.mark.parametrize(
     "config, told",
     [
-        ({"choices": 1}, "objective.choices is 1, which leaves nothing to choose: set it to 0 for rows of one text, or to 2 or more"),
-        ({"choices": -1}, "objective.choices is -1: it is at least 0"),
-        ({"choices": 0}, "objective.choices is 0: set it to the number of texts of a row, between which choice chooses"),
+        ({"choices": 1}, "objective.choices is 1, which leaves nothing to choose; set it to 0 for rows of one text, or to 2 or more"),
+        ({"choices": -1}, "objective.choices is -1; it is at least 0"),
+        ({"choices": 0}, "objective.choices is 0; set it to the number of texts of a row, between which choice chooses"),
         ({"heads": ("pooler", "classifier"), "labels": ("a", "b")}, "heads holds classifier, which does not choose between texts"),
         ({"heads": ("pooler", "choice", "rtd")}, "objective.heads holds rtd, which does not choose between texts"),
     ],

@@ -178,22 +178,22 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: DistillationConfig(temperature=0), "objective.temperature is 0: it takes a number from 0.01 to 100"),
-        (lambda: DistillationConfig(temperature=1000.0), "objective.temperature is 1000.0: it takes a number from 0.01 to 100"),
-        (lambda: DistillationConfig(soft_coef=-1), "objective.soft_coef is -1: it is at least 0"),
-        (lambda: DistillationConfig(start="layers"), "objective.start is 'layers': use teacher or random"),
-        (lambda: DistillationConfig(soft_places="masked"), "objective.soft_places is 'masked': use predicted or all"),
-        (lambda: objective(teacher=dataclasses.replace(BERT, width=24)), "are 24 wide and the student's 16: set model.width to 24, or obj"),
+        (lambda: DistillationConfig(temperature=0), "objective.temperature is 0; it takes a number from 0.01 to 100"),
+        (lambda: DistillationConfig(temperature=1000.0), "objective.temperature is 1000.0; it takes a number from 0.01 to 100"),
+        (lambda: DistillationConfig(soft_coef=-1), "objective.soft_coef is -1; it is at least 0"),
+        (lambda: DistillationConfig(start="layers"), "objective.start is 'layers'; use teacher or random"),
+        (lambda: DistillationConfig(soft_places="masked"), "objective.soft_places is 'masked'; use predicted or all"),
+        (lambda: objective(teacher=dataclasses.replace(BERT, width=24)), "are 24 wide and the student's 16; set model.width to 24, or obj"),
         (lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300)), "it predicts 300 pieces and the student 200: build"),
         # R13
         (
             lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300, spare_rows=100)),
-            "its token table has 300 rows and the student's 200: set model.spare_rows to 100, or objective.start to random",
+            "its token table has 300 rows and the student's 200; set model.spare_rows to 100, or objective.start to random",
         ),
-        (lambda: objective(teacher=dataclasses.replace(BERT, positions=8)), "it has 8 positions and data.length is 12: shorten the rows"),
+        (lambda: objective(teacher=dataclasses.replace(BERT, positions=8)), "it has 8 positions and data.length is 12; shorten the rows"),
         (
             lambda: objective(student=dataclasses.replace(STUDENT, layers=3)),
-            "it has 2 layers and the student 3: lower model.layers, or",
+            "it has 2 layers and the student 3; lower model.layers, or",
         ),
         (lambda: objective(student=dataclasses.replace(STUDENT, heads=4)), "model.heads is 2 in the teacher and 4 in the student, which"),
         (lambda: objective(teacher=dataclasses.replace(BERT, first_position=2)), "model.first_position is 2 in the teacher and 0 in the"),

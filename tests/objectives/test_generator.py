@@ -80,8 +80,8 @@ def test_uniform_samples_are_those_of_one_device() -> None:
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"generator": "unigram"}, "objective.generator is 'unigram': use learned or uniform"),
-        ({"detects": "some"}, "objective.detects is 'some': use all or chosen"),
+        ({"generator": "unigram"}, "objective.generator is 'unigram'; use learned or uniform"),
+        ({"detects": "some"}, "objective.detects is 'some'; use all or chosen"),
         ({"generator": "uniform", "temperature": 2.0}, "leave objective.temperature and mlm_coef at 1"),
         ({"generator": "uniform", "mlm_coef": 0.0}, "leave objective.temperature and mlm_coef at 1"),
     ],

@@ -171,7 +171,7 @@ def test_labels_that_are_no_class_are_refused(field: str, value: int) -> None:
 @pytest.mark.parametrize(
     "heads, labels, said",
     [
-        (("tag",), LABELS, "holds 'tag': it takes pooler, mlm"),
+        (("tag",), LABELS, "holds 'tag'; it takes pooler, mlm"),
         (("classifier",), LABELS, "classifier without pooler"),
         (("next_sentence",), (), "next_sentence without pooler"),
         (("tags",), (), "objective.labels is empty"),

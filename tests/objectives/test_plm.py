@@ -230,14 +230,14 @@ def test_flops_are_those_of_the_published_row() -> None:
         ({"predictions": 85}, {}, "85 predictions a row, but a half of a row has 16 tokens"),
         ({}, {"reuse": 0}, "data.reuse is 0 and data.length 32"),
         ({}, {"reuse": 32}, "data.reuse is 32 and data.length 32"),
-        ({"predictions": 1}, {}, "objective.predictions is 1: it is at least 2"),
+        ({"predictions": 1}, {}, "objective.predictions is 1; it is at least 2"),
         ({"memory": -1}, {}, "objective.memory is -1"),
         ({"memory": 10**12}, {}, "objective.memory is 1000000000000: it is at most"),
         ({"alpha": 1, "beta": 2}, {}, "objective.alpha is 1 and objective.beta 2"),
         ({"alpha": 1001, "beta": 1001}, {}, "objective.alpha is 1001 .* alpha is from beta to 1,000"),
-        ({"longest": 10**9}, {}, "objective.longest is 1000000000: an n-gram has 100 words or tokens at most"),
-        ({"unit": "spans"}, {}, "objective.unit is 'spans': use words or tokens"),
-        ({"shuffle": "none"}, {}, "objective.shuffle is 'none': use own or shared"),
+        ({"longest": 10**9}, {}, "objective.longest is 1000000000; an n-gram has 100 words or tokens at most"),
+        ({"unit": "spans"}, {}, "objective.unit is 'spans'; use words or tokens"),
+        ({"shuffle": "none"}, {}, "objective.shuffle is 'none'; use own or shared"),
     ],
 )
 def test_lengths_that_do_not_fit_are_one_line(fields: dict, data: dict, words: str) -> None:

@@ -181,7 +181,7 @@ def test_outputs_are_those_of_both_networks() -> None:
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"predicts": "some"}, "objective.predicts is 'some': use chosen or all"),
+        ({"predicts": "some"}, "objective.predicts is 'some'; use chosen or all"),
         ({"replaced_mlm_coef": -1.0}, "objective.replaced_mlm_coef"),
     ],
 )

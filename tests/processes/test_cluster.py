@@ -113,12 +113,12 @@ def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
     [
         ("JAXENC_PROCESS", "", "JAXENC_COORDINATOR and JAXENC_PROCESSES set without the rest"),
         ("JAXENC_PROCESS", "3", "JAXENC_PROCESS is 3 and JAXENC_PROCESSES is 3: processes are numbered from 0"),
-        ("JAXENC_PROCESS", "-1", "JAXENC_PROCESS is '-1': it is a whole number"),
-        ("JAXENC_PROCESSES", "two", "JAXENC_PROCESSES is 'two': it is a whole number"),
+        ("JAXENC_PROCESS", "-1", "JAXENC_PROCESS is '-1'; it is a whole number"),
+        ("JAXENC_PROCESSES", "two", "JAXENC_PROCESSES is 'two'; it is a whole number"),
         ("JAXENC_PROCESSES", "0", "JAXENC_PROCESSES is 0"),
-        ("JAXENC_COORDINATOR", "10.0.0.1", "JAXENC_COORDINATOR is '10.0.0.1': write HOST:PORT"),
-        ("JAXENC_COORDINATOR", "10.0.0.1:99999", "JAXENC_COORDINATOR is '10.0.0.1:99999': write HOST:PORT"),
-        ("JAXENC_HEARTBEAT", "0", "JAXENC_HEARTBEAT is 0: it is at least 1 second"),
+        ("JAXENC_COORDINATOR", "10.0.0.1", "JAXENC_COORDINATOR is '10.0.0.1'; write HOST:PORT"),
+        ("JAXENC_COORDINATOR", "10.0.0.1:99999", "JAXENC_COORDINATOR is '10.0.0.1:99999'; write HOST:PORT"),
+        ("JAXENC_HEARTBEAT", "0", "JAXENC_HEARTBEAT is 0; it is at least 1 second"),
     ],
 )
 def test_a_wrong_environment_is_one_line(name: str, value: str, message: str) -> None:

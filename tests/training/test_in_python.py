@@ -90,11 +90,11 @@ def test_r29_an_evaluation_takes_what_may_change_on_a_resume(
 @pytest.mark.parametrize(
     "given, words",
     [
-        (["--config.mesh.preset=dpp"], "mesh.preset is 'dpp': use dp, fsdp, fsdp_tp"),
+        (["--config.mesh.preset=dpp"], "mesh.preset is 'dpp'; use dp, fsdp, fsdp_tp"),
         (["--config.mesh.tensor=2"], "mesh.tensor is 2, and mesh.preset=fsdp does not split over it"),
         (["--config.mesh.preset=fsdp_tp", "--config.mesh.tensor=3"], "mesh.tensor is 3, which does not divide the 8 devices"),
         (["--config.eval.batch=1e3"], "--config.eval.batch=1e3 is not a whole number"),
-        (["--config.eval.batch=0"], "eval.batch is 0: it is at least 1"),
+        (["--config.eval.batch=0"], "eval.batch is 0; it is at least 1"),
         (["--config.optim.lr=1"], "config.optim.lr: the checkpoint decides it in an evaluation; an evaluation takes train.microbatches, "),
         (["--config.mesh.preste=dp"], "config.mesh.preste: the checkpoint decides it in an evaluation; did you mean mesh.preset"),
         (["--config.mesh.preset=dp", "--mesh", "dp"], "config.mesh.preset: --mesh sets it too; leave one of the two out"),
@@ -190,7 +190,7 @@ def test_predictions_of_the_command_are_a_file(pairs: Path, tmp_path: Path, caps
 @pytest.mark.parametrize(
     "name, told",
     [
-        ("p.jsonl", "p.jsonl: does not end in .npz: choose another --predictions"),
+        ("p.jsonl", "p.jsonl: does not end in .npz; choose another --predictions"),
         ("gone/p.npz", "gone: no such folder; make it, or choose another --predictions"),
         ("taken.npz", "taken.npz: exists already, a file; choose another --predictions"),
         ("run/checkpoints/p.npz", "the checkpoints of a run; choose another --predictions"),
@@ -237,7 +237,7 @@ def test_a_run_that_is_none_is_one_line(data: Path, tmp_path: Path) -> None:
 
 def test_evaluate_takes_data_as_a_path_and_refuses_half_a_row(data: Path, pairs: Path) -> None:
     assert jaxenc.evaluate(pairs, data=Path(data)).numbers == jaxenc.evaluate(pairs).numbers
-    with pytest.raises(UserError, match="config.eval.batch is 2.5: it takes a value of type int"):
+    with pytest.raises(UserError, match="config.eval.batch is 2.5; it takes a value of type int"):
         jaxenc.evaluate(pairs, batch=2.5)
 
 

@@ -84,7 +84,7 @@ def test_a_memory_that_no_device_holds_is_one_line(data: Path, tmp_path: Path, m
     run = dataclasses.replace(run, eval=dataclasses.replace(run.eval, batch=8))
     prepare.check(prepare.prepare(run, tmp_path / "run"))
     monkeypatch.setattr(prepare, "device_memory", lambda mesh: 771)
-    told = "^objective.memory and train.batch: the slots carry [0-9.]+ MB .* on each device, which has [0-9.]+ MB: lower one of them"
+    told = "^objective.memory and train.batch: the slots carry [0-9.]+ MB .* on each device, which has [0-9.]+ MB; lower one of them"
     with pytest.raises(UserError, match=told):
         pretrain(run, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -97,14 +97,14 @@ def test_phases_that_are_switched_off_leave_the_single_values() -> None:
     [
         (BASE, {"train.steps": 9, "phases.steps": (6, 3)}, "config.train.steps sets every phase, and config.phases.steps is set too"),
         (BASE, {"phases.length": (8, 9), "data.length": 8}, "config.data.length sets every phase, and config.phases.length is set too"),
-        (BASE, {"train.steps": 1}, "config.train.steps is 1 and phases.steps has 2 phases: use 2 or more"),
-        (BASE, {"train.steps": 0}, "train.steps is 0: it is at least 1"),
-        (BASE, {"train.steps": "9"}, "config.train.steps is '9': it takes a value of type int"),
-        (BASE, {"trian.steps": 9}, "config.trian.steps is not a field: did you mean train.steps"),
+        (BASE, {"train.steps": 1}, "config.train.steps is 1 and phases.steps has 2 phases; use 2 or more"),
+        (BASE, {"train.steps": 0}, "train.steps is 0; it is at least 1"),
+        (BASE, {"train.steps": "9"}, "config.train.steps is '9'; it takes a value of type int"),
+        (BASE, {"trian.steps": 9}, "config.trian.steps is not a field; did you mean train.steps"),
         (BASE, {"train": {}}, "config.train is not a field"),
-        (BASE, {"model.kind": ["bert"]}, "config.model.kind is ['bert']: did you mean bert, albert?"),
+        (BASE, {"model.kind": ["bert"]}, "config.model.kind is ['bert']; did you mean bert, albert?"),
         (BASE, {1: 2}, "config.1 is not a field"),
-        (BASE, {"train.steps.more": 9}, "config.train.steps.more is not a field: did you mean train.steps"),
+        (BASE, {"train.steps.more": 9}, "config.train.steps.more is not a field; did you mean train.steps"),
     ],
 )
 def test_what_does_not_fit_is_one_line(of_recipe: dict[str, Any], values: dict[str, Any], words: str) -> None:

@@ -66,8 +66,8 @@ def test_r35_another_batch_is_refused_with_the_rows() -> None:
         ({}, "b", "checkpoint data.fingerprint a, this run's b"),
         ({"phases": {"steps": (5, 15)}}, "a", "has read 112 rows in batches of 16, and this run would go on at row 32 in batches of 16"),
         ({"data": {"rows": "doc_sentences"}}, "a", "checkpoint data.rows text, this run's doc_sentences"),
-        ({"train": {"steps": 7}}, "a", "leaves nothing to train: set train.steps beyond 7"),
-        ({"phases": {"steps": (3, 4)}}, "a", "leaves nothing to train: set phases.steps beyond 7"),
+        ({"train": {"steps": 7}}, "a", "leaves nothing to train; set train.steps beyond 7"),
+        ({"phases": {"steps": (3, 4)}}, "a", "leaves nothing to train; set phases.steps beyond 7"),
     ],
 )
 def test_r35_whatever_else_decides_the_rows_is_named(parts: dict[str, dict[str, Any]], data: str, words: str) -> None:

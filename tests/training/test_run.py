@@ -24,7 +24,7 @@ def test_rows_of_511_and_512_fit_roberta_and_513_do_not(pad: int) -> None:
     assert (run.model.vocab_size, run.model.first_position) == (300, pad + 1)
     for length in (511, 512):
         assert dataclasses.replace(run, data=DataConfig(length=length)).plan[0].length == length
-    with pytest.raises(UserError, match="data.length is 513 and model.positions is 512: shorten the rows"):
+    with pytest.raises(UserError, match="data.length is 513 and model.positions is 512; shorten the rows"):
         _ = dataclasses.replace(run, data=DataConfig(length=513)).plan
 
 

@@ -165,7 +165,7 @@ def test_a_damaged_copy_is_replaced_from_a_teacher_that_has_moved(data: Path, te
 def test_a_run_with_another_teacher_does_not_continue_it(data: Path, whole: Path, tmp_path: Path) -> None:
     more = dataclasses.replace(test_loop.recipe(data).train, steps=22)
     other = make_teacher(tmp_path / "other", data, seed=1)
-    with pytest.raises(UserError, match="was distilled from .*, and objective.teacher is .*: name the same teacher, or use --init-from"):
+    with pytest.raises(UserError, match="was distilled from .*, and objective.teacher is .*; name the same teacher, or use --init-from"):
         pretrain(recipe(data, other, train=more), tmp_path / "no", continue_from=str(whole))
     assert not (tmp_path / "no" / "config.json").exists()
 
@@ -181,17 +181,17 @@ def test_a_run_that_continues_another_keeps_its_teacher(data: Path, teacher: Pat
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda data, folder: "", "^objective.teacher is not set: name a run .* with --config.objective.teacher=DIR$"),
-        (lambda data, folder: folder / "none", "^objective.teacher .*none is not a folder: name a run directory or one of its checkpoints"),
+        (lambda data, folder: "", "^objective.teacher is not set; name a run .* with --config.objective.teacher=DIR$"),
+        (lambda data, folder: folder / "none", "^objective.teacher .*none is not a folder; name a run directory or one of its checkpoints"),
         (
             lambda data, folder: hf.save(folder / "hf", load.load(make_teacher(folder / "t", data))) and folder / "hf",
-            "hf is no run directory: make one of it with `jaxenc convert --from hf:.*hf --to DIR`$",
+            "hf is no run directory; make one of it with `jaxenc convert --from hf:.*hf --to DIR`$",
         ),
         (
             lambda data, folder: make_teacher(folder / "t", data, HeadsConfig(("pooler",))),
-            "objective.teacher .* it has no mlm: name a model",
+            "objective.teacher .* it has no mlm; name a model",
         ),
-        (lambda data, folder: make_teacher(folder / "t", data, width=24), "are 24 wide and the student's 16: set model.width to 24"),
+        (lambda data, folder: make_teacher(folder / "t", data, width=24), "are 24 wide and the student's 16; set model.width to 24"),
     ],
     ids=["unset", "nothing", "transformers", "headless", "wide"],
 )
@@ -231,7 +231,7 @@ def test_a_teacher_with_more_rows_than_pieces(data: Path, tmp_path: Path) -> Non
 def test_a_damaged_copy_is_written_again_while_the_teacher_is_there(data: Path, teacher: Path, begun: Path) -> None:
     """It is set aside. Without the teacher the run is refused, and nothing is moved."""
     (copy_of(begun) / "config.json").write_bytes(b"{}")
-    with pytest.raises(UserError, match="does not exist: put it back there, or name its new place"):
+    with pytest.raises(UserError, match="does not exist; put it back there, or name its new place"):
         pretrain(recipe(data, begun / "gone"), begun)
     assert [path.name for path in copy_of(begun).parent.iterdir()] == ["0"]
     assert pretrain(recipe(data, teacher), begun).step == 20

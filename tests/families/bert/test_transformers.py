@@ -128,14 +128,14 @@ def test_a_pooler_that_is_not_tanh_is_one_line(column: str) -> None:
     """transformers would compute another vector from the same numbers."""
     heads = ("pooler", "classifier")
     transformers.refuse(Structure(BertConfig(), heads, ("a", "b")), column, WHERE)
-    with pytest.raises(UserError, match="objective.pooler_activation is gelu_erf: transformers' BERT and RoBERTa have tanh"):
+    with pytest.raises(UserError, match="objective.pooler_activation is gelu_erf; transformers' BERT and RoBERTa have tanh"):
         transformers.refuse(Structure(BertConfig(), heads, ("a", "b"), "gelu_erf"), column, WHERE)
 
 
 def test_positions_that_start_elsewhere_cannot_be_exported() -> None:
     structure = Structure(BertConfig(first_position=2), ("mlm",))
     vocabulary = Vocabulary(131, pad=4, unk=3, cls=0, sep=2, mask=130, reserved=(), fingerprint="")
-    with pytest.raises(UserError, match="model.first_position is 2: transformers has 0 .BERT. and 5"):
+    with pytest.raises(UserError, match="model.first_position is 2; transformers has 0 .BERT. and 5"):
         transformers.described(structure, vocabulary)
     named, _ = transformers.described(structure, dataclasses.replace(vocabulary, pad=1))
     assert (named["pad_token_id"], named["bos_token_id"], named["eos_token_id"]) == (1, 0, 2)

@@ -160,8 +160,8 @@ def test_networks_of_two_vocabularies_are_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "network, architecture, words",
     [
-        ("generator", "ElectraForPreTraining", "generator holds a model of the kind electra with rtd: an ELECTRA with mlm belongs there"),
-        ("discriminator", "ElectraForMaskedLM", "discriminator holds a model of the kind electra with mlm: an ELECTRA with rtd belongs"),
+        ("generator", "ElectraForPreTraining", "generator holds a model of the kind electra with rtd; an ELECTRA with mlm belongs there"),
+        ("discriminator", "ElectraForMaskedLM", "discriminator holds a model of the kind electra with mlm; an ELECTRA with rtd belongs"),
         ("generator", "ElectraModel", "generator holds a model of the kind electra with no heads"),
         ("generator", "BertForMaskedLM", "generator holds a model of the kind bert with mlm"),
         ("discriminator", "BertForMaskedLM", "discriminator holds a model of the kind bert with mlm"),
@@ -177,7 +177,7 @@ def test_a_folder_of_another_model_is_one_line(network: str, architecture: str, 
 def test_half_a_pair_is_one_line_that_names_the_other(network: str, other: str, tmp_path: Path) -> None:
     write(tmp_path, tensors(True))
     shutil.rmtree(tmp_path / network)
-    assert refused(hf.load, tmp_path) == f": holds no {network}/config.json: name {tmp_path / other} to convert that model alone"
+    assert refused(hf.load, tmp_path) == f": holds no {network}/config.json; name {tmp_path / other} to convert that model alone"
     (tmp_path / other / "model.safetensors").unlink()
     assert "no model.safetensors and no pytorch_model.bin here" in refused(hf.load, tmp_path / other)
 
@@ -187,7 +187,7 @@ def test_two_tokenizers_are_one_line_and_one_may_be_named(tmp_path: Path) -> Non
     for network, word in (("generator", "a"), ("discriminator", "b")):
         pieces = [*tf1.SPECIALS, word, *(f"##{i}" for i in range(folders.VOCAB - len(tf1.SPECIALS) - 1))]
         (tmp_path / network / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    assert "have two tokenizers: name the one of both with --tokenizer DIR" in refused(hf.load, tmp_path)
+    assert "have two tokenizers; name the one of both with --tokenizer DIR" in refused(hf.load, tmp_path)
     found = hf.load(tmp_path, str(tmp_path / "generator")).tokenizer
     assert found.vocabulary == hf.load(tmp_path / "generator").tokenizer.vocabulary
     (tmp_path / "generator" / "vocab.txt").unlink()
@@ -215,7 +215,7 @@ def test_a_pair_without_its_generator_goes_out_as_the_discriminator_and_other_he
     without = lambda *names: dataclasses.replace(pair, params={name: p for name, p in pair.params.items() if name not in names})
     assert hf.save(tmp_path / "out", without("generator", "mlm")) == {tmp_path / "out": "ElectraForPreTraining"}
     tiny.assert_bitwise(hf.load(tmp_path / "out").params, hf.load(tmp_path / "theirs" / "discriminator").params)
-    with pytest.raises(UserError, match="two networks without the head rtd: transformers has no such two networks"):
+    with pytest.raises(UserError, match="two networks without the head rtd; transformers has no such two networks"):
         hf.save(tmp_path / "other", without("rtd"))
     assert not (tmp_path / "other").exists()
 

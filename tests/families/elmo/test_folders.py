@@ -124,24 +124,24 @@ def changed(path: str, value: Any) -> Callable[[dict], None]:
         ("lstm.dim", 11, "of another shape: "),
         ("lstm.projection_dim", 7, "of another shape: "),
         ("lstm.projection_dim", 10**9, "of another shape: "),
-        ("lstm.projection_dim", "6", "lstm.projection_dim is '6': it takes a whole number from 1 on"),
-        ("lstm.projection_dim", KeyError, "has no lstm.projection_dim: it takes a whole number from 1 on"),
-        ("lstm.cell_clip", 0, "lstm.cell_clip is 0: it takes a number above 0, or null for none"),
+        ("lstm.projection_dim", "6", "lstm.projection_dim is '6'; it takes a whole number from 1 on"),
+        ("lstm.projection_dim", KeyError, "has no lstm.projection_dim; it takes a whole number from 1 on"),
+        ("lstm.cell_clip", 0, "lstm.cell_clip is 0; it takes a number above 0, or null for none"),
         ("lstm.cell_clip", "3", "lstm.cell_clip is '3': it takes"),
         ("lstm.cell_clip", 10**400, "it takes a number above 0, or null for none"),
         ("lstm.cell_clip", float("nan"), "lstm.cell_clip is nan: it takes"),
-        ("lstm.use_skip_connections", 1, "lstm.use_skip_connections is 1: it takes true or false"),
+        ("lstm.use_skip_connections", 1, "lstm.use_skip_connections is 1; it takes true or false"),
         ("lstm", [1], "has no lstm.projection_dim"),
-        ("char_cnn", KeyError, "has no char_cnn: only models in which a word is read by its characters"),
-        ("char_cnn.n_characters", 300, "char_cnn.n_characters is 300: it takes 261 or 262"),
-        ("char_cnn.max_characters_per_token", 40, "char_cnn.max_characters_per_token is 40: it takes 50"),
-        ("char_cnn.activation", "gelu", "char_cnn.activation is 'gelu': it takes relu or tanh"),
+        ("char_cnn", KeyError, "has no char_cnn; only models in which a word is read by its characters"),
+        ("char_cnn.n_characters", 300, "char_cnn.n_characters is 300; it takes 261 or 262"),
+        ("char_cnn.max_characters_per_token", 40, "char_cnn.max_characters_per_token is 40; it takes 50"),
+        ("char_cnn.activation", "gelu", "char_cnn.activation is 'gelu'; it takes relu or tanh"),
         ("char_cnn.n_highway", 1, "not known: CNN_high_1/W_carry"),
         ("char_cnn.embedding", {"dim": 4}, "char_embed (261, 3), expected (261, 4)"),
         ("char_cnn.filters", [[1, 4], [2, 5]], "not known: CNN/W_cnn_2"),
         ("char_cnn.filters", [[1, 4], [2, 5], [51, 2]], "it takes a list of [characters, filters], at most 50"),
-        ("bidirectional", False, "bidirectional is false: only models"),
-        ("dropout", 1.5, "dropout is 1.5: it takes a rate"),
+        ("bidirectional", False, "bidirectional is false; only models"),
+        ("dropout", 1.5, "dropout is 1.5; it takes a rate"),
     ],
 )
 def test_options_that_disagree_are_one_line(path: str, value: Any, told: str, folder: Path, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_what_cannot_be_exported(model: Model, tmp_path: Path) -> None:
         hf.save(tmp_path / "out", model)
     for wrong, told in (
         (other(model, input="tokens"), "reads words by their ids"),
-        (other(model, forget_bias=0.5), "model.forget_bias is 0.5: AllenNLP computes with 1.0"),
+        (other(model, forget_bias=0.5), "model.forget_bias is 0.5; AllenNLP computes with 1.0"),
         (Model(Run(), {}, None), "AllenNLP does not open a model of kind bert"),
     ):
         with pytest.raises(UserError, match=told):

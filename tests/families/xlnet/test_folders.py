@@ -167,7 +167,7 @@ def test_what_does_not_fit_is_one_line(change: Callable[[dict], dict], settings:
 def test_a_summary_that_reads_the_first_token_is_one_line(tmp_path: Path) -> None:
     name, settings = "XLNetForSequenceClassification", {"summary_type": "first"}
     folders.write(tmp_path, folders.tensors(name), folders.config(name) | settings)
-    with pytest.raises(UserError, match=r"config\.json: summary_type is 'first': only 'last' can be converted"):
+    with pytest.raises(UserError, match=r"config\.json: summary_type is 'first'; only 'last' can be converted"):
         hf.load(tmp_path)
     folders.write(tmp_path, folders.tensors("XLNetModel"), folders.config("XLNetModel") | settings)
     assert hf.load(tmp_path).config.objective.heads == ()

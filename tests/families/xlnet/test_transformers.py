@@ -64,9 +64,9 @@ def test_what_changes_no_number_is_not_read(field: str, value: object) -> None:
 @pytest.mark.parametrize(
     "changed, words",
     [
-        ({"attn_type": "uni"}, "attn_type is 'uni': only 'bi'"),
+        ({"attn_type": "uni"}, "attn_type is 'uni'; only 'bi'"),
         ({"bi_data": True}, "bi_data is set"),
-        ({"d_head": 8}, "d_head is 8: only d_model / n_head, 4"),
+        ({"d_head": 8}, "d_head is 8; only d_model / n_head, 4"),
         ({"clamp_len": "7"}, "clamp_len is '7'"),
         ({"clamp_len": None}, "clamp_len is None"),
         ({"ff_activation": "silu"}, "ff_activation is 'silu': gelu"),

@@ -137,13 +137,13 @@ def test_the_step_reaches_every_device() -> None:
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"final_rate": 0.15}, "objective.final_rate is 0.15 and objective.rate_steps is 0: set both or neither"),
-        ({"rate_steps": 10}, "objective.final_rate is 0.0 and objective.rate_steps is 10: set both or neither"),
+        ({"final_rate": 0.15}, "objective.final_rate is 0.15 and objective.rate_steps is 0; set both or neither"),
+        ({"rate_steps": 10}, "objective.final_rate is 0.0 and objective.rate_steps is 10; set both or neither"),
         ({"final_rate": 1.5, "rate_steps": 10}, "objective.final_rate is 1.5"),
         ({"final_rate": -0.1, "rate_steps": 10}, "objective.final_rate is -0.1"),
         ({"final_rate": 0.1, "rate_steps": -1}, "objective.rate_steps is -1"),
-        ({"longest": 4, "unit": "words"}, "objective.longest is 4 with objective.unit=words: only ngrams and spans have lengths"),
-        ({"final_rate": 0.1, "rate_steps": 8_388_608}, "objective.rate_steps is 8388608: it is at most 8388607"),
+        ({"longest": 4, "unit": "words"}, "objective.longest is 4 with objective.unit=words; only ngrams and spans have lengths"),
+        ({"final_rate": 0.1, "rate_steps": 8_388_608}, "objective.rate_steps is 8388608; it is at most 8388607"),
     ],
 )
 def test_refusals_name_the_field(changes: dict, message: str) -> None:

@@ -329,9 +329,9 @@ def test_fairseq_draws_every_id_but_the_four_at_the_front_alike() -> None:
 @pytest.mark.parametrize(
     "field, value, words",
     [
-        ("rounding", "up", "'up': use half_even or stochastic"),
-        ("candidates", "words", "'words': use text or all"),
-        ("replacements", "fairseq", "'fairseq': use text or all or all_but_control"),
+        ("rounding", "up", "'up'; use half_even or stochastic"),
+        ("candidates", "words", "'words'; use text or all"),
+        ("replacements", "fairseq", "'fairseq'; use text or all or all_but_control"),
     ],
 )
 def test_a_rule_that_is_not_one_is_one_line(field: str, value: str, words: str) -> None:

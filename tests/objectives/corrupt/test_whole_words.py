@@ -112,12 +112,12 @@ def test_masks_are_the_golden_ones(tmp_path: Path, unit: str) -> None:
 @pytest.mark.parametrize(
     "fields, words",
     [
-        ({"unit": "phrases"}, "objective.unit is 'phrases': use tokens or words or ngrams or spans"),
-        ({"action": "word"}, "objective.action is 'word': use token or span"),
-        ({"geometric": 1.0}, "objective.geometric is 1.0: it takes the chance"),
-        ({"geometric": 1e-5}, "objective.geometric is 1e-05: it takes the chance that a span ends after a word, from 0.0001 on"),
+        ({"unit": "phrases"}, "objective.unit is 'phrases'; use tokens or words or ngrams or spans"),
+        ({"action": "word"}, "objective.action is 'word'; use token or span"),
+        ({"geometric": 1.0}, "objective.geometric is 1.0; it takes the chance"),
+        ({"geometric": 1e-5}, "objective.geometric is 1e-05; it takes the chance that a span ends after a word, from 0.0001 on"),
         ({"longest": -1}, "objective.longest is -1"),
-        ({"longest": 101}, "objective.longest is 101: a span has 100 words at most"),
+        ({"longest": 101}, "objective.longest is 101; a span has 100 words at most"),
         ({"unit": "spans", "candidates": "all"}, "objective.candidates=all predicts specials, .* with objective.unit=spans use text"),
     ],
 )
