@@ -122,7 +122,7 @@ def test_a_step_that_cannot_be_renamed_is_an_error(checkpoints: Path, monkeypatc
 
     monkeypatch.setattr(Path, "rename", refuse)
     (checkpoints / "2/config.json").unlink()
-    with pytest.raises(UserError, match="damaged and cannot be renamed .Permission denied."):
+    with pytest.raises(UserError, match="damaged, and cannot be renamed .Permission denied."):
         newest_valid(checkpoints, check=True, set_aside=True)
 
 

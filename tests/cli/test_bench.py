@@ -43,13 +43,13 @@ def test_one_line_of_json_with_the_median_of_the_timed_groups(monkeypatch: pytes
 
 def test_fewer_than_one_step_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "step", "--config", "bert/tiny", "--steps", "0"]) == 2
-    assert capsys.readouterr().err == "jaxenc: --steps is 0; it takes 1 or more\n"
+    assert capsys.readouterr().err == "jaxenc: --steps 0: less than 1; use 1 or more\n"
 
 
 def test_a_peer_without_its_libraries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(peer.importlib.util, "find_spec", lambda name: None)
     assert main(["bench", "step", "--config", "bert/tiny", "--peer", "hf"]) == 2
-    assert "--peer hf needs torch and transformers; pip install torch transformers" in capsys.readouterr().err
+    assert "--peer hf: needs torch and transformers; pip install torch transformers" in capsys.readouterr().err
 
 
 def test_the_peer_gets_the_run_and_its_own_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def test_a_run_of_another_number_of_rows_says_what_to_set(tmp_path: Path, monkey
 @pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:"])
 def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     said = fails("convert", "--from", source, "--to", tmp_path / "out")
-    assert "it takes hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR" in said and "did you mean" not in said
+    assert "name one as hf:DIR, tf:PREFIX, allennlp:DIR or fairseq:DIR" in said and "did you mean" not in said
 
 
 def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

@@ -85,9 +85,9 @@ def test_the_discriminator_starts_from_the_generator_which_stays(
 @pytest.mark.parametrize(
     "flags, model, words",
     [
-        (MAP, {}, "--init-map says which parameters of --init-from start which of this run"),
-        (("--init-map", "generator"), {}, "--init-map generator: write NEW=OLD"),
-        (("--init-map", "a=b", "--init-map", "a=c"), {}, "--init-map names a twice"),
+        (MAP, {}, "--init-map: it needs a run whose parameters it names; name that run with --init-from"),
+        (("--init-map", "generator"), {}, "--init-map generator: not NEW=OLD; write both"),
+        (("--init-map", "a=b", "--init-map", "a=c"), {}, "--init-map: a is given twice"),
         (("FROM", "--init-map", "discriminatr=generator"), {}, "this run has no parameter under discriminatr: it has discriminator, "),
         (("FROM", "--init-map", "rtd=copy"), {}, "has no parameter under copy: it has embeddings, generator, mlm"),
         (

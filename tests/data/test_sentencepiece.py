@@ -187,7 +187,7 @@ def test_new_pieces_are_words_and_old_ids_stay(tool):
         (["Cafe\u0301"], "read as 'Café'"),
         (["vix", " vix"], "' vix' is given twice"),
         (["<mask>"], "in the vocabulary already"),
-        (["x" * 1_000_000], "'x{20}'... has 1000000 characters: a piece has 511 at most"),
+        (["x" * 1_000_000], "'x{20}'... has 1000000 characters; give a piece of at most 511"),
         ([" "], "is blank"),
         ([], "no piece is given"),
     ],

@@ -140,5 +140,5 @@ def test_an_added_word_may_hold_a_symbol_of_the_user_that_the_table_leaves(tmp_p
     other = load(models.folder(tmp_path / "c", models.trained(**models.SETTINGS["user_defined_symbols"])))
     with pytest.raises(UserError, match="the model cuts off 'ﬁ' wherever it is"):
         other.extended(["ﬁx"])
-    with pytest.raises(Unsupported, match="normalizer_spec.add_dummy_prefix is off: pieces cannot be added"):
+    with pytest.raises(Unsupported, match="pieces cannot be added where normalizer_spec.add_dummy_prefix is off"):
         load(models.folder(tmp_path / "d", models.trained(**models.SETTINGS["no add_dummy_prefix"]))).extended(["fix"])

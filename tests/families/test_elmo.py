@@ -232,7 +232,7 @@ def test_vocabulary():
         ({"filters": (3,)}, "give each width one number"),
         ({"filters": (), "filter_widths": ()}, "give each width one number"),
         ({"filter_widths": (1, 51)}, "a word has 50 characters"),
-        ({"words": 19}, "all that is predicted is read"),
+        ({"words": 19}, "set model.words to at least model.vocab_size"),
         ({"dropout": 1.0}, "model.dropout is 1.0"),
         ({"cell_clip": -1.0}, "model.cell_clip is -1.0; it is at least 0"),
         ({"cells": 0}, "model.cells is 0; it is at least 1"),

@@ -90,7 +90,7 @@ def in_itself(file: h5py.File, folder: Path) -> None:
         (soft, "w is a link to elsewhere"),
         (raw_file, "w keeps its values in another file"),
         (virtual, "w keeps its values in another file"),
-        (in_itself, "groups deep, or in itself"),
+        (in_itself, "groups deep, or within itself"),
     ],
 )
 def test_what_a_file_may_not_do(made, words: str, tmp_path: Path) -> None:

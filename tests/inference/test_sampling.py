@@ -109,7 +109,7 @@ def test_a_vocabulary_without_a_frame_never_ends() -> None:
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"temperature": float("inf")}, "temperature is inf"),
         ({"top_k": -1}, "top_k is -1; it takes 0, for all tokens"),
-        ({"seed": -1}, r"seed is -1: it lies in 0 .. 2\^31 - 1"),
+        ({"seed": -1}, r"seed is -1; it takes 0 to 2\^31 - 1"),
         ({"seed": 2**31}, "seed is 2147483648"),
     ],
 )

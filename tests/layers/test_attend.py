@@ -213,7 +213,7 @@ def test_resolve_refuses_cudnn_where_it_cannot_run(platform, compute, rate):
 
 @pytest.mark.parametrize("platform", ["cpu", "tpu", "gpu of compute capability 7.5"])
 def test_resolve_refuses_pallas_without_a_gpu(platform):
-    with pytest.raises(UserError, match=f"'pallas' on {platform}: it runs on a gpu"):
+    with pytest.raises(UserError, match=f"'pallas' on {platform}, and it runs on a gpu"):
         resolve("pallas", platform, jnp.dtype("bfloat16"), 0.1, 512)
 
 

@@ -82,8 +82,8 @@ def test_uniform_samples_are_those_of_one_device() -> None:
     [
         ({"generator": "unigram"}, "objective.generator is 'unigram'; use learned or uniform"),
         ({"detects": "some"}, "objective.detects is 'some'; use all or chosen"),
-        ({"generator": "uniform", "temperature": 2.0}, "leave objective.temperature and mlm_coef at 1"),
-        ({"generator": "uniform", "mlm_coef": 0.0}, "leave objective.temperature and mlm_coef at 1"),
+        ({"generator": "uniform", "temperature": 2.0}, "leave objective.temperature and objective.mlm_coef at 1"),
+        ({"generator": "uniform", "mlm_coef": 0.0}, "leave objective.temperature and objective.mlm_coef at 1"),
     ],
 )
 def test_refusals_name_the_field(changes: dict, message: str) -> None:

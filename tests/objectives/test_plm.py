@@ -232,7 +232,7 @@ def test_flops_are_those_of_the_published_row() -> None:
         ({}, {"reuse": 32}, "data.reuse is 32 and data.length 32"),
         ({"predictions": 1}, {}, "objective.predictions is 1; it is at least 2"),
         ({"memory": -1}, {}, "objective.memory is -1"),
-        ({"memory": 10**12}, {}, "objective.memory is 1000000000000: it is at most"),
+        ({"memory": 10**12}, {}, "objective.memory is 1000000000000; it is at most"),
         ({"alpha": 1, "beta": 2}, {}, "objective.alpha is 1 and objective.beta 2"),
         ({"alpha": 1001, "beta": 1001}, {}, "objective.alpha is 1001 .* alpha is from beta to 1,000"),
         ({"longest": 10**9}, {}, "objective.longest is 1000000000; an n-gram has 100 words or tokens at most"),
@@ -256,7 +256,7 @@ def test_a_tokenizer_without_an_end_of_documents_is_refused() -> None:
     """That of WordPiece, say; a model that has none still opens."""
     named = dataclasses.replace(tiny.VOCABULARY, fingerprint="wordpiece")
     build = lambda vocabulary: streams.CONFIG.build(streams.MODEL, PhaseSetting(vocabulary, tiny.execution(), streams.DATA))
-    with pytest.raises(UserError, match="objective.kind plm: the tokenizer .* has no <eod>.* `jaxenc tokenizer --type unigram`"):
+    with pytest.raises(UserError, match="data .*: the tokenizer has no <eod>.* `jaxenc tokenizer --type unigram`"):
         build(named)
     assert build(dataclasses.replace(named, eod=7)) and build(tiny.VOCABULARY)
 

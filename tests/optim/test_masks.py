@@ -46,8 +46,8 @@ def test_freezing_splits_the_tree_and_loses_nothing() -> None:
         (OptimConfig(freeze=("encoder/layer_0/.*",)), "optim.freeze: no parameter's path matches 'encoder/layer_0/"),
         (OptimConfig(freeze=(".*",)), "freezes every parameter"),
         (OptimConfig(rates=("encoder/.*",)), r"optim.rates: 'encoder/\.\*' is not PATTERN=FACTOR"),
-        (OptimConfig(rates=("encoder/.*=-1",)), "optim.rates: .* with a factor from 0"),
-        (OptimConfig(rates=("encoder/.*=nan",)), "optim.rates: .* with a factor from 0"),
+        (OptimConfig(rates=("encoder/.*=-1",)), "optim.rates: .* give a factor from 0"),
+        (OptimConfig(rates=("encoder/.*=nan",)), "optim.rates: .* give a factor from 0"),
         (OptimConfig(rates=("layers/.*=0.5",)), "optim.rates: no parameter's path matches 'layers/"),
     ],
 )

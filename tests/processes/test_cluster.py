@@ -112,7 +112,7 @@ def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
     "name, value, message",
     [
         ("JAXENC_PROCESS", "", "JAXENC_COORDINATOR and JAXENC_PROCESSES set without the rest"),
-        ("JAXENC_PROCESS", "3", "JAXENC_PROCESS is 3 and JAXENC_PROCESSES is 3: processes are numbered from 0"),
+        ("JAXENC_PROCESS", "3", "JAXENC_PROCESS is 3 and JAXENC_PROCESSES is 3; number processes from 0"),
         ("JAXENC_PROCESS", "-1", "JAXENC_PROCESS is '-1'; it is a whole number"),
         ("JAXENC_PROCESSES", "two", "JAXENC_PROCESSES is 'two'; it is a whole number"),
         ("JAXENC_PROCESSES", "0", "JAXENC_PROCESSES is 0"),

@@ -185,7 +185,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("field", ["vocab_size", "layers", "width", "feed_forward", "positions"])
-@pytest.mark.parametrize("number, told", [(2**30, "1,073,741,824 and it holds"), (10**18, f"is {10**18}: it is at most")])
+@pytest.mark.parametrize("number, told", [(2**30, "1,073,741,824 and it holds"), (10**18, f"is {10**18}; it is at most")])
 def test_a_model_larger_than_its_checkpoint(converted: Path, field: str, number: int, told: str) -> None:
     """It is told before there is a list of as many layers, or a table of as many words."""
     before = (converted / "config.json").read_bytes()

@@ -130,7 +130,7 @@ def test_a_run_that_predicts_nothing_for_a_row_is_one_line(data: Path, tmp_path:
     capsys.readouterr()
     with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
         assert main(["evaluate", "--workdir", str(tmp_path / "run"), "--predictions", str(tmp_path / "p.npz")]) == 2
-    told = "jaxenc: objective.kind=mlm has no head that predicts for a row: leave out --predictions (in Python, predictions=True)\n"
+    told = "jaxenc: objective.kind=mlm has no head that predicts for a row; leave out --predictions (in Python, predictions=True)\n"
     assert capsys.readouterr().err == told and not (tmp_path / "p.npz").exists()
 
 

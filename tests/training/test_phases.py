@@ -48,6 +48,6 @@ def test_a_run_checks_its_phases() -> None:
     assert run.plan == (Phase(0, 100_000, 128, 256, 0, 1e-4, 10_000, 0, 100_000),)
     with pytest.raises(UserError, match="data.length is 513 and model.positions is 512"):
         dataclasses.replace(run, phases=Phases(steps=(1, 1), length=(128, 513))).plan  # noqa: B018
-    with pytest.raises(UserError, match="the batch 255 does not divide into train.microbatches 2"):
+    with pytest.raises(UserError, match="the batch is 255, which train.microbatches 2 does not divide"):
         parts = dataclasses.replace(run.train, microbatches=2)
         dataclasses.replace(run, train=parts, phases=Phases(steps=(1, 1), batch=(256, 255))).plan  # noqa: B018

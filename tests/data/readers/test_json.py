@@ -26,7 +26,7 @@ def test_r08_the_field_is_named(tmp_path):
     [
         ({"content": "a", "id": 1}, "", r'a\.jsonl:1: needs \{"text".*--field: content, id'),
         ({"content": "a", "meta": {"x": 1}}, "body", r"a\.jsonl:1: has no field body; .*--field: content, meta\.x"),
-        ({"text": 3}, "", "the field text needs to be a text or a list of texts, and holds int"),
+        ({"text": 3}, "", "the field text holds int, and not a text or a list of texts"),
         ({"text": ["a", {}]}, "", "and holds dict"),
         ({"text": {"raw": "a"}}, "text", r"holds dict; .*text\.raw"),
         ({}, "", "it is empty"),

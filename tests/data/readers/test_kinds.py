@@ -68,7 +68,7 @@ def test_a_format_that_is_asked_for_and_is_not_there(tmp_path):
     for kind, said in (
         ("parquet", "a: --format says parquet, but its content is not"),
         ("jsonl", "a:1: not a JSON object"),
-        ("xls", "--format xls: takes one of"),
+        ("xls", "--format xls: not one of its values; use "),
     ):
         with pytest.raises(UserError, match=said):
             lines(tmp_path / "a", format=kind)
@@ -96,7 +96,7 @@ def test_wet_files_of_common_crawl_give_the_text_of_pages(tmp_path):
     assert [(d.source[-2:], d.lines) for d in documents] == [(":a", ("a", "WARC/1.0 é")), (":b", ("b", "WARC/1.0 é"))]
     for bad, said in (
         (record("response", b"<html>"), "holds web pages"),
-        (pages[1][:-8], "ends inside of a record"),
+        (pages[1][:-8], "ends inside a record"),
         (pages[1] + b"x\n", "no record begins"),
         (pages[1].replace(b"Length: ", b"Length: x"), "without its length"),
     ):

@@ -248,7 +248,7 @@ def test_a_checkpoint_with_tables_of_two_sizes_is_one_line(tmp_path: Path) -> No
 
 def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:
     both = {**folders.tensors("ElectraForMaskedLM"), **folders.tensors("ElectraForPreTraining")}
-    with pytest.raises(UserError, match="one folder holds one network"):
+    with pytest.raises(UserError, match="keep the heads of one of them"):
         hf.load(folders.write(tmp_path, both, folders.config("ElectraForMaskedLM")))
 
 

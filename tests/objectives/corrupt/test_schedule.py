@@ -142,7 +142,7 @@ def test_the_step_reaches_every_device() -> None:
         ({"final_rate": 1.5, "rate_steps": 10}, "objective.final_rate is 1.5"),
         ({"final_rate": -0.1, "rate_steps": 10}, "objective.final_rate is -0.1"),
         ({"final_rate": 0.1, "rate_steps": -1}, "objective.rate_steps is -1"),
-        ({"longest": 4, "unit": "words"}, "objective.longest is 4 with objective.unit=words; only ngrams and spans have lengths"),
+        ({"longest": 4, "unit": "words"}, "objective.longest is 4 with objective.unit=words, which has no lengths; set it to 0"),
         ({"final_rate": 0.1, "rate_steps": 8_388_608}, "objective.rate_steps is 8388608; it is at most 8388607"),
     ],
 )
