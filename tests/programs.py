@@ -13,7 +13,7 @@ import numpy as np
 from jaxenc.convert import assemble
 from jaxenc.inference import load
 from jaxenc.inference.decode import Decoder
-from jaxenc.training import begin, evaluate, held_out, job, loop, predict, prepare, state, step
+from jaxenc.training import begin, evaluate, held_out, job, loop, predict, state, step
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -33,7 +33,7 @@ def equal(a: Any, b: Any) -> bool:
 
 # Functions that trace or compile, and the modules that call them by their names.
 MAKERS = (
-    (state.parameters, (state, begin, prepare, load, assemble)),
+    (state.parameters, (state, begin, load, assemble)),
     (state.layout, (job,)),
     (step.compile_step, (loop,)),
     (evaluate.compile_evaluation, (evaluate,)),

@@ -32,7 +32,7 @@ from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.run import Run, to_json
 from jaxenc.training.run import check as check_run
-from jaxenc.training.state import parameters, without
+from jaxenc.training.state import without
 
 CONFIG, MANIFEST, TOKENIZER = "config.json", "manifest.json", "tokenizer"
 
@@ -165,7 +165,7 @@ def write_facts(job: Job, workdir: pathlib.Path) -> None:
 def describe(job: Job, start: Start) -> str:
     """One line: the number of parameters, the devices, the implementation of attention and where the run starts from."""
     objective = job.objective(job.run.plan[0])
-    shapes = parameters(objective)[0]
+    shapes = job.layout(job.run.plan[0]).shapes.all_params
     own = without(shapes, objective.frozen)
     count = parameter_count(own, job.run.model.vocab_size, objective.vocabulary)
     device = job.mesh.devices.flat[0].device_kind

@@ -35,8 +35,10 @@ def test_published_sizes(name: str, count: int) -> None:
     assert parameter_count(parameters(objective)[0], model.vocab_size, objective.vocabulary) == count
 
 
+@pytest.mark.full
 def test_the_gradient_of_the_shared_layer_is_the_sum_over_its_uses() -> None:
-    """Beside a BERT of three layers that hold equal parameters, on the same tables: dropout draws by the layer's number in both."""
+    """Compared with a BERT of three layers that hold equal parameters, on the same tables: dropout draws by the layer's number in both. In
+    the short suite tests/layers/test_block.py shares layers of a stack, and golden arrays have the gradients of ALBERT."""
     wide = dataclasses.replace(TINY, embedding=16)
     bert = BertConfig(**SIZES, dropout=0.1, attention_dropout=0.1)
     params = tiny.drawn(Run(MlmConfig(), wide))

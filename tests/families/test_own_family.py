@@ -141,7 +141,10 @@ def run_of(name: str, data: Path) -> Run:
 
 
 # That a pair may hold it "rtd, it reads" shows; tests/families/test_network_pair.py, that either network may be any encoder.
-@pytest.mark.parametrize("name", ["mlm", "rtd, it reads", "causal", pytest.param("rtd, it replaces", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "name",
+    ["mlm", "rtd, it reads", *(pytest.param(name, marks=pytest.mark.full) for name in ("causal", "rtd, it replaces"))],
+)
 def test_it_pretrains_evaluates_and_loads_by_registration_alone(name: str, data: Path, tmp_path: Path) -> None:
     """And is refused without it."""
     run = run_of(name, data)

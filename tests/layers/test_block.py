@@ -107,7 +107,14 @@ def copied():
     return params, states, {name: added[name] for name in params}
 
 
-@pytest.mark.parametrize("execution", [EXACT, SCANNED, dataclasses.replace(SCANNED, remat="block")], ids=["unrolled", "scan", "remat"])
+@pytest.mark.parametrize(
+    "execution",
+    [
+        pytest.param(EXACT, id="unrolled"),
+        pytest.param(SCANNED, id="scan"),
+        pytest.param(dataclasses.replace(SCANNED, remat="block"), id="remat", marks=pytest.mark.full),
+    ],
+)
 def test_shared_layers_are_copies_whose_gradients_add_up(copied, execution):
     """Three layers on two stored ones: states within 1e-6 of the copies', gradients within 1e-5 of the largest entry. Layers that share
     have their own dropout masks, as the copies have."""

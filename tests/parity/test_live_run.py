@@ -15,6 +15,7 @@ WORDS = "the cat dog bird fish sat ran flew swam on over under by a old red mat 
 RUN = {
     "mesh.preset": "fsdp",
     "model.width": 32,
+    "model.layers": 1,
     "model.feed_forward": 64,
     "train.batch": 16,
     "train.steps": 12,

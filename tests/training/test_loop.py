@@ -147,9 +147,10 @@ def test_an_evaluation_that_is_interrupted_is_made_up(every: int, data: Path, wh
 
 
 @pytest.mark.usefixtures("one_device")
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_terminated_process_exits_with_75_and_goes_on(data: Path, whole: Path, tmp_path: Path) -> None:
-    """SIGTERM arrives before the first step or in one of the next; the process takes that step, saves, and says to be run again."""
+    """SIGTERM arrives before the first step or in one of the next; the process takes that step, saves, and says to be run again. In the
+    short suite tests/faults/test_gang.py asks two processes to stop, and tests/cli/test_main.py has the exit code of one."""
     with command(tmp_path / "run", write_recipe(recipe(data), tmp_path / "recipe.json")) as process:
         text = ""
         while "from scratch" not in text:
