@@ -14,14 +14,15 @@ from jaxenc.data.pipeline import open_batches
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.sources.streams import HELD_OUT
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_list
+from jaxenc.data.tokenizers import bpe, load, word_list
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 
 BATCH, SIZE = 5, 30
 WAYS = ("", "reverse_")
 TRAINERS = {
     "bpe": lambda lines: bpe.train(lines, 300),
-    "unigram": lambda lines: sentencepiece.train(lines, 80),
+    "unigram": lambda lines: unigram.train(lines, 80),
     "characters": lambda lines: word_list.train(lines, SIZE),
 }
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, training, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, training, wordpiece
 from jaxenc.data.tokenizers.lines import LongWords, thinned
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 
-TRAIN = {"wordpiece": wordpiece.train, "bpe": bpe.train, "unigram": sentencepiece.train}
+TRAIN = {"wordpiece": wordpiece.train, "bpe": bpe.train, "unigram": unigram.train}
 SIZES = {"wordpiece": 150, "bpe": 300, "unigram": 100}
 
 

@@ -13,7 +13,8 @@ import jaxenc
 from jaxenc import tree
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, onward, tf
-from jaxenc.data.tokenizers import Tokenizer, load, sentencepiece, spiece_folder
+from jaxenc.data.tokenizers import Tokenizer, load
+from jaxenc.data.tokenizers.sentencepiece import model_folder, unigram
 from jaxenc.errors import UserError
 from tests import tiny
 from tests.convert import folders, tf1, tf1_xlnet
@@ -28,8 +29,8 @@ TEXT = "the quick brown fox jumps over the lazy dog"
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
     """Read by XLNet's own rule, as a spiece.model alone is."""
     folder = tmp_path_factory.mktemp("tokenizer")
-    sentencepiece.train([TEXT] * 3, 60).save(folder)
-    return spiece_folder.from_model((folder / "spiece.model").rename(tmp_path_factory.mktemp("alone") / "spiece.model"))
+    unigram.train([TEXT] * 3, 60).save(folder)
+    return model_folder.from_model((folder / "spiece.model").rename(tmp_path_factory.mktemp("alone") / "spiece.model"))
 
 
 def make(folder: Path, architecture: str, size: int = folders.VOCAB, change: Callable[[dict], dict] = dict) -> Path:

@@ -16,11 +16,12 @@ from typing import Any
 
 import tokenizers as library
 
-from jaxenc.data.tokenizers import charsmap, classes, settings
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.sections import differences
-from jaxenc.data.tokenizers.settings import Piece, Settings
-from jaxenc.data.tokenizers.spiece import LARGEST_SCORE, LONGEST
+from jaxenc.data.tokenizers.published import classes, settings
+from jaxenc.data.tokenizers.published.sections import differences
+from jaxenc.data.tokenizers.published.settings import Piece, Settings
+from jaxenc.data.tokenizers.sentencepiece import charsmap
+from jaxenc.data.tokenizers.sentencepiece.model_file import LARGEST_SCORE, LONGEST
 from jaxenc.errors import UserError
 
 SECTIONS = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")

@@ -16,10 +16,11 @@ from tokenizers import models
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import byte_letters, checks, separate, unigram_words
-from jaxenc.data.tokenizers.auto import Opened, library_errors
+from jaxenc.data.tokenizers import byte_letters, checks, separate
 from jaxenc.data.tokenizers.bpe import BYTES
-from jaxenc.data.tokenizers.sections import rules
+from jaxenc.data.tokenizers.published.auto import Opened, library_errors
+from jaxenc.data.tokenizers.published.sections import rules
+from jaxenc.data.tokenizers.sentencepiece import unigram_words
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError

@@ -13,8 +13,8 @@ import numpy as np
 import sentencepiece
 from tokenizers import AddedToken
 
-from jaxenc.data.tokenizers.framings import Framing
-from jaxenc.data.tokenizers.sentencepiece_rules import Before
+from jaxenc.data.tokenizers.sentencepiece.framings import Framing
+from jaxenc.data.tokenizers.sentencepiece.rules import Before
 from jaxenc.data.tokenizers.word_cache import Encoded
 
 MARK = "▁"

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from jaxenc.data.protobuf import fields, floating, message, pairs
-from jaxenc.data.tokenizers import charsmap
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.sentencepiece import charsmap
 from jaxenc.errors import UserError
 
 NAME = "spiece.model"

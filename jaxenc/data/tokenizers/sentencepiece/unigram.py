@@ -1,8 +1,8 @@
 """Unigram vocabularies of new tokenizers, and of a tokenizer.json, read by the tokenizers library: the most probable cut of a word, whose
-first piece has the mark ▁. A `.model` that others made is read by the sentencepiece library: spiece_folder.py.
+first piece has the mark ▁. A `.model` that others made is read by the sentencepiece library: model_folder.py.
 
 Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). White space only
-separates words. A published vocabulary reads texts by the rule in sentencepiece_rules.py, a new one by a `Normalization`. Two things differ
+separates words. A published vocabulary reads texts by the rule in rules.py, a new one by a `Normalization`. Two things differ
 from the sentencepiece library, as they do in transformers: a comma after a digit is not cut off when a piece holds both; and of two cuts
 that are equally probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of English, measured). A literal `<eop>` in a text
 is letters, like all specials.
@@ -19,14 +19,15 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, coverage, framings, normalization, sentencepiece_rules, separate, spm_train, unigram_words
+from jaxenc.data.tokenizers import checks, coverage, normalization, separate
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.framings import Framing
 from jaxenc.data.tokenizers.normalization import Normalization
-from jaxenc.data.tokenizers.sentencepiece_rules import SentencePieceRules
-from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
+from jaxenc.data.tokenizers.sentencepiece import framings, trainer, unigram_words
+from jaxenc.data.tokenizers.sentencepiece.framings import Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import LONGEST, NAME, Facts, parsed, written
+from jaxenc.data.tokenizers.sentencepiece.rules import SentencePieceRules, of_section, step_names
+from jaxenc.data.tokenizers.sentencepiece.unigram_words import MARK
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
-from jaxenc.data.tokenizers.unigram_words import MARK
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 
@@ -65,7 +66,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
     """A vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids; the same for the same texts.
 
     texts: read once, by `rule`, by which `encode` reads too. A line on stderr says which characters are too rare to have a piece. Raises
-    UserError as `spm_train.trained` does.
+    UserError as `trainer.trained` does.
     """
     rules, counts = UnigramRules(rule), Counter()
 
@@ -76,7 +77,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
             counts.update(line)
             yield line
 
-    facts = parsed("the trained model", spm_train.trained(read(), vocab_size))
+    facts = parsed("the trained model", trainer.trained(read(), vocab_size))
     coverage.report(counts, {piece for piece, _ in facts.pieces}, "<unk>")
     return build("the trained model", facts, rules)
 
@@ -93,7 +94,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         section = data.get("normalizer") or {}
         rules = _rules(section)
         if rules is None:
-            raise Unsupported(f"reads texts by {sentencepiece_rules.step_names(section)}", path, OTHERS)
+            raise Unsupported(f"reads texts by {step_names(section)}", path, OTHERS)
         added = data.get("added_tokens") or []
         charsmap = rules.charsmap if isinstance(rules, SentencePieceRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
@@ -109,7 +110,7 @@ def _rules(section: Mapping[str, Any]) -> UnigramRules | SentencePieceRules | No
     found = next(
         (rules for rules in map(UnigramRules, normalization.choices()) if normalization.section(rules.normalizer) == section), None
     )
-    return found or sentencepiece_rules.of_section(section)
+    return found or of_section(section)
 
 
 def _splitter() -> pre_tokenizers.PreTokenizer:
