@@ -71,7 +71,7 @@ def test_r40_python_dash_m_is_the_command() -> None:
 
 @pytest.mark.parametrize("argv", [["inspect", "--config", ""], ["inspect", "--config="], ["data", "--input", ""]])
 def test_r40_an_empty_value_is_one_line(argv: list[str], fails: Callable[..., str]) -> None:
-    assert fails(*argv) == f"jaxenc: {argv[1].rstrip('=')} is empty; is a shell variable unset? Give a value or leave it out\n"
+    assert fails(*argv) == f"jaxenc: {argv[1].rstrip('=')}: empty; is a shell variable unset? Give a value or leave it out\n"
 
 
 def test_a_file_in_the_place_of_a_folder_is_one_line(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

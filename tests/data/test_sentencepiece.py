@@ -204,8 +204,8 @@ def test_pieces_that_no_text_gives_are_refused(tool, pieces, said):
     [
         ([], 120, "the input holds no text"),
         ([" ", "\t"], 120, "the input holds no text"),
-        (TEXT, 16, "--vocab-size 16 is too small; the specials and punctuation alone take 17 pieces"),
-        (TEXT, 20, r"--vocab-size 20 is too small; .* characters alone take \d+ pieces"),
+        (TEXT, 16, "--vocab-size 16: too small; use more: the specials and punctuation alone take 17 pieces"),
+        (TEXT, 20, r"--vocab-size 20: too small; .* characters alone take \d+ pieces"),
         (TEXT, 1 << 23, "too large"),
     ],
 )

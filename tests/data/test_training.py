@@ -43,7 +43,7 @@ def test_any_number_of_workers_gives_the_same_files(kind: str, tmp_path: Path, m
 
 
 def refused(texts: Iterable[str]) -> Tokenizer:
-    raise UserError("--vocab-size 3 is too small")
+    raise UserError("--vocab-size 3: too small")
 
 
 def died(texts: Iterable[str]) -> Tokenizer:
