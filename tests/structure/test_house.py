@@ -185,6 +185,18 @@ def test_no_setting_defaults_to_none_or_is_an_open_dict() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+def test_every_error_says_what_to_do() -> None:
+    """`UserError(what, where, fix)`: all three, or `fix=` where `what` names the field itself; never a fix that is empty."""
+    wrong = []
+    for path in FILES:
+        for call in ast.walk(parsed(path)):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("UserError", "Unsupported"):
+                fix = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "fix")]
+                if len(fix) != 1 or (isinstance(fix[0], ast.Constant) and not fix[0].value):
+                    wrong.append(f"{show(path)}:{call.lineno}: without what to do")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
 def test_the_project_names_no_machine() -> None:
     wrong = []
     for path in (*FILES, *CONFIGS, *(ROOT / "tests").rglob("*.py"), *ROOT.glob("*.md"), *(ROOT / "launch").rglob("*.sh")):
