@@ -1,4 +1,4 @@
-"""What a file is that is called vocab.txt and holds something else: a download that failed, or another file of a tokenizer."""
+"""What a vocab.txt holds that is not a vocabulary: a download that failed, or another file of a tokenizer."""
 
 import json
 import re

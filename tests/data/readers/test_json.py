@@ -86,7 +86,7 @@ def test_objects_over_several_lines_are_read(tmp_path):
     path.write_text("\n".join(json.dumps({"text": text, "n": [1]}, indent=2) for text in ("one", "two")))
     assert lines(path) == [("one",), ("two",)]
     path.write_text(json.dumps({"version": 1, "data": [{"text": "a"}]}, indent=1))
-    with pytest.raises(UserError, match=r'a\.json:record 1: has no text; .*version, data'):
+    with pytest.raises(UserError, match=r"a\.json:record 1: has no text; .*version, data"):
         lines(path)
 
 

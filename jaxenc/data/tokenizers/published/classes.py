@@ -132,7 +132,7 @@ def _gpt(kind: str, data: Mapping[str, Any], values: Mapping[str, Any], roles: M
 
 
 def _unigram(kind: str, data: Mapping[str, Any], values: Mapping[str, Any], roles: Mapping[str, str]) -> library.Tokenizer:
-    """XLNet's and ALBERT's: XLNet's does not heed keep_accents and add_prefix_space."""
+    """XLNet's and ALBERT's: XLNet's ignores keep_accents and add_prefix_space."""
     vocab = [(piece, float(score)) for piece, score in data["model"]["vocab"]]
     out = library.Tokenizer(models.Unigram(vocab, values.get("unk_id", 0) if kind == XLNET else 1, False))
     keep = kind == ALBERT and values.get("keep_accents", False)

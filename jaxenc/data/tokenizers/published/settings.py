@@ -1,4 +1,4 @@
-"""What lies beside a tokenizer.json: tokenizer_config.json, special_tokens_map.json and added_tokens.json, read as transformers reads them.
+"""The files beside a tokenizer.json: tokenizer_config.json, special_tokens_map.json and added_tokens.json, read as transformers reads them.
 
 The order is that of `from_pretrained` in transformers 5.24 (tokenization_utils_base.py): where the config has `added_tokens_decoder`, the
 other two files are not read; otherwise special_tokens_map.json overrides the config, and added_tokens.json and the added tokens of

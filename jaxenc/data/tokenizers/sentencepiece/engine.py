@@ -62,7 +62,7 @@ class Literal:
         self._ends = np.array([piece.endswith(EDGES) and suffix for piece in pieces])
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        """The ids of a text and where they stand; nothing is ever added."""
+        """The ids of a text and their offsets; nothing is ever added."""
         written = self._before.write(text)
         found = self._model.encode(written, out_type="offset_mapping", num_threads=1)
         ids, places = list(found["ids"]), self._before.places(text, written)

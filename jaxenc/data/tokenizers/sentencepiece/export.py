@@ -1,4 +1,4 @@
-"""Which SentencePiece models a tokenizer.json can say, so that transformers gives the same ids."""
+"""Which SentencePiece models a tokenizer.json can express, so that transformers gives the same ids."""
 
 from jaxenc.data.tokenizers.sentencepiece import model_file
 from jaxenc.data.tokenizers.sentencepiece.framings import Framing
@@ -17,7 +17,7 @@ MARK = "▁"
 
 
 def beyond(model: Model, rules: SentencePieceRules, framing: Framing) -> str:
-    """The first field of the model that a tokenizer.json cannot say, as `normalizer_spec.add_dummy_prefix`; '' where it can say all.
+    """The first field of the model that a tokenizer.json cannot express, such as `normalizer_spec.escape_whitespaces`; '' for none.
 
     Equal means: up to cuts whose scores differ by less than float32 can tell, which sentencepiece adds up along a text and transformers
     along a word.

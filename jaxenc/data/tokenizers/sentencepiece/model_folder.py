@@ -59,8 +59,8 @@ class Source:
     def read_as(self, controls: Collection[str]) -> bytes:
         """The bytes of the model with `more`, and with `controls` as control pieces.
 
-        Where a tokenizer.json can say the model, symbols of the user are ordinary pieces beside `more`: they would be worth as much as the
-        longest new word, so that no word with a full stop in it could be added.
+        Where a tokenizer.json can express the model, symbols of the user are ordinary pieces beside `more`: they would be worth as much as
+        the longest new word, so that no word with a full stop in it could be added.
         """
         ordinary = self.symbols if self.more and not self.beyond else ()
         return model_file.as_read(self.model, controls, self.more, ordinary)
@@ -72,7 +72,7 @@ class Source:
 
     @property
     def beyond(self) -> str:
-        """The field that a tokenizer.json cannot say, '' where it can say all."""
+        """The field that a tokenizer.json cannot express, '' where it can express all."""
         return export.beyond(self.model, self.rules, self.framing)
 
     @property
@@ -181,7 +181,7 @@ def _facts(source: Source, reserved: set[str]) -> Mapping[str, Any]:
 
 
 def _files(source: Source) -> Mapping[str, str | bytes]:
-    """What `save` writes: the model, its settings and, where it can be said in one, a tokenizer.json for transformers."""
+    """What `save` writes: the model, its settings and, where one can express it, a tokenizer.json for transformers."""
     roles = {f"{role}_token": getattr(source.framing, role) for role in framings.ROLES}
     if source.beyond:
         return {model_file.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
@@ -194,7 +194,7 @@ def _files(source: Source) -> Mapping[str, str | bytes]:
 def _only_here(source: Source) -> str:
     """What `jaxenc export` says of transformers."""
     if beyond := source.beyond:
-        return f"{beyond} cannot be said in a tokenizer.json: {model_file.NAME} is written alone, and transformers may give other ids"
+        return f"{beyond} cannot be expressed in a tokenizer.json: {model_file.NAME} is written alone, and transformers may give other ids"
     nearly = export.nearly(source.model, source.rules)
     return nearly and f"transformers reads rare texts otherwise: {nearly}"
 
