@@ -117,6 +117,6 @@ def test_text_that_the_terminal_cannot_show_is_escaped(monkeypatch: pytest.Monke
 def test_an_array_that_does_not_fit_is_one_line(fails: Callable[..., str]) -> None:
     """What jax itself says of it; another error of jax's keeps its traceback."""
     with mock.patch.object(cli_main, "_run", lambda argv: jax.jit(lambda: jnp.zeros((1 << 25, 1 << 25)))()):
-        assert "the device does not have enough memory (Out of memory allocating 4503599627370496 bytes): lower" in fails("report")
+        assert "the device does not have enough memory (Out of memory allocating 4503599627370496 bytes); lower" in fails("report")
     with mock.patch.object(cli_main, "_run", side_effect=RuntimeError("INTERNAL")), pytest.raises(RuntimeError, match="INTERNAL"):
         main(["report"])

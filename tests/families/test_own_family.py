@@ -199,7 +199,7 @@ class Undecided(ToyConfig):
         (object, "is no class of a model"),
         (type("Nameless", (ToyConfig,), {"kind": None}), "model Nameless: its kind is None; give the class a `kind`"),
         (Undecorated, "model Undecorated: it is no frozen dataclass"),
-        (Abstract, "model Abstract: it has no encoder, published_vocabulary: define"),
+        (Abstract, "model Abstract: it has no encoder, published_vocabulary; define"),
         (Undecided, "model Undecided: depth has no default"),
     ],
 )

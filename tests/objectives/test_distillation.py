@@ -200,7 +200,7 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
         (lambda: layers_that_are_shared(), "it has no encoder/layer_01/attention/key/bias, from which the student's encoder/layer_01/at"),
         (lambda: objective(teacher=XlnetConfig()), "objective.teacher T: mlm is no head for model.kind xlnet"),
         (lambda: objective(teacher=ElmoConfig()), "objective.teacher T: objective.kind distillation takes an encoder"),
-        (lambda: shapes_that_differ(), "is \\[48, 16\\] in the teacher and embeddings/position/table \\[40, 16\\] in the student: give"),
+        (lambda: shapes_that_differ(), "is \\[48, 16\\] in the teacher and embeddings/position/table \\[40, 16\\] in the student; give"),
     ],
 )
 def test_what_does_not_fit_is_one_line(make: Any, words: str) -> None:

@@ -24,6 +24,8 @@ LAYERS = (
     ("processes",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
     ("checkpoint",), ("training",), ("inference",), ("convert",), ("bench",), ("cli",),
 )  # fmt: skip
+# The errors that a command prints as one line.
+USER_ERRORS = ("UserError", "Unsupported", "Incomplete")
 HEIGHT = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 
 
@@ -190,7 +192,7 @@ def test_every_error_says_what_to_do() -> None:
     wrong = []
     for path in FILES:
         for call in ast.walk(parsed(path)):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("UserError", "Unsupported"):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in USER_ERRORS:
                 fix = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "fix")]
                 if len(fix) != 1 or (isinstance(fix[0], ast.Constant) and not fix[0].value):
                     wrong.append(f"{show(path)}:{call.lineno}: without what to do")

@@ -191,5 +191,5 @@ def test_checkpoints_that_go_wrong_are_one_line(tmp_path: Path) -> None:
             tf.load(prefix)
         assert "\n" not in str(error.value)
     (tmp_path / "xlnet_config.json").unlink()
-    with pytest.raises(UserError, match=r"holds no xlnet_config\.json: put the one"):
+    with pytest.raises(UserError, match=r"holds no xlnet_config\.json; put the one"):
         tf.load(prefix)
