@@ -25,7 +25,7 @@ from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece import framings, trainer, unigram_words
 from jaxenc.data.tokenizers.sentencepiece.framings import Framing
 from jaxenc.data.tokenizers.sentencepiece.model_file import LONGEST, NAME, Facts, parsed, written
-from jaxenc.data.tokenizers.sentencepiece.rules import SentencePieceRules, of_section, step_names
+from jaxenc.data.tokenizers.sentencepiece.rules import SentencePieceRules, of_section
 from jaxenc.data.tokenizers.sentencepiece.unigram_words import MARK
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
@@ -85,7 +85,8 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
     """The tokenizer of a tokenizer.json with the content `data`, ours or one that transformers wrote for an XLNet or an ALBERT.
 
-    Raises UserError for a file that is damaged, Unsupported for other rules of reading, other specials, and pieces added by hand.
+    Raises UserError for a file that is damaged, Unsupported for other rules of reading, other specials, and pieces added by hand: such a
+    file is opened by published/build.py.
     """
     with checks.damaged(path):
         model, splitter = data["model"], data.get("pre_tokenizer") or {}
@@ -94,7 +95,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         section = data.get("normalizer") or {}
         rules = _rules(section)
         if rules is None:
-            raise Unsupported(f"reads texts by {step_names(section)}", path, OTHERS)
+            raise Unsupported("reads texts by another rule", path, OTHERS)
         added = data.get("added_tokens") or []
         charsmap = rules.charsmap if isinstance(rules, SentencePieceRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
