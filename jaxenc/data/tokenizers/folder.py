@@ -10,7 +10,7 @@ from jaxenc.data.tokenizers import agreement, bpe, reach, word_bpe, word_list, w
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.published import auto, build, classes, sections, settings
 from jaxenc.data.tokenizers.sentencepiece import model_file, model_folder, unigram
-from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP, Tokenizer
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
@@ -61,7 +61,7 @@ def _opened(path: Path) -> Tokenizer:
 def _with_pieces(path: Path, tool: Tokenizer) -> Tokenizer:
     """`tool`, opened from the original format's files, with the pieces of an added_tokens.json and special_tokens_map.json beside them.
     Raises Unsupported for an added_tokens.json beside a vocab.txt that repeats a piece, which no tokenizer.json can hold."""
-    beside = [name for name in (settings.ADDED, settings.SPECIALS_MAP) if (path.parent / name).is_file()]
+    beside = [name for name in (settings.ADDED, SPECIALS_MAP) if (path.parent / name).is_file()]
     if not tool.definition and settings.ADDED in beside:
         raise Unsupported(
             f"a piece on several lines, and a {settings.ADDED} beside it", path, "append the added pieces to it, and remove that file"

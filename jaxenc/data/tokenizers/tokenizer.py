@@ -18,7 +18,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 
-SETTINGS = "tokenizer_config.json"
+SETTINGS, SPECIALS_MAP = "tokenizer_config.json", "special_tokens_map.json"
 
 
 class Tokenizer:

@@ -50,7 +50,6 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     },
     GPT: {"unk_token": "<unk>"},
 }
-XLNET_EXTRA = ("<eop>", "<eod>")
 
 
 @dataclasses.dataclass(frozen=True)

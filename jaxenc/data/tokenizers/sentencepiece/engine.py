@@ -14,10 +14,10 @@ import sentencepiece
 from tokenizers import AddedToken
 
 from jaxenc.data.tokenizers.sentencepiece.framings import Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.sentencepiece.rules import Before
 from jaxenc.data.tokenizers.word_cache import Encoded
 
-MARK = "▁"
 EDGES = (MARK, " ")  # how pieces write a blank: as it is where escape_whitespaces is off
 
 

@@ -1,8 +1,8 @@
 """Which SentencePiece models a tokenizer.json can express, so that transformers gives the same ids."""
 
 from jaxenc.data.tokenizers.sentencepiece import model_file
-from jaxenc.data.tokenizers.sentencepiece.framings import Framing
-from jaxenc.data.tokenizers.sentencepiece.model_file import Model
+from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK, Model
 from jaxenc.data.tokenizers.sentencepiece.rules import SentencePieceRules
 
 SWITCHES = {
@@ -13,7 +13,6 @@ SWITCHES = {
 # The table by which both libraries give the same ids where accents are dropped first.
 EXACT = b"nmt_nfkc"
 TABLES = (b"", EXACT, b"nfkc", b"identity")
-MARK = "▁"
 
 
 def beyond(model: Model, rules: SentencePieceRules, framing: Framing) -> str:
@@ -37,7 +36,7 @@ def beyond(model: Model, rules: SentencePieceRules, framing: Framing) -> str:
         return "denormalizer_spec"
     if not framing.name:
         return "the choice of special pieces in tokenizer_config.json"
-    return _of_pieces(model, rules, {*framing.specials, "<eop>", "<eod>"})
+    return _of_pieces(model, rules, {*framing.specials, *ENDS})
 
 
 def nearly(model: Model, rules: SentencePieceRules) -> str:

@@ -18,9 +18,9 @@ from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import normalization
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.sentencepiece import export, framings, model_file, unigram
-from jaxenc.data.tokenizers.sentencepiece.engine import MARK, Framed, Literal
-from jaxenc.data.tokenizers.sentencepiece.framings import Framing
-from jaxenc.data.tokenizers.sentencepiece.model_file import Model
+from jaxenc.data.tokenizers.sentencepiece.engine import Framed, Literal
+from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK, Model
 from jaxenc.data.tokenizers.sentencepiece.rules import Before, SentencePieceRules
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
@@ -30,7 +30,6 @@ from jaxenc.files import read_json, user_errors
 NAMES = (model_file.NAME, "sentencepiece.bpe.model", "tokenizer.model")
 SAME = "tokenizer_json_sha256"  # in a tokenizer_config.json: of the tokenizer.json that says what the .model beside it says
 BLANKS = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-ENDS = {"<eop>", "<eod>"}  # XLNet's ends of paragraphs and documents
 # {word in a message of the library: the field of the model that it is about}
 FIELDS = {"Self-test": "self_test_data", "byte": "pieces.type, trainer_spec.byte_fallback", "unk": "pieces.type", "defined": "pieces.piece"}
 
@@ -156,7 +155,7 @@ def _meaning(said: str) -> str:
 def _build(source: Source) -> Tokenizer:
     pieces, framing = [piece for piece, _ in source.scored], source.framing
     ids = {piece: index for index, piece in enumerate(pieces)}
-    specials = source.model.of_kinds(model_file.UNKNOWN, model_file.CONTROL) | {*framing.specials, *(ENDS & ids.keys())}
+    specials = source.model.of_kinds(model_file.UNKNOWN, model_file.CONTROL) | {*framing.specials, *(ids.keys() & ENDS)}
     tool = _library(source.path, source.read_as(specials))
     blanks = "".join(blank for blank in BLANKS if blank in tool.normalize(f"a{blank}a")) if framing.name else ""
     before = Before(bool(framing.name), source.lowercase, source.strip_accents, blanks)

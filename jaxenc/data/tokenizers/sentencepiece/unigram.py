@@ -23,10 +23,9 @@ from jaxenc.data.tokenizers import checks, coverage, normalization, separate
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.sentencepiece import framings, trainer, unigram_words
-from jaxenc.data.tokenizers.sentencepiece.framings import Framing
-from jaxenc.data.tokenizers.sentencepiece.model_file import LONGEST, NAME, Facts, parsed, written
+from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, ROLES, Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import LONGEST, MARK, NAME, Facts, parsed, written
 from jaxenc.data.tokenizers.sentencepiece.rules import SentencePieceRules, of_section
-from jaxenc.data.tokenizers.sentencepiece.unigram_words import MARK
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
@@ -150,7 +149,7 @@ def files(path: str | Path, facts: Facts, rules: SentencePieceRules) -> Mapping[
 
 def _with_hidden(facts: Facts, framing: Framing) -> Facts:
     """The facts, with the special pieces among those that no text gives."""
-    ends = {"<eop>", "<eod>"} & {piece for piece, _ in facts.pieces}
+    ends = {*ENDS} & {piece for piece, _ in facts.pieces}
     return dataclasses.replace(facts, hidden=facts.hidden | {*framing.specials, *ends})
 
 
@@ -183,7 +182,7 @@ def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Fra
     """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
     tokenizer.json: they are not named. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
     asked for."""
-    ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
+    ends = [piece for piece, _ in facts.pieces if piece in ENDS]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **rules.settings,
@@ -192,7 +191,7 @@ def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Fra
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "additional_special_tokens": ends,
         "clean_up_tokenization_spaces": False,
-    } | {f"{name}_token": getattr(framing, name) for name in ("unk", "pad", "cls", "sep", "mask")}
+    } | {f"{name}_token": getattr(framing, name) for name in ROLES}
 
 
 def _spelled(piece: str) -> str:
