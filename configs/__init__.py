@@ -1,6 +1,6 @@
 """Recipes: `get_config() -> ConfigDict`, made from a Run, one file a recipe. `--config bert/base` names bert/base.py here.
 
-A recipe that takes what stands behind a colon, as in `bert/sizes:4x512`, is `get_config(argument='')`.
+A recipe that takes what follows a colon, as in `bert/sizes:4x512`, is `get_config(argument='')`.
 """
 
 from ml_collections import ConfigDict

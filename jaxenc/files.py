@@ -17,6 +17,7 @@ import numpy as np
 from jaxenc.errors import UserError
 
 LONGEST_NAME = 255  # bytes, of one part of a path
+POINTER = b"version https://git-lfs"  # first bytes of what git-lfs leaves in the place of a large file
 
 
 @contextlib.contextmanager

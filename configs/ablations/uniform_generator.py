@@ -1,4 +1,4 @@
-"""ELECTRA with a generator that has learned nothing: every id alike in the chosen places.
+"""ELECTRA with a generator that has learned nothing: every id equally likely in the chosen places.
 
     jaxenc pretrain --config ablations/uniform_generator --config.data.path=DATA --workdir RUN
 

@@ -76,7 +76,7 @@ def _check(kind: str, source: Path, out: Path) -> int:
         try:
             differences = parity.compare(model, source)
         except parity.Incomplete as error:
-            reason = str(error)
+            reason = f"{error.where}: {error.what}"
     if differences is None:
         print(f"convert: {reason}: this compares with our own export of it", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:

@@ -12,9 +12,10 @@ from jaxenc.cli import inputs
 from jaxenc.data import readers
 from jaxenc.data.folders import must_be_new
 from jaxenc.data.readers.document import described
-from jaxenc.data.tokenizers import bpe, load, marks, sentencepiece, training, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import bpe, load, marks, training, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.lines import LongWords, thinned
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.wordpiece_rules import LONGEST_WORD
 from jaxenc.errors import UserError
 from jaxenc.files import made
@@ -24,7 +25,7 @@ TYPES: Mapping[str, ModuleType] = {
     "wordpiece": wordpiece,
     "bpe": bpe,
     "word_bpe": word_bpe,
-    "unigram": sentencepiece,
+    "unigram": unigram,
     "characters": word_list,
 }
 CUT = ("wordpiece", "word_bpe")  # types that cut words of more than LONGEST_WORD characters

@@ -120,7 +120,7 @@ def open_tokenizer(folder: Path, choice: str) -> Tokenizer | None:
 
 
 def _check_rows(found: Import, run: Run, config: Path) -> None:
-    """Raises UserError where the token tables, all alike, have another number of rows than the file `config` says."""
+    """Raises UserError where the token tables, which have one number of rows, have another than the file `config` says."""
     names = [name for entry in found.entries if has_vocabulary(entry.ours, ()) for name in entry.names if name in found.tensors]
     sizes = {found.tensors[name].shape[:1] for name in names}
     if len(sizes) == 1 and (held := sizes.pop()) not in ((), (run.model.vocab_size,)):

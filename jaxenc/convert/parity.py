@@ -121,7 +121,7 @@ def _opened(folder: Path, export: Export) -> Any:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    refused = f"{folder}: transformers {transformers.__version__} does not open it"
+    refused = f"transformers {transformers.__version__} does not open it"
     opens, level = getattr(transformers, class_of(export.config)), transformers.utils.logging.get_verbosity()
     choices: dict[str, Any] = {"dtype": torch.float32, "local_files_only": True, "output_loading_info": True}
     if "add_pooling_layer" in inspect.signature(opens).parameters and "pooled" not in export.outputs:
@@ -135,12 +135,12 @@ def _opened(folder: Path, export: Export) -> Any:
         model, loading = opens.from_pretrained(folder, **choices)
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{refused}, so nothing was compared", fix=reason) from error
+        raise UserError(f"{refused} ({reason})", folder, "leave out --check") from error
     finally:
         transformers.utils.logging.set_verbosity(level)
     if loading["missing_keys"]:
         # transformers initialises missing parameters at random.
-        raise Incomplete(f"{refused} completely: it does not find {min(loading['missing_keys'])}")
+        raise Incomplete(f"{refused} completely: it does not find {min(loading['missing_keys'])}", folder, "leave out --check")
     return model.eval()
 
 

@@ -1,4 +1,4 @@
-"""What a folder or a file is that is no model of transformers as it stands, and what to do with it: one line for each kind."""
+"""Recognises folders and files that are not models of transformers, or not yet, and says what to do with each kind."""
 
 import json
 import re
@@ -62,8 +62,8 @@ KINDS = (
 
 
 def check(path: Path, source: str = "hf") -> None:
-    """Raises UserError, which says what is at `path` and what to do, where it is no folder of transformers with a config.json and weights
-    and its files say what it is instead. source: what it was named as; a folder of transformers is refused as any other. Reads no
+    """Raises UserError, which says what is at `path` and what to do, where it is not a folder of transformers with a config.json and
+    weights, and its files tell what it is instead. source: what it was named as; a folder of transformers is refused as any other. Reads no
     weights."""
     if not path.exists():
         hub = re.fullmatch(r"[\w.-]+(/[\w.-]+)?", str(path)) is not None

@@ -30,7 +30,7 @@ class Table:
 def count_baselines(path: str) -> dict[str, float]:
     """Cross-entropy in nats a token of the held-out split, predicted from the training split of a data folder.
 
-    unigram: counts + ADD. left: a mixture of the unigram and of the frequencies behind the token on the left. left_right: a mixture of
+    unigram: counts + ADD. left: a mixture of the unigram and of the frequencies after the token on the left. left_right: a mixture of
     those two and of the frequencies in front of the token on the right. The weights of a mixture are numbers fitted by EM on training
     tokens that are not counted: a tenth of those used, FIT_TOKENS at most. From the front of each split TRAIN_TOKENS and
     HELD_OUT_TOKENS are used at most, which bounds the memory (0.8 GB measured); neighbours may belong to another document.

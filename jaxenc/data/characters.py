@@ -6,14 +6,14 @@ import numpy as np
 
 NAME = "characters.npy"  # of a data folder: the table of its words, uint16 [words, WIDTH]
 WIDTH = 50  # ids of a word
-BOS, EOS, BOW, EOW, PAD = 256, 257, 258, 259, 260  # behind the 256 bytes
+BOS, EOS, BOW, EOW, PAD = 256, 257, 258, 259, 260  # after the 256 bytes
 SIZE = 261  # ids there are
 
 
 def of_words(words: Sequence[str]) -> np.ndarray:
     """uint16 [words, WIDTH]: BOW, at most WIDTH - 2 bytes of the word in UTF-8, EOW, PAD to the end.
 
-    A longer word is cut behind any byte, also within a character. '' is BOW, EOW. A lone surrogate, which UTF-8 has no bytes for, is left
+    A longer word is cut after any byte, also within a character. '' is BOW, EOW. A lone surrogate, which UTF-8 has no bytes for, is left
     out. Source: UnicodeCharsVocabulary in bilm/data.py of allenai/bilm-tf.
     """
     room = WIDTH - 2

@@ -54,7 +54,7 @@ def unnamed(size: int) -> Vocabulary:
 
 def of_words(size: int) -> Vocabulary:
     """The layout of a list of `size` words: <S> 0, </S> 1, <UNK> 2, then words by falling frequency (README.md of allenai/bilm-tf). It
-    has no mask and no id for padding, which is told by `segments` alone: a place of padding holds 0."""
+    has no mask and no id for padding, which is known from `segments` alone: a place of padding holds 0."""
     return Vocabulary(size, pad=0, unk=2, cls=0, sep=1, mask=-1, reserved=tuple(range(min(3, size))), fingerprint="")
 
 

@@ -57,12 +57,12 @@ def _sound(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"no sound HDF5 file ({told})", path, AGAIN) from error
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"no sound HDF5 file ({why})", path, AGAIN) from error
 
 
 def _datasets(h5py: ModuleType, group: Any, path: Path, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """(name, dataset) of all that lies in `group`. A soft or external link could name any file of this machine, so none is followed."""
+    """(name, dataset) of everything in `group`. A soft or external link could name any file of this machine, so none is followed."""
     if depth > DEEPEST:
         raise UserError(f"{prefix} is {depth} groups deep, or within itself", path, AGAIN)
     for key in group:

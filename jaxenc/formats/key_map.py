@@ -171,8 +171,8 @@ def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mappi
         advice = f"`{' '.join(f'{left_out.OPTION} {shlex.quote(pattern)}' for pattern in patterns)}` converts without"
         raise UserError(f"the model needs no {listed(extra)}", where, f"{advice} {'it' if len(extra) == 1 else 'them'}")
     if any(faults.values()):
-        told = "; ".join(f"{fault}: {listed(names)}" for fault, names in faults.items() if names)
-        raise UserError(f"the tensors are not those that its config describes: {told}", where, "name a folder whose files belong together")
+        shown = "; ".join(f"{fault}: {listed(names)}" for fault, names in faults.items() if names)
+        raise UserError(f"the tensors are not those that its config describes: {shown}", where, "name a folder whose files belong together")
 
 
 def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:
@@ -181,7 +181,7 @@ def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:
 
 
 def _of_more_layers(known: Collection[str], held: Collection[str]) -> bool:
-    """Whether a name of the file is one of the model's but for its numbers, so that the config has too few layers."""
+    """Whether a name of the file is one of the model's apart from its numbers, so that the config has too few layers."""
     counted = {re.sub(r"\d+", "0", name) for name in known if re.search(r"\d", name)}
     return any(re.sub(r"\d+", "0", name) in counted for name in held if name not in known)
 

@@ -18,7 +18,7 @@ def split(tensors: Mapping[str, Tensor], patterns: Sequence[str], where: object)
     """
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in tensors):
-            raise UserError(f"no tensor is called {pattern!r}", f"{where}: {OPTION}", f"its tensors are {listed(list(tensors))}")
+            raise UserError(f"no tensor is called {pattern!r}", f"{where}: {OPTION}", f"name one of {listed(list(tensors))}")
     out = {name: tensor for name, tensor in tensors.items() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
     return {name: tensor for name, tensor in tensors.items() if name not in out}, out
 

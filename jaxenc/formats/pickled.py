@@ -38,7 +38,7 @@ class Unread:
 
 
 def not_run(path: Path) -> contextlib.AbstractContextManager:
-    """While it is open, `torch.load(path, weights_only=True)` reads each class and function that the file names as an `Unread`, but for
+    """While it is open, `torch.load(path, weights_only=True)` reads each class and function that the file names as an `Unread`, except
     those that torch knows itself. A torch before 2.5 refuses the file instead."""
     import torch
 

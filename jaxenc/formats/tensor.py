@@ -11,15 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenc.errors import UserError
+from jaxenc.files import POINTER
 
 BFLOAT16 = np.dtype(jnp.bfloat16)
 MOST_AXES = 32  # far more than any weight has, and what every NumPy takes
 # How messages about files of tensors end.
 ADVICE = "name a folder that transformers wrote"
 AGAIN = "copy or download it again"
-
-
-POINTER = b"version https://git-lfs"  # how the file begins that git-lfs leaves in the place of a large one
 
 
 def refuse_pointer(path: Path) -> None:

@@ -89,7 +89,7 @@ def must_be_alone(environment: Mapping[str, str], command: str) -> None:
 def connect(cluster: Cluster) -> None:
     """Joins the other processes; call it before anything else of jax.
 
-    Raises UserError when process 0 cannot listen where it is told, when they do not all come within MEET seconds, and when this one then
+    Raises UserError when process 0 cannot listen at its address, when they do not all come within MEET seconds, and when this one then
     sees fewer or more than `cluster.count`.
     """
     if cluster.count == 1:

@@ -56,8 +56,8 @@ class Watch:
                 said = now
                 who = f"{place}: process {index} waits for process {', '.join(awaited)}"
                 over = now - since >= barriers.LIMIT
-                told = f"{who}: nothing for {now - since:.0f} s: start all processes again" if over else who
-                print(told, file=sys.stderr, flush=True)
+                line = f"{who}: nothing for {now - since:.0f} s: start all processes again" if over else who
+                print(line, file=sys.stderr, flush=True)
                 if over:
                     cluster.leave(1)
 

@@ -1,4 +1,4 @@
-"""How much memory of each device a training step takes, before it runs: the compiler says it of a step that is compiled from shapes."""
+"""The memory that a training step takes on each device, before it runs: from the compiler, of a step that is compiled from shapes."""
 
 import dataclasses
 import math
@@ -69,8 +69,8 @@ def of_step(step: Compiled, objective: Objective, run: Run, phase: Phase, place:
 
 
 def plan(objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory | str:
-    """The memory of the step of a phase on the devices of `place`. Compiles the step and runs nothing. Where the compiler itself says that
-    the device has too little memory, which that of TPUs does, its words."""
+    """The memory of the step of a phase on the devices of `place`. Compiles the step and runs nothing. A message where the compiler itself
+    finds too little memory, as that of TPUs does."""
     # The memory is the same, and a CPU's program compiles in half the time.
     fast = {"xla_backend_optimization_level": 0} if place.mesh.devices.flat[0].platform == "cpu" else {}
     with jax.set_mesh(place.mesh):

@@ -111,8 +111,8 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
 
 
 def _check_room(job: Job, split: str, phase: Phase) -> None:
-    """Raises UserError for a batch whose fields the devices cannot hold. Half of that may still be too much; this refuses slips of the
-    finger before they cost anything."""
+    """Raises UserError for a batch whose fields the devices cannot hold. Half of that may still be too much; this catches a mistyped
+    number before it costs anything."""
     train = split == SPLITS[0]
     rows, objective = phase.batch if train else job.run.eval.batch, job.objective(phase)
     row = sum(array.nbytes for array in empty({*objective.reads, "index"}, 1, phase.length, objective.fields).values())

@@ -32,22 +32,16 @@ MAY_CHANGE = ("mesh.*", "train.microbatches", "checkpoint.*", "eval.*", "log.*")
 VISIBLE_WITHIN = 60
 
 
-def changed_fields(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> list[str]:
-    """The dotted paths that differ and that match no pattern of `may_change`, where '*' matches anything.
-
-    A caller whose schedule does not use `train.steps` adds that name to MAY_CHANGE.
-    """
-    return [path for path, _, _ in refused(saved, now, may_change)]
-
-
 def refuse(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> None:
-    """Raises UserError that names each field of `changed_fields` with both values."""
+    """Raises UserError that names each field of `refused` with both values."""
     if found := refused(saved, now, may_change):
         raise UserError(both_values(found), "", "set them back, or start with --init-from, which takes the parameters only")
 
 
-def refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str]) -> list[tuple[str, Any, Any]]:
-    """(dotted path, saved value, value now) of each field of `changed_fields`."""
+def refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequence[str] = MAY_CHANGE) -> list[tuple[str, Any, Any]]:
+    """(dotted path, saved value, value now) of each field that differs and matches no pattern of `may_change`, where '*' matches anything.
+
+    A caller whose schedule does not use `train.steps` adds that name to MAY_CHANGE."""
     return [item for item in differences(saved, now) if not _may_change(item[0], may_change)]
 
 

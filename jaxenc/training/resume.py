@@ -67,13 +67,13 @@ def _changed(saved: Run, manifest: Mapping[str, Any] | None, job: Job) -> list[t
 
 
 def _parts(manifest: Mapping[str, Any]) -> list[Any]:
-    """The fingerprints of the data folders behind a manifest, in order."""
+    """The fingerprints of the data folders of a manifest, in order."""
     return [part.get("fingerprint") for part in manifest.get("parts", [manifest])]
 
 
 def how_else(job: Job, workdir: pathlib.Path) -> str:
-    """What the user can do who wants the run of `job`, and not that of `workdir`: keep as much of its newest checkpoint as fits, its whole
-    state, its parameters, or nothing. For a message."""
+    """What a user can do to train the run of `job`, for a message: keep as much of the newest checkpoint in `workdir` as fits, which is its
+    whole state, its parameters, or nothing."""
     try:
         return _kept(job, workdir)
     except UserError:
@@ -98,7 +98,7 @@ def _kept(job: Job, workdir: pathlib.Path) -> str:
 
 
 def _state_fits(job: Job, start: Start) -> bool:
-    """Whether the run can continue from the state at `start`, but for the rows."""
+    """Whether the run can continue from the state at `start`, apart from the rows."""
     objective = job.objective(job.run.plan[0])
     try:
         refusals.refuse_continuing_with_another_teacher(job, start.path)

@@ -178,7 +178,7 @@ def test_kill_at_every_stage_leaves_a_step_to_restore(killed: Path, stage: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "words"), [("size_limit", "File too large: free space"), ("read_only", "Permission denied")])
+@pytest.mark.parametrize(("fault", "words"), [("size_limit", "File too large; free space"), ("read_only", "Permission denied")])
 def test_a_full_or_read_only_directory_is_one_line_and_harms_no_step(fault: str, words: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

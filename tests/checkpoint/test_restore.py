@@ -88,9 +88,9 @@ def test_the_order_of_the_four_starts(tmp_path: Path) -> None:
 def test_a_named_start_that_is_missing_empty_or_damaged_is_refused(checkpoints: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (checkpoints / "2/config.json").unlink()
-    with pytest.raises(UserError, match="--init-from .*nowhere is not a folder"):
+    with pytest.raises(UserError, match="--init-from .*nowhere: not a folder"):
         choose(tmp_path / "new", "", str(tmp_path / "nowhere"), True)
-    with pytest.raises(UserError, match="--continue-from .*empty holds no valid checkpoint"):
+    with pytest.raises(UserError, match="--continue-from .*empty: holds no valid checkpoint"):
         choose(tmp_path / "new", str(tmp_path / "empty"), "", True)
     with pytest.raises(UserError, match="--init-from .*config.json is missing"):
         choose(tmp_path / "new", "", str(checkpoints / "2"), True)

@@ -133,7 +133,7 @@ def test_a_shape_that_a_backend_refuses_is_a_line(monkeypatch: pytest.MonkeyPatc
         raise ValueError("no heads of 4")
 
     monkeypatch.setattr(attention.attend, "attend", refuse)
-    with pytest.raises(UserError, match="attention xla does not run on this shape: no heads of 4"):
+    with pytest.raises(UserError, match="attention xla does not run on this shape .no heads of 4"):
         attention.time_attention(attention.Work(2, 8, 3, 4, 0.0, "float32"), "xla", 1e9, 1)
 
 

@@ -85,7 +85,7 @@ def test_what_is_refused_is_one_line(model: Path, tmp_path: Path, fails: Callabl
     assert "samples is 2 and temperature 0" in fails(*given, "--text", "the", "--samples", "2")
     assert "seed is -1" in fails(*given, "--text", "the", "--seed", "-1")
     assert "none.txt: no such file" in fails(*given, "--input", tmp_path / "none.txt")
-    assert "--text is empty; is a shell variable unset?" in fails(*given, "--text", "")
+    assert "--text: empty; is a shell variable unset?" in fails(*given, "--text", "")
     other = saved(tmp_path / "masked", "full", MlmConfig(), wordpiece.train(LINES * 3, 120))
     said = fails("complete", "--model", other, "--text", "the")
     assert "this model does not predict the next token from the tokens before it" in said and "objective.kind=causal" in said

@@ -138,7 +138,7 @@ def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: 
         assert words in fails("export", "--model", place, "--out", tmp_path / "out")
         with pytest.raises(UserError, match="jaxenc convert --from"):
             jaxenc.load(place)
-        with pytest.raises(UserError, match="--init-from .* is no run directory: .*jaxenc convert --from"):
+        with pytest.raises(UserError, match="--init-from .*: not a run directory; .*jaxenc convert --from"):
             restore.choose(tmp_path / "checkpoints", "", str(place), True)
     assert f"did you mean --from 'hf:{theirs}'?" in fails("convert", "--from", theirs, "--to", tmp_path / "out")
 
@@ -162,7 +162,7 @@ def test_bad_input_leaves_nothing(theirs: Path, tmp_path: Path, fails: Callable[
     (bad / "config.json").write_text((theirs / "config.json").read_text())
     assert f"{bad}/model.safetensors: " in fails("convert", "--from", f"hf:{bad}", "--to", tmp_path / "out")
     assert f"use --from hf:{bad}" in fails("convert", "--from", f"hf:{bad}/config.json", "--to", tmp_path / "out")
-    assert "is not a folder" in fails("export", "--model", tmp_path / "gone", "--out", tmp_path / "out")
+    assert "not a folder; name" in fails("export", "--model", tmp_path / "gone", "--out", tmp_path / "out")
     assert "invalid choice" in fails("export", "--model", tmp_path, "--out", tmp_path / "out", "--dtype", "int8")
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]
 

@@ -71,7 +71,7 @@ def test_r40_python_dash_m_is_the_command() -> None:
 
 @pytest.mark.parametrize("argv", [["inspect", "--config", ""], ["inspect", "--config="], ["data", "--input", ""]])
 def test_r40_an_empty_value_is_one_line(argv: list[str], fails: Callable[..., str]) -> None:
-    assert fails(*argv) == f"jaxenc: {argv[1].rstrip('=')} is empty; is a shell variable unset? Give a value or leave it out\n"
+    assert fails(*argv) == f"jaxenc: {argv[1].rstrip('=')}: empty; is a shell variable unset? Give a value or leave it out\n"
 
 
 def test_a_file_in_the_place_of_a_folder_is_one_line(data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
@@ -117,6 +117,6 @@ def test_text_that_the_terminal_cannot_show_is_escaped(monkeypatch: pytest.Monke
 def test_an_array_that_does_not_fit_is_one_line(fails: Callable[..., str]) -> None:
     """What jax itself says of it; another error of jax's keeps its traceback."""
     with mock.patch.object(cli_main, "_run", lambda argv: jax.jit(lambda: jnp.zeros((1 << 25, 1 << 25)))()):
-        assert "the device does not have enough memory (Out of memory allocating 4503599627370496 bytes): lower" in fails("report")
+        assert "the device does not have enough memory (Out of memory allocating 4503599627370496 bytes); lower" in fails("report")
     with mock.patch.object(cli_main, "_run", side_effect=RuntimeError("INTERNAL")), pytest.raises(RuntimeError, match="INTERNAL"):
         main(["report"])

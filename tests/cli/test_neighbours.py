@@ -70,7 +70,7 @@ def test_the_text_of_it(model: Model, tmp_path: Path, capsys: pytest.CaptureFixt
     assert out.count("in context (layer 2 of 2)") == 3 and len(out) == 4 + 3 * 5
     assert sum("[bank]" in out[at] for at in (6, 11, 16)) == 3 and all("[" in line for line in (*out[7:9], *out[12:14], *out[17:19]))
     for layer in (3, -4):
-        assert f"--layer {layer}: it is -3 to 2" in fails(*command, "--layer", str(layer))
+        assert f"--layer {layer}: the model has no such layer; use -3 to 2" in fails(*command, "--layer", str(layer))
 
 
 def test_long_sentences_are_cut() -> None:
@@ -85,5 +85,5 @@ def test_what_is_refused(model: Model, tmp_path: Path, fails: Callable[..., str]
             neighbours.report(model, SENTENCES, word, layer, 1, 1)
     (tmp_path / "text.txt").write_text("a bank\n")
     given = ("neighbours", "--model", tmp_path, "--input", tmp_path / "text.txt", "--word", WORD)
-    assert "--count 0; it is at least 1" in fails(*given, "--count", "0")
+    assert "--count 0: less than 1; use 1 or more" in fails(*given, "--count", "0")
     assert "holds no valid checkpoint" in fails(*given)

@@ -76,8 +76,8 @@ def test_r33_an_empty_value_is_refused_by_every_option_of_every_command(fails: C
     assert {("pretrain", "--continue-from"), ("evaluate", "--data"), ("convert", "--tokenizer"), ("embed", "--out")} < set(found)
     for command, option in found:
         for given in ([option, ""], [f"{option}="]):
-            assert f"jaxenc: {option} is empty; is a shell variable unset?" in fails(command, *given)
-    assert "jaxenc: --input is empty" in fails("data", "--input", "a.txt", "", "--tokenizer", "x", "--out", "y")
+            assert f"jaxenc: {option}: empty; is a shell variable unset?" in fails(command, *given)
+    assert "jaxenc: --input: empty" in fails("data", "--input", "a.txt", "", "--tokenizer", "x", "--out", "y")
 
 
 def test_r33_a_run_that_was_killed_between_its_first_two_files_goes_on(data: Path, tmp_path: Path) -> None:

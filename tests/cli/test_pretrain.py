@@ -46,7 +46,7 @@ def command(data: Path, workdir: Path, *more: str) -> list[str]:
         ("train.batch=12", "12 rows cannot be split over 8 devices"),
         ("objective.kind=mlm_nsp", "the objective reads is_random, which data.rows=text lacks"),
         ("objective.kind=rtd", "objective.kind rtd takes a pair of networks; set model.kind to electra or pair, not bert"),
-        ("data.rows=streams --config.data.reuse=8", "data.rows=streams run backward, which objective.kind=mlm does not read: set"),
+        ("data.rows=streams --config.data.reuse=8", "data.rows=streams run backward, which objective.kind=mlm does not read; set"),
         ("train.dupe_factor=4294967296", "train.dupe_factor is 4294967296; it is at most 2^31 - 1"),
         (
             "objective.kind=heads --config.objective.heads=tags --config.objective.labels=a,b",
@@ -86,7 +86,7 @@ def test_rows_that_lack_what_an_objective_reads_are_refused(data: Path, tmp_path
     with pytest.raises(UserError, match="the objective reads positions, types, which data.rows=sentences lacks; set data.rows"):
         prepare.check(job)
     monkeypatch.setattr(Mlm, "reads", property(lambda self: {"tokens": 0, "segments": 0, "reverse_characters": 261}))
-    with pytest.raises(UserError, match="its tokenizer has no characters of words, which the model reads: make one with") as raised:
+    with pytest.raises(UserError, match="its tokenizer has no characters of words, which the model reads; make one with") as raised:
         prepare.check(job)
     assert "\n" not in str(raised.value)
 

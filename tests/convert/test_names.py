@@ -89,7 +89,7 @@ def test_the_command_that_the_refusal_offers_works(extra: dict, prefix: str, tmp
 @pytest.mark.parametrize(
     "pattern, words",
     [
-        ("rf.*", "--leave-out: no tensor is called 'rf.*'; its tensors are bert."),
+        ("rf.*", "--leave-out: no tensor is called 'rf.*'; name one of bert."),
         ("*.query.*", "--leave-out: matches bert.encoder.layer.0.attention.self.query.weight, bert"),
         ("classifier.bias", "--leave-out: matches classifier.bias, which the model needs; give a pattern"),
     ],

@@ -7,7 +7,8 @@ import pytest
 
 from jaxenc.convert import hf, parity
 from jaxenc.convert.resize import extended
-from jaxenc.data.tokenizers import Tokenizer, sentencepiece, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.inference import load
@@ -39,7 +40,7 @@ def test_every_row_comes_and_leaves_again(architecture: str, tokenizer: Tokenize
     """Every tensor bitwise, from a run directory; a line on stderr has both numbers. Counts are of true rows, and `outputs` has the
     published logits of all of them, which `--check` compares."""
     if architecture.startswith("XLNet"):
-        tokenizer = sentencepiece.train([TEXT] * 3, 60)
+        tokenizer = unigram.train([TEXT] * 3, 60)
     size = tokenizer.vocabulary.size
     theirs = published(tmp_path / "theirs", architecture, tokenizer)
     model = hf.load(theirs)

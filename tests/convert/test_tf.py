@@ -106,7 +106,7 @@ def test_input_that_goes_wrong_is_one_line(tmp_path: Path) -> None:
     ):
         tf.load(prefix)
     config.unlink()
-    with pytest.raises(UserError, match=r"holds no bert_config\.json: put the one"):
+    with pytest.raises(UserError, match=r"holds no bert_config\.json; put the one"):
         tf.load(prefix)
 
 

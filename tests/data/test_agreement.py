@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import bpe, load, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 
 TEXT = ["the quick brown fox jumps over the lazy dog"] * 4
@@ -14,7 +15,7 @@ KINDS = {
     "vocab.txt": lambda text: wordpiece.train(text, 90),
     "vocab.json": lambda text: bpe.train(text, 300),
     "vocab.json, words": lambda text: word_bpe.train(text, 90),
-    "spiece.model": lambda text: sentencepiece.train(text, 60),
+    "spiece.model": lambda text: unigram.train(text, 60),
 }
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, word_bpe, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, word_bpe, wordpiece
 from jaxenc.data.tokenizers import word_list as word_lists
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 
 TEXT = "The quick brown fox jumps over the lazy dog, again and again, don't stop 東京 naïve 🙂."
@@ -12,7 +13,7 @@ MADE = {
     "wordpiece": lambda: wordpiece.train([TEXT] * 6, 90),
     "bpe": lambda: bpe.train([TEXT] * 6, 300),
     "word_bpe": lambda: word_bpe.train([TEXT] * 6, 90),
-    "unigram": lambda: sentencepiece.train([TEXT] * 18, 60),
+    "unigram": lambda: unigram.train([TEXT] * 18, 60),
 }
 WORDS = ["The", "quick", "don't", "New York", "", " ", "fox,", "東京タワー", "naïve", "🙂🙂", "\u200b", "[MASK]", "</s>", "dog"]
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_bpe, word_cache, word_list, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, word_cache, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import choices
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.word_table import WordTable
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from tests.data.scripts import SENTENCES
@@ -21,7 +22,7 @@ TRAIN = {
     "wordpiece": lambda rule: wordpiece.train(LINES * 2, 2000, rule),
     "bpe": lambda rule: bpe.train(LINES * 2, 600, rule),
     "word_bpe": lambda rule: word_bpe.train(LINES * 2, 2000, rule),
-    "unigram": lambda rule: sentencepiece.train(LINES * 2, 1500, rule),
+    "unigram": lambda rule: unigram.train(LINES * 2, 1500, rule),
     "characters": lambda rule: word_list.train(LINES * 2, 100, rule),
     "pretokenized": lambda rule: word_list.train(LINES * 2, 100, rule, True),
 }
@@ -77,7 +78,7 @@ def made(kind: str, folders: pytest.TempPathFactory) -> Tokenizer:
         "published unigram": lambda: load(model_of(folders.mktemp("xlnet"), **XLNET, texts=LINES, vocab_size=1500)),
         "added": lambda: bpe.train(LINES, 600).extended(["cafe", "zq", "中国", "'sx"]),
         "added wide": lambda: bpe.train(LINES, 600).extended(["of the", " zq", "a\tb"]),
-        "added to unigram": lambda: sentencepiece.train(LINES, 1500).extended(["zqé", "don'sx"]),
+        "added to unigram": lambda: unigram.train(LINES, 1500).extended(["zqé", "don'sx"]),
     }
     return more[kind]()
 

@@ -119,7 +119,7 @@ def test_r33_an_empty_name_is_refused_in_python_too(tmp_path: Path) -> None:
         (lambda: build([str(tmp_path / "a.txt")], "", tmp_path / "data"), "--tokenizer"),
         (lambda: build([str(tmp_path / "a.txt")], tmp_path, ""), "--out"),
     ):
-        with pytest.raises(UserError, match=f"^{what} is empty; name a folder$"):
+        with pytest.raises(UserError, match=f"^{what}: empty; name a folder$"):
             call()
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from jaxenc.data.tokenizers import alphabet, bpe, coverage, sentencepiece, spiece, spiece_folder, wordpiece
+from jaxenc.data.tokenizers import alphabet, bpe, coverage, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import model_file, model_folder, unigram
 
 WORDS = ["again", "and", "so", "on"]
 
@@ -19,15 +20,17 @@ def test_a_piece_over_two_words_is_of_the_second() -> None:
 @pytest.mark.parametrize("added", [["kilo", "kilos"], ["kilos", "kilo"]])
 def test_of_two_added_words_the_longer_one_is_found(added: list[str], tmp_path) -> None:
     """Also before pieces that cost nothing, as the user's own symbols of a published vocabulary do: the cut kilo + sx must not win."""
-    tool = sentencepiece.train(["ki lo s sx x muda lost"] * 20, 40)
+    tool = unigram.train(["ki lo s sx x muda lost"] * 20, 40)
     tool.save(tmp_path / "made")
-    path = tmp_path / "made" / spiece.NAME
-    facts = spiece.parsed(path, path.read_bytes())
+    path = tmp_path / "made" / model_file.NAME
+    facts = model_file.parsed(path, path.read_bytes())
     free = dict(facts.pieces) | {"s": 0.0, "sx": 0.0, "x": 0.0}
     (tmp_path / "free").mkdir()
     unk = [piece for piece, _ in facts.pieces].index("<unk>")
-    (tmp_path / "free" / spiece.NAME).write_bytes(spiece.written(spiece.Facts(tuple(free.items()), facts.hidden, facts.charsmap), unk))
-    larger = spiece_folder.from_model(tmp_path / "free" / spiece.NAME).extended(added)
+    (tmp_path / "free" / model_file.NAME).write_bytes(
+        model_file.written(model_file.Facts(tuple(free.items()), facts.hidden, facts.charsmap), unk)
+    )
+    larger = model_folder.from_model(tmp_path / "free" / model_file.NAME).extended(added)
     read = lambda text: [larger.token(index) for index in larger.encode([text])[0]]
     assert read("kilosx kilo kilos") == ["▁kilos", "x", "▁kilo", "▁kilos"]
 

@@ -9,8 +9,9 @@ import pytest
 
 from jaxenc.data.build import build
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from tests.data.scripts import SENTENCES
 
 ALL = [line for lines in SENTENCES.values() for line in lines]
@@ -18,7 +19,7 @@ TRAIN = {
     "wordpiece": lambda texts, *how: wordpiece.train(texts, 3000, *how),
     "bpe": lambda texts, *how: bpe.train(texts, 600, *how),
     "word_bpe": lambda texts, *how: word_bpe.train(texts, 3000, *how),
-    "unigram": lambda texts, *how: sentencepiece.train(texts, 1500, *how),
+    "unigram": lambda texts, *how: unigram.train(texts, 1500, *how),
     "characters": lambda texts, *how: word_list.train(texts, 100, *how),
 }
 # White space that decoding does not restore: byte-level BPE restores all, unigram gives one space for any, the others join words.

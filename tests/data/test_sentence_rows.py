@@ -14,14 +14,15 @@ from jaxenc.data.pipeline import open_batches
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.sources.streams import HELD_OUT
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_list
+from jaxenc.data.tokenizers import bpe, load, word_list
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 
 BATCH, SIZE = 5, 30
 WAYS = ("", "reverse_")
 TRAINERS = {
     "bpe": lambda lines: bpe.train(lines, 300),
-    "unigram": lambda lines: sentencepiece.train(lines, 80),
+    "unigram": lambda lines: unigram.train(lines, 80),
     "characters": lambda lines: word_list.train(lines, SIZE),
 }
 
@@ -159,7 +160,7 @@ def test_a_text_of_two_words_and_one_that_is_too_short_for_the_slots(tmp_path):
     assert batch["tokens"].tolist() == [[0, 4, 0, 3]] and batch["targets"].tolist() == [[4, 1, 3, 1]]
     assert batch["reverse_tokens"].tolist() == [[1, 3, 1, 4]] and batch["reverse_targets"].tolist() == [[3, 0, 4, 0]]
     assert rows(1, 4)["tokens"].tolist() == [[0], [4], [0], [3]]
-    with pytest.raises(UserError, match=r"has 4 tokens with its markers, which are 4 rows of 1, and the batch is 5: lower") as raised:
+    with pytest.raises(UserError, match=r"has 4 tokens with its markers, which are 4 rows of 1, and the batch is 5; lower") as raised:
         rows(1, 5)
     assert "\n" not in str(raised.value)
     with pytest.raises(UserError, match=r"data\.length is 0"):

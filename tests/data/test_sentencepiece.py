@@ -16,8 +16,9 @@ from jaxenc.data.build import build
 from jaxenc.data.pipeline import open_batches
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.store import open_split
-from jaxenc.data.tokenizers import load, sentencepiece
+from jaxenc.data.tokenizers import load
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import Unsupported, UserError
 
 SPECIALS = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
@@ -56,7 +57,7 @@ def preprocessed(text, lowercase=False, keep_accents=False):
 
 @pytest.fixture(scope="module")
 def tool():
-    return sentencepiece.train(TEXT, 120)
+    return unigram.train(TEXT, 120)
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_specials_in_a_text_are_letters_and_in_a_prompt_themselves(tool):
 
 def test_the_same_texts_give_the_same_bytes(tool, folder, tmp_path):
     again = tmp_path / "again"
-    sentencepiece.train(iter(TEXT), 120).save(again)
+    unigram.train(iter(TEXT), 120).save(again)
     names = {"tokenizer.json", "spiece.model", "tokenizer_config.json"}
     assert {path.name for path in again.iterdir()} == names
     assert all((again / name).read_bytes() == (folder / name).read_bytes() for name in names)
@@ -150,7 +151,7 @@ def test_the_same_texts_give_the_same_bytes(tool, folder, tmp_path):
 @pytest.mark.parametrize("left", [("tokenizer.json", "tokenizer_config.json"), ("spiece.model", "tokenizer_config.json")])
 @pytest.mark.parametrize("how", [None, Normalization(), Normalization("nfkc", True, True), Normalization("none")])
 def test_a_saved_folder_opens_by_either_file(left, how, tmp_path):
-    made = published(tmp_path / "theirs", True, False) if how is None else sentencepiece.train(TEXT, 120, how)
+    made = published(tmp_path / "theirs", True, False) if how is None else unigram.train(TEXT, 120, how)
     first = made.extended(["vixen"])
     first.save(tmp_path / "all")
     (tmp_path / "some").mkdir()
@@ -203,14 +204,14 @@ def test_pieces_that_no_text_gives_are_refused(tool, pieces, said):
     [
         ([], 120, "the input holds no text"),
         ([" ", "\t"], 120, "the input holds no text"),
-        (TEXT, 16, "--vocab-size 16 is too small; the specials and punctuation alone take 17 pieces"),
-        (TEXT, 20, r"--vocab-size 20 is too small; .* characters alone take \d+ pieces"),
+        (TEXT, 16, "--vocab-size 16: too small; use more: the specials and punctuation alone take 17 pieces"),
+        (TEXT, 20, r"--vocab-size 20: too small; .* characters alone take \d+ pieces"),
         (TEXT, 1 << 23, "too large"),
     ],
 )
 def test_what_cannot_be_trained_on_is_one_line(texts, size, said):
     with pytest.raises(UserError, match=said) as raised:
-        sentencepiece.train(texts, size)
+        unigram.train(texts, size)
     assert "\n" not in str(raised.value)
 
 
@@ -220,12 +221,12 @@ def test_an_error_of_the_reader_is_not_the_librarys():
         raise UserError("file.txt:7: damaged")
 
     with pytest.raises(UserError, match="^file.txt:7: damaged$"):
-        sentencepiece.train(texts(), 120)
+        unigram.train(texts(), 120)
 
 
 def test_a_character_that_the_library_keeps_for_itself_costs_no_text():
     """The library would leave out every text that holds one."""
-    tool = sentencepiece.train(["zebra▅quagga"] * 9, 60)
+    tool = unigram.train(["zebra▅quagga"] * 9, 60)
     assert 0 not in tool.encode(["zebra quagga"])[0] and tool.encode(["▅"])[0][-1] == 0
 
 
@@ -238,7 +239,7 @@ def test_marks_of_every_kind_are_accents_unless_they_are_kept(tmp_path):
 
 def test_long_texts_are_cut_and_not_left_out():
     """The library would leave out what is longer than its limit: here all of the text."""
-    tool = sentencepiece.train(["zebra quagga " * 4000, "q" * 20_000], 60)
+    tool = unigram.train(["zebra quagga " * 4000, "q" * 20_000], 60)
     assert 0 not in tool.encode(["zebra quagga"])[0]
 
 

@@ -9,8 +9,9 @@ import pytest
 import sentencepiece as library
 
 from jaxenc.data.protobuf import message
-from jaxenc.data.tokenizers import charsmap, load
-from jaxenc.data.tokenizers.spiece import parsed
+from jaxenc.data.tokenizers import load
+from jaxenc.data.tokenizers.sentencepiece import charsmap
+from jaxenc.data.tokenizers.sentencepiece.model_file import parsed
 from jaxenc.errors import UserError
 
 NAMES = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>", "▁", *"foxthe")
@@ -49,7 +50,7 @@ NOT = "spiece.model: not a SentencePiece model; make the tokenizer again, or cop
         (made_up([[(1, b"new"), (3, 99)]]), NOT),
         (made_up([[(1, b"new"), (3, b"a")]]), NOT),
         (made_up([[(1, b"<0x00>"), (3, 6)]]), "trainer_spec.byte_fallback"),
-        (made_up([[(1, b"f")]]), "'f' stands twice"),
+        (made_up([[(1, b"f")]]), "'f' twice"),
         (made_up([[(1, b"<mask>")]]), "'<mask>' stands twice"),
         (made_up(normalizer=[(2, 5)]), NOT),
         (made_up() + message([(1, 5)]), NOT),

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from jaxenc.data.build import build
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 
 TEXT = [
@@ -19,7 +20,7 @@ TRAIN = {
     "wordpiece": lambda texts: wordpiece.train(texts, 200),
     "bpe": lambda texts: bpe.train(texts, 320),
     "word_bpe": lambda texts: word_bpe.train(texts, 200),
-    "unigram": lambda texts: sentencepiece.train(texts, 120),
+    "unigram": lambda texts: unigram.train(texts, 120),
     "characters": lambda texts: word_list.train(texts, 50),
 }
 EMOJI = ["🥱 📷🤏 🦾", "👨‍👩‍👧 🇮🇸 👍🏽", "🏳️‍🌈 1️⃣ ☎︎", "a🥱b 🏴\U000e0067\U000e0062\U000e007f"]

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, training, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, training, wordpiece
 from jaxenc.data.tokenizers.lines import LongWords, thinned
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 
-TRAIN = {"wordpiece": wordpiece.train, "bpe": bpe.train, "unigram": sentencepiece.train}
+TRAIN = {"wordpiece": wordpiece.train, "bpe": bpe.train, "unigram": unigram.train}
 SIZES = {"wordpiece": 150, "bpe": 300, "unigram": 100}
 
 
@@ -42,7 +43,7 @@ def test_any_number_of_workers_gives_the_same_files(kind: str, tmp_path: Path, m
 
 
 def refused(texts: Iterable[str]) -> Tokenizer:
-    raise UserError("--vocab-size 3 is too small")
+    raise UserError("--vocab-size 3: too small")
 
 
 def died(texts: Iterable[str]) -> Tokenizer:

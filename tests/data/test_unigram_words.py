@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxenc.data.tokenizers.unigram_words import MARK, STEP, encoder
+from jaxenc.data.tokenizers.sentencepiece.unigram_words import MARK, STEP, encoder
 
 
 def _calls(score: float) -> list[str]:

@@ -115,7 +115,7 @@ def test_other_lists_and_other_settings_are_refused(tmp_path):
         load(tmp_path)
     with pytest.raises(UserError, match="holds no text"):
         word_list.train(["  "], 6)
-    with pytest.raises(UserError, match="--vocab-size 2 is too small"):
+    with pytest.raises(UserError, match="--vocab-size 2: too small"):
         word_list.train(TEXT, 2)
     with pytest.raises(UserError, match="'new' cannot be added"):
         word_list.train(TEXT, 6).extended(["new"])

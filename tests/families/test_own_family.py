@@ -198,11 +198,11 @@ class Undecided(ToyConfig):
     "config, words",
     [
         ("toy", "'toy' is no class of a model; give a subclass of EncoderConfig"),
-        (TOY, "is no class of a model: .* and no instance of it"),
+        (TOY, "is no class of a model; .* and no instance of it"),
         (object, "is no class of a model"),
         (type("Nameless", (ToyConfig,), {"kind": None}), "model Nameless: its kind is None; give the class a `kind`"),
         (Undecorated, "model Undecorated: it is no frozen dataclass"),
-        (Abstract, "model Abstract: it has no encoder, published_vocabulary: define"),
+        (Abstract, "model Abstract: it has no encoder, published_vocabulary; define"),
         (Undecided, "model Undecided: depth has no default"),
     ],
 )

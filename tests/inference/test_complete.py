@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_bpe, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import EncoderConfig
@@ -118,7 +119,7 @@ KINDS: dict[str, Callable[[], Tokenizer]] = {
     "wordpiece": lambda: wordpiece.train(LINES * 3, 2600),
     "bpe": lambda: bpe.train(LINES * 3, 2000),
     "word_bpe": lambda: word_bpe.train(LINES * 3, 2600),
-    "unigram": lambda: sentencepiece.train(LINES * 3, 2600),
+    "unigram": lambda: unigram.train(LINES * 3, 2600),
 }
 SCRIPTS = ("devanagari", "thai", "arabic", "german", "korean", "cyrillic", "latin")
 LINES = [line for name in SCRIPTS for line in SENTENCES[name]]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from jaxenc import rng
-from jaxenc.data.tokenizers import bpe, sentencepiece, word_bpe, wordpiece
+from jaxenc.data.tokenizers import bpe, word_bpe, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.heads.next_token import NEXT_TOKEN
@@ -77,7 +78,7 @@ TEXT = ["the quick brown fox jumps over the lazy dog"] * 3
         (wordpiece.train(TEXT, 60), "[PAD] [UNK] [CLS] [MASK]", "[SEP]"),
         (bpe.train(TEXT, 300), "<s> <pad> <unk> <mask>", "</s>"),
         (word_bpe.train(TEXT, 60), "<unk> <pad> _start_ _classify_", "_delimiter_"),
-        (sentencepiece.train(TEXT * 20, 45), "<unk> <s> </s> <cls> <pad> <mask> <eop>", "<sep> <eod>"),
+        (unigram.train(TEXT * 20, 45), "<unk> <s> </s> <cls> <pad> <mask> <eop>", "<sep> <eod>"),
     ],
     ids=["wordpiece", "bpe", "word_bpe", "unigram"],
 )

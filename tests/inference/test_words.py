@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from jaxenc.convert import allennlp
-from jaxenc.data.tokenizers import Tokenizer, bpe, sentencepiece, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import ModelConfig
@@ -102,7 +103,7 @@ OTHERS = {
     "elmo by ids": (lambda: wordpiece.train([TEXT] * 6, 60), BY_IDS, FeaturesConfig()),
     "bert": (lambda: wordpiece.train([TEXT] * 6, 60), BERT, MlmConfig()),
     "roberta": (lambda: bpe.train([TEXT] * 6, 280), ROBERTA, MlmConfig()),
-    "xlnet": (lambda: sentencepiece.train([TEXT] * 18, 60), XLNET, PlmConfig(predictions=4, permutation=4, memory=0)),
+    "xlnet": (lambda: unigram.train([TEXT] * 18, 60), XLNET, PlmConfig(predictions=4, permutation=4, memory=0)),
 }
 
 

@@ -176,7 +176,7 @@ def test_an_objective_of_encoders_is_refused_in_one_line(config: Any) -> None:
 
 def test_masked_words_need_a_mask() -> None:
     vocabulary = dataclasses.replace(tiny.VOCABULARY, mask=-1)
-    with pytest.raises(UserError, match="objective.kind mlm: the tokenizer has no mask: .* --type wordpiece or bpe"):
+    with pytest.raises(UserError, match="objective.kind mlm: the tokenizer has no mask; .* --type wordpiece or bpe"):
         MlmConfig().build(tiny.MODEL, PhaseSetting(vocabulary, tiny.execution(), sentences.DATA))
 
 

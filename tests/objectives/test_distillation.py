@@ -184,7 +184,7 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
         (lambda: DistillationConfig(start="layers"), "objective.start is 'layers'; use teacher or random"),
         (lambda: DistillationConfig(soft_places="masked"), "objective.soft_places is 'masked'; use predicted or all"),
         (lambda: objective(teacher=dataclasses.replace(BERT, width=24)), "are 24 wide and the student's 16; set model.width to 24, or obj"),
-        (lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300)), "it predicts 300 pieces and the student 200: build"),
+        (lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300)), "it predicts 300 pieces and the student 200; build"),
         # R13
         (
             lambda: objective(teacher=dataclasses.replace(BERT, vocab_size=300, spare_rows=100)),
@@ -200,7 +200,7 @@ def test_a_term_of_weight_0_is_not_computed() -> None:
         (lambda: layers_that_are_shared(), "it has no encoder/layer_01/attention/key/bias, from which the student's encoder/layer_01/at"),
         (lambda: objective(teacher=XlnetConfig()), "objective.teacher T: mlm is no head for model.kind xlnet"),
         (lambda: objective(teacher=ElmoConfig()), "objective.teacher T: objective.kind distillation takes an encoder"),
-        (lambda: shapes_that_differ(), "is \\[48, 16\\] in the teacher and embeddings/position/table \\[40, 16\\] in the student: give"),
+        (lambda: shapes_that_differ(), "is \\[48, 16\\] in the teacher and embeddings/position/table \\[40, 16\\] in the student; give"),
     ],
 )
 def test_what_does_not_fit_is_one_line(make: Any, words: str) -> None:

@@ -261,7 +261,7 @@ def test_what_transformers_does_not_open_whole_is_compared_with_our_export(tmp_p
     config = tmp_path / "other" / "config.json"
     config.write_text(config.read_text().replace("{", '{"pad_token_id": "x",', 1).replace('"pad_token_id": 0,', ""))
     assert main(["convert", "--from", f"hf:{tmp_path / 'other'}", "--to", str(tmp_path / "two"), "--check"]) == 2
-    assert "does not open it, so nothing was compared" in capsys.readouterr().err
+    assert "does not open it (" in capsys.readouterr().err
 
 
 def test_a_bin_without_values_is_one_line(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_the_ids_are_those_of_transformers(tmp_path: Path) -> None:
     library.SentencePieceTrainer.train(sentence_iterator=iter([text.lower() for text in ALL * 3]), model_writer=out, **options, **PUBLISHED)
     (tmp_path / "spiece.model").write_bytes(out.getvalue())
     theirs, ours = transformers.AlbertTokenizer.from_pretrained(tmp_path), load(tmp_path)
-    # transformers' AlbertTokenizer knows no Korean: data/tokenizers/sentencepiece_rules.py says why.
+    # transformers' AlbertTokenizer knows no Korean: data/tokenizers/sentencepiece/rules.py says why.
     # In a prompt it finds the unknown piece where lower case makes it of <UNK>; the sentencepiece library finds that piece in no text.
     asked = [text for text in texts(3000) if not re.search("(?i)<unk>|\\0|[\u1100-\u11ff\uac00-\ud7a3]", text)]
     expected = theirs(asked)["input_ids"]

@@ -13,8 +13,9 @@ import sentencepiece as library
 import transformers
 
 from jaxenc.cli.main import main
-from jaxenc.data.tokenizers import Tokenizer, bpe, load, sentencepiece, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import FORMS, Normalization
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.bert.model import BertConfig
@@ -49,7 +50,7 @@ TRAIN = {
     "wordpiece": wordpiece.train,
     "bpe": bpe.train,
     "word_bpe": word_bpe.train,
-    "unigram": sentencepiece.train,
+    "unigram": unigram.train,
     "characters": word_list.train,
 }
 

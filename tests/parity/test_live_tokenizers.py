@@ -10,8 +10,9 @@ import pytest
 import sentencepiece as library
 import transformers
 
-from jaxenc.data.tokenizers import bpe, load, sentencepiece, word_bpe, wordpiece
+from jaxenc.data.tokenizers import bpe, load, word_bpe, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from tests.data import word_bpe_files
 from tests.data.scripts import SENTENCES
@@ -106,10 +107,10 @@ KINDS = {
     "wordpiece, published": lambda: published(PublishedRules(True, True)),
     "wordpiece, published cased": lambda: published(PublishedRules(False, False)),
     "wordpiece, japanese": japanese,
-    "unigram": lambda: sentencepiece.train(TEXT, 500),
-    "unigram, added": lambda: sentencepiece.train(TEXT, 500).extended(["newton", "京都町"]),
-    "unigram, lower": lambda: sentencepiece.train(TEXT, 500, Normalization("nfkc", True, True)),
-    "unigram, as it is": lambda: sentencepiece.train(TEXT, 500, Normalization("none")),
+    "unigram": lambda: unigram.train(TEXT, 500),
+    "unigram, added": lambda: unigram.train(TEXT, 500).extended(["newton", "京都町"]),
+    "unigram, lower": lambda: unigram.train(TEXT, 500, Normalization("nfkc", True, True)),
+    "unigram, as it is": lambda: unigram.train(TEXT, 500, Normalization("none")),
     "unigram, published": lambda: xlnet(lowercase=False, keep_accents=False),
     "unigram, published, accents kept": lambda: xlnet(lowercase=True, keep_accents=True),
 }

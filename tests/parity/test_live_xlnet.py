@@ -13,7 +13,7 @@ import transformers
 
 import jaxenc
 from jaxenc.cli.main import main
-from jaxenc.data.tokenizers import sentencepiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.inference import inputs
 from tests import tiny
 from tests.convert import tf1_xlnet
@@ -43,7 +43,7 @@ TEXTS = ["the quick brown fox jumps over the lazy dog", "a lazy dog", "Über 3.5
 def test_the_command_on_a_classifier_and_its_vocabulary(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """A checkpoint of run_classifier.py with spiece.model in, compared and out: the same ids, padded on the left there and at the end
     here, and the same classes. 10 s."""
-    tokenizer = sentencepiece.train([TEXTS[0]] * 3, 60)
+    tokenizer = unigram.train([TEXTS[0]] * 3, 60)
     theirs = peer.weights(peer.build(CASES["XLNetForSequenceClassification"], "gelu_new", seed=1))
     size = tokenizer.vocabulary.size
     theirs["transformer.word_embedding.weight"] = 30 * theirs["transformer.word_embedding.weight"][:size]

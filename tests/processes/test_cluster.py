@@ -102,7 +102,7 @@ def test_r34_one_that_is_alone_is_not_refused(given: dict[str, str]) -> None:
 def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
     must_be_alone({}, "jaxenc evaluate")
     must_be_alone({"JAXENC_PROCESSES": "1"}, "jaxenc evaluate")
-    with pytest.raises(UserError, match="JAXENC_PROCESSES is 3: jaxenc evaluate runs in one process: start it once"):
+    with pytest.raises(UserError, match="JAXENC_PROCESSES is 3: jaxenc evaluate runs in one process; start it once"):
         must_be_alone(THREE, "jaxenc evaluate")
     with pytest.raises(UserError, match="SLURM_STEP_NUM_TASKS is 4 and SLURM_PROCID is 3"):
         must_be_alone(SRUN, "jaxenc evaluate")
@@ -139,7 +139,7 @@ def test_a_port_that_is_taken_is_one_line() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(UserError, match=f"JAXENC_COORDINATOR is '{address}', where process 0 cannot listen: "):
+        with pytest.raises(UserError, match=f"JAXENC_COORDINATOR is '{address}', where process 0 cannot listen; "):
             connect(Cluster(address, 2, 0))
 
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxenc.data import tokenizers
-from jaxenc.data.tokenizers import bpe, sentencepiece, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers import bpe, word_bpe, word_list, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from tests.safety.damage import Edits, altered, bounded, byte_edits, damaged, dumped, fuzzed, json_edits
 
-KINDS = {"wordpiece": wordpiece, "bpe": bpe, "word_bpe": word_bpe, "sentencepiece": sentencepiece, "words": word_list}
+KINDS = {"wordpiece": wordpiece, "bpe": bpe, "word_bpe": word_bpe, "sentencepiece": unigram, "words": word_list}
 TEXTS = ["the cat and the dog sat on the mat", "a dog and a cat ran to the mat", "the end of the day"] * 5
 SIZES = {"wordpiece": 60, "bpe": 270, "word_bpe": 60, "sentencepiece": 40, "words": 10}
 

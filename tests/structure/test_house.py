@@ -24,6 +24,8 @@ LAYERS = (
     ("processes",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
     ("checkpoint",), ("training",), ("inference",), ("convert",), ("bench",), ("cli",),
 )  # fmt: skip
+# The errors that a command prints as one line.
+USER_ERRORS = ("UserError", "Unsupported", "Incomplete")
 HEIGHT = {part: height for height, layer in enumerate(LAYERS) for part in layer}
 
 
@@ -182,6 +184,18 @@ def test_no_setting_defaults_to_none_or_is_an_open_dict() -> None:
             value = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
             if value is None or isinstance(value, (dict, list, set)):
                 wrong.append(f"{cls.__name__}.{field.name}")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_every_error_says_what_to_do() -> None:
+    """`UserError(what, where, fix)`: all three, or `fix=` where `what` names the field itself; never a fix that is empty."""
+    wrong = []
+    for path in FILES:
+        for call in ast.walk(parsed(path)):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in USER_ERRORS:
+                fix = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "fix")]
+                if len(fix) != 1 or (isinstance(fix[0], ast.Constant) and not fix[0].value):
+                    wrong.append(f"{show(path)}:{call.lineno}: without what to do")
     assert not wrong, "\n" + "\n".join(wrong)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from jaxenc.data.build import build
-from jaxenc.data.tokenizers import sentencepiece, word_list, wordpiece
+from jaxenc.data.tokenizers import word_list, wordpiece
+from jaxenc.data.tokenizers.sentencepiece import unigram
 from tests import tiny
 
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "sa", "te", "ro", "ni", "pa")
@@ -15,7 +16,7 @@ SYLLABLES = ("ba", "de", "ki", "lo", "mu", "sa", "te", "ro", "ni", "pa")
 
 TRAINERS = {
     "wordpiece": lambda all_words: wordpiece.train([" ".join(all_words)] * 3, 150),
-    "unigram": lambda all_words: sentencepiece.train([" ".join(all_words)] * 50, 60),
+    "unigram": lambda all_words: unigram.train([" ".join(all_words)] * 50, 60),
     "characters": lambda all_words: word_list.train(all_words, 60),
 }
 

@@ -228,7 +228,7 @@ def test_a_run_that_is_none_is_one_line(data: Path, tmp_path: Path) -> None:
     """A recipe as a dict or a ConfigDict, and a value of another type, which its config.json could not hold."""
     run = recipe(data)
     wrong = dataclasses.replace(run, train=dataclasses.replace(run.train, steps=2.5))
-    cases = [(config.to_dict(run), "is a dict: make it one"), (base.get_config(), "is a ConfigDict: make it one"), (wrong, "steps is 2.5")]
+    cases = [(config.to_dict(run), "is a dict; make it one"), (base.get_config(), "is a ConfigDict; make it one"), (wrong, "steps is 2.5")]
     for given, words in cases:
         with pytest.raises(UserError, match=words):
             jaxenc.pretrain(given, tmp_path / "run")

@@ -182,10 +182,10 @@ def test_a_run_that_continues_another_keeps_its_teacher(data: Path, teacher: Pat
     "make, words",
     [
         (lambda data, folder: "", "^objective.teacher is not set; name a run .* with --config.objective.teacher=DIR$"),
-        (lambda data, folder: folder / "none", "^objective.teacher .*none is not a folder; name a run directory or one of its checkpoints"),
+        (lambda data, folder: folder / "none", "^objective.teacher .*none: not a folder; name a run directory or one of its checkpoints"),
         (
             lambda data, folder: hf.save(folder / "hf", load.load(make_teacher(folder / "t", data))) and folder / "hf",
-            "hf is no run directory; make one of it with `jaxenc convert --from hf:.*hf --to DIR`$",
+            "hf: not a run directory; make one of it with `jaxenc convert --from hf:.*hf --to DIR`$",
         ),
         (
             lambda data, folder: make_teacher(folder / "t", data, HeadsConfig(("pooler",))),

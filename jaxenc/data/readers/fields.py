@@ -56,7 +56,7 @@ def column(names: Sequence[str], field: str, where: str) -> str:
 def _advice(names: Iterable[str]) -> str:
     names = list(names)
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-    return f"name the one that holds the text with --field: {listed}" if names else "it is empty"
+    return f"name the one that holds the text with --field: {listed}" if names else "it is empty: leave it out"
 
 
 def _names(record: Mapping[str, Any]) -> list[str]:

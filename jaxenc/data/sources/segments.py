@@ -139,10 +139,6 @@ def open_segments(shards: Shards, config: DataConfig, batch: int, seed: int, eva
     parts = min(HELD_OUT // 2, fits) if evaluation else batch // 2
     if not 0 < parts <= fits:
         held = f"the split {shards.split} has {len(line):,} tokens, enough for {2 * fits} streams with rows of {length}"
-        held, advice = (
-            (held, "shorten the rows or add text")
-            if evaluation
-            else (f"{held}, and the batch is {batch}", "lower the batch, shorten the rows or add text")
-        )
-        raise UserError(held, config.path, advice)
+        wanted, lower = ("", "") if evaluation else (f", and the batch is {batch}", "lower the batch, ")
+        raise UserError(held + wanted, config.path, f"{lower}shorten the rows or add text")
     return opened(layout, Walk(len(line), parts, reuse), 2 * parts, batch, evaluation, limit)

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxenc.data.tokenizers import checks, merges
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.spiece import parsed
+from jaxenc.data.tokenizers.sentencepiece.model_file import parsed
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, read_lines, user_errors

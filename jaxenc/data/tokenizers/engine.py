@@ -1,6 +1,6 @@
 """What `Tokenizer` asks of the library that cuts texts into pieces: two engines over one vocabulary, one for corpora and one for prompts.
 
-`tokenizers.Tokenizer` is one; spiece_engine.py is one over the sentencepiece library.
+`tokenizers.Tokenizer` is one; sentencepiece/engine.py is one over the sentencepiece library.
 """
 
 from collections.abc import Mapping, Sequence

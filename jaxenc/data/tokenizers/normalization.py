@@ -1,7 +1,7 @@
 """How a new vocabulary reads a text before pieces are looked up: one rule for every type, which the folder records.
 
 The default, NFC, keeps every letter, mark and joiner of every script, and case. Published vocabularies have rules of their own, in
-wordpiece_rules.py and sentencepiece_rules.py.
+wordpiece_rules.py and sentencepiece/rules.py.
 """
 
 import dataclasses

@@ -18,7 +18,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 
-SETTINGS = "tokenizer_config.json"
+SETTINGS, SPECIALS_MAP = "tokenizer_config.json", "special_tokens_map.json"
 
 
 class Tokenizer:
@@ -53,7 +53,7 @@ class Tokenizer:
         by_line: every line of a text is a sentence; else the rule of data/sentences.py says where one ends.
         separate: which words are tokenised by themselves, wherever they are; see separate.py. by_word: the ids of such words, as
         `encode_flat` gives them, if there is a faster way than `encode_words`.
-        twins: {id that no text gives: id of the same piece that texts give}, of a piece that stands twice in the vocabulary.
+        twins: {id that no text gives: id of the same piece that texts give}, of a piece that the vocabulary holds twice.
         flat: `encode_flat`, of an engine that needs no cache of words. only_here: why transformers may read a text otherwise, '' where it
         gives the same ids.
         """

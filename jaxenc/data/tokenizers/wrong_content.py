@@ -1,22 +1,21 @@
-"""What a file is that is called vocab.txt and holds something else: a download that failed, or another file of a tokenizer."""
+"""What a vocab.txt holds that is not a vocabulary: a download that failed, or another file of a tokenizer."""
 
 import json
 import re
 from pathlib import Path
 from typing import Any
 
+from jaxenc.data.readers import compressed
 from jaxenc.errors import UserError
+from jaxenc.files import POINTER
 
 AGAIN = "copy the file itself again"
 ONE_A_LINE = "write its pieces one a line, in the order of their ids"
+UNPACK = {"gzip": "gunzip", "bzip2": "bunzip2", "xz": "xz -d", "Zstandard": "zstd -d"}  # {kind of compression: command}
 # {first bytes: (what the file is, what to do)}
 STARTS = {
-    b"\x1f\x8b": ("compressed by gzip", "unpack it (gunzip < vocab.txt > new) and name the result vocab.txt"),
-    b"BZh": ("compressed by bzip2", "unpack it (bunzip2 < vocab.txt > new) and name the result vocab.txt"),
-    b"\xfd7zXZ\x00": ("compressed by xz", "unpack it (xz -d < vocab.txt > new) and name the result vocab.txt"),
-    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "unpack it (zstd -d < vocab.txt > new) and name the result vocab.txt"),
     b"PK\x03\x04": ("a zip archive", "unpack it"),
-    b"version https://git-lfs": ("a pointer of git-lfs and not the file itself", "run `git lfs pull`, or download the file itself"),
+    POINTER: ("a pointer of git-lfs and not the file itself", "run `git lfs pull`, or download the file itself"),
 }
 MARKS_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 MARKUP = re.compile(r"\s*<(!doctype|html|\?xml|head|body)", re.IGNORECASE)
@@ -30,6 +29,8 @@ def check(path: Path, content: bytes) -> None:
     a vocabulary, whatever else it holds."""
     if not content.strip(b"\0 \t\r\n"):
         raise UserError("empty, or zeros alone", path, AGAIN)
+    if kind := compressed.kind_of(content[:8]):
+        raise UserError(f"compressed by {kind}", path, f"unpack it ({UNPACK[kind]} < vocab.txt > new) and name the result vocab.txt")
     for start, (what, fix) in STARTS.items():
         if content.startswith(start):
             raise UserError(what, path, fix)

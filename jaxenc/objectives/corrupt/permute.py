@@ -139,7 +139,7 @@ def ngrams(permutation: Permutation, drawn: PermutationDraws, candidate: Array, 
     """bool [half]: the tokens of n-grams, found in one walk over a half in reading order, from its first candidate on.
 
     Each time n is drawn, no more than what the budget has left. Its context is alpha / beta times as many tokens as the next n have: n, or
-    those of the next n words. The n-gram begins at the first start of a word from a uniform place of the context on; behind it the walk
+    those of the next n words. The n-gram begins at the first start of a word from a uniform place of the context on; after it the walk
     passes over as many tokens as the context has left. n words end where a special, padding or the half ends them, or the next word would
     overflow the budget. n tokens that reach the end of the half are dropped and end the walk, as in data_utils.py, whose loop over words
     asks again and again where the first one starts.

@@ -14,7 +14,7 @@ REFUSED = {
     "a web page": b"\n <!DOCTYPE html>\n<html><body>hello</body></html>",
     "a web page (HTML)": b"<HTML><p>hello",
     "XML": b'<?xml version="1.0"?>\n<tei>hello</tei>',
-    "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n",
+    "a pointer of git-lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n",
     "a database": b"SQLite format 3\0",
     "a 7z archive": b"7z\xbc\xaf\x27\x1c\0\4",
     "compressed with LZ4": b"\x04\x22\x4d\x18d@",
@@ -33,7 +33,7 @@ def test_r04_what_holds_no_text_is_refused_by_name(tmp_path, what, content):
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.csv"])
 def test_a_pointer_of_git_lfs_is_none_of_what_it_points_to(tmp_path, name):
-    (tmp_path / name).write_bytes(REFUSED["a pointer of Git LFS"])
+    (tmp_path / name).write_bytes(REFUSED["a pointer of git-lfs"])
     with pytest.raises(UserError, match=rf"{name}: is "):
         lines(tmp_path / name)
 

@@ -55,7 +55,7 @@ def test_many_open_quotes_in_a_tsv_take_no_time(tmp_path):
 def test_a_column_by_number_has_no_header(tmp_path):
     (tmp_path / "a.csv").write_text('one,"two; three"\nfour,five\n')
     assert lines(tmp_path / "a.csv", field="2") == [("two; three",), ("five",)]
-    with pytest.raises(UserError, match=r"a\.csv:1: has 2 columns, and --field 3"):
+    with pytest.raises(UserError, match=r"a\.csv:1: has 2 columns, and --field is 3; use 1 to 2"):
         lines(tmp_path / "a.csv", field="3")
     (tmp_path / "a.csv").write_text("1,2\none,two\n")
     assert lines(tmp_path / "a.csv", field="2") == [("two",)]

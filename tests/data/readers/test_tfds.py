@@ -64,11 +64,11 @@ def test_a_task_by_its_features(prepared):
 @pytest.mark.parametrize(
     "name, field, said",
     [
-        ("tfds:tiny_text/plain", "", r"needs \{\"text\".*--field: content, meta\.title"),
+        ("tfds:tiny_text/plain", "", r"has no text; .*--field: content, meta\.title"),
         ("tfds:tiny_text/plain:dev", "", "has no split dev, but train, test"),
         ("tfds:wikipedia/20230601.en", "", r"is not prepared in .*--tfds-dir, or prepare it in Python: .*'wikipedia/20230601\.en', file_f"),
-        ("tfds:", "", r"is not tfds:NAME\[/CONFIG\]"),
-        ("tfds:a b", "", "is not tfds:NAME"),
+        ("tfds:", "", r"not tfds:NAME\[/CONFIG\]"),
+        ("tfds:a b", "", "not tfds:NAME"),
     ],
 )
 def test_what_is_missing_is_one_line_that_says_what_to_do(prepared, name, field, said):

@@ -13,7 +13,8 @@ import jaxenc
 from jaxenc import tree
 from jaxenc.cli.main import main
 from jaxenc.convert import hf, onward, tf
-from jaxenc.data.tokenizers import Tokenizer, load, sentencepiece, spiece_folder
+from jaxenc.data.tokenizers import Tokenizer, load
+from jaxenc.data.tokenizers.sentencepiece import model_folder, unigram
 from jaxenc.errors import UserError
 from tests import tiny
 from tests.convert import folders, tf1, tf1_xlnet
@@ -28,8 +29,8 @@ TEXT = "the quick brown fox jumps over the lazy dog"
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
     """Read by XLNet's own rule, as a spiece.model alone is."""
     folder = tmp_path_factory.mktemp("tokenizer")
-    sentencepiece.train([TEXT] * 3, 60).save(folder)
-    return spiece_folder.from_model((folder / "spiece.model").rename(tmp_path_factory.mktemp("alone") / "spiece.model"))
+    unigram.train([TEXT] * 3, 60).save(folder)
+    return model_folder.from_model((folder / "spiece.model").rename(tmp_path_factory.mktemp("alone") / "spiece.model"))
 
 
 def make(folder: Path, architecture: str, size: int = folders.VOCAB, change: Callable[[dict], dict] = dict) -> Path:
@@ -80,7 +81,9 @@ def test_r12_an_export_says_what_transformers_cannot_read(tmp_path: Path, capsys
     theirs, run, out = make(tmp_path / "theirs", "XLNetLMHeadModel", load(spiece).vocabulary.size), str(tmp_path / "run"), tmp_path / "out"
     assert main(["convert", "--from", f"hf:{theirs}", "--to", run, "--tokenizer", str(spiece)]) == 0
     assert main(["export", "--model", run, "--out", str(out)]) == 0
-    assert "export: trainer_spec.model_type cannot be said in a tokenizer.json: spiece.model is written alone" in capsys.readouterr().err
+    assert (
+        "export: trainer_spec.model_type cannot be expressed in a tokenizer.json: spiece.model is written alone" in capsys.readouterr().err
+    )
     assert (out / "spiece.model").read_bytes() == content and not (out / "tokenizer.json").exists()
 
 
@@ -188,5 +191,5 @@ def test_checkpoints_that_go_wrong_are_one_line(tmp_path: Path) -> None:
             tf.load(prefix)
         assert "\n" not in str(error.value)
     (tmp_path / "xlnet_config.json").unlink()
-    with pytest.raises(UserError, match=r"holds no xlnet_config\.json: put the one"):
+    with pytest.raises(UserError, match=r"holds no xlnet_config\.json; put the one"):
         tf.load(prefix)

@@ -118,7 +118,7 @@ def test_masks_are_the_golden_ones(tmp_path: Path, unit: str) -> None:
         ({"geometric": 1e-5}, "objective.geometric is 1e-05; it takes the chance that a span ends after a word, from 0.0001 on"),
         ({"longest": -1}, "objective.longest is -1"),
         ({"longest": 101}, "objective.longest is 101; a span has 100 words at most"),
-        ({"unit": "spans", "candidates": "all"}, "objective.candidates=all predicts specials, .* with objective.unit=spans use text"),
+        ({"unit": "spans", "candidates": "all"}, "objective.candidates=all predicts specials, .* use text with objective.unit=spans"),
     ],
 )
 def test_a_rule_that_is_not_one_is_one_line(fields: dict, words: str) -> None:

@@ -1,4 +1,4 @@
-"""What lies beside a tokenizer.json: tokenizer_config.json, special_tokens_map.json and added_tokens.json, read as transformers reads them.
+"""The files beside a tokenizer.json: tokenizer_config.json, special_tokens_map.json and added_tokens.json, read as transformers reads them.
 
 The order is that of `from_pretrained` in transformers 5.24 (tokenization_utils_base.py): where the config has `added_tokens_decoder`, the
 other two files are not read; otherwise special_tokens_map.json overrides the config, and added_tokens.json and the added tokens of
@@ -14,11 +14,11 @@ import tokenizers as library
 
 from jaxenc.data.tokenizers import checks
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.tokenizer import SETTINGS
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
-SPECIALS_MAP, ADDED = "special_tokens_map.json", "added_tokens.json"
+ADDED = "added_tokens.json"
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")  # in the order in which they are added
 EXTRA, OLD_EXTRA, NAMED = "extra_special_tokens", "additional_special_tokens", "model_specific_special_tokens"
 SWITCHES = (

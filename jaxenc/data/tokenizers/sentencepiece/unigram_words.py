@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import tokenizers as library
 
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.word_cache import Encoded, flat, merged
 
-MARK = "▁"
 STEP = 2.0**-30  # the scores of sentencepiece's trainer are float32: multiples of this from 2^-7 on
 LARGEST = 2**8 - 10  # an unknown character costs 10 more than the rarest piece
 RUN, LONG = 1 << 13, 1 << 12  # characters of a run of words, and of a word that is not joined to others

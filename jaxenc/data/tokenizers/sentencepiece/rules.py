@@ -129,10 +129,5 @@ def of_section(written: Mapping[str, Any]) -> SentencePieceRules | None:
     return SentencePieceRules("Lowercase" in steps, "StripAccents" in steps, charsmap)
 
 
-def step_names(written: Mapping[str, Any]) -> str:
-    """The steps of a section `normalizer`, for a message."""
-    return ", ".join(map(_name, written.get("normalizers", [written] if written else []))) or "no rules"
-
-
 def _name(step: Mapping[str, Any]) -> str:
     return " ".join([step["type"], *step.get("pattern", {}).values()])

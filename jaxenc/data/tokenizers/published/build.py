@@ -16,10 +16,12 @@ from tokenizers import models
 
 from jaxenc.config import fingerprint
 from jaxenc.data.tokenizers import added as adding
-from jaxenc.data.tokenizers import byte_letters, checks, separate, unigram_words
-from jaxenc.data.tokenizers.auto import Opened, library_errors
+from jaxenc.data.tokenizers import byte_letters, checks, separate
 from jaxenc.data.tokenizers.bpe import BYTES
-from jaxenc.data.tokenizers.sections import rules
+from jaxenc.data.tokenizers.published.auto import Opened, library_errors
+from jaxenc.data.tokenizers.published.sections import rules
+from jaxenc.data.tokenizers.sentencepiece import unigram_words
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -170,7 +172,7 @@ def _cached(data: Mapping[str, Any], literal: library.Tokenizer) -> dict[str, An
     if kinds[0] not in AT_BLANKS or not set(kinds) <= WITHIN_WORDS:
         return {}
     out = {"separate": separate.by_clusters if "Precompiled" in steps else separate.always}
-    model, marked = data["model"], {"type": "Metaspace", "replacement": unigram_words.MARK, "prepend_scheme": "always", "split": True}
+    model, marked = data["model"], {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": True}
     plain = kinds == ["WhitespaceSplit", "Metaspace"] and splitters[1] == marked and not model.get("byte_fallback")
     if model["type"] == "Unigram" and plain and all(entry["special"] for entry in data["added_tokens"]):
         out["by_word"] = unigram_words.encoder(literal, model["vocab"], written)

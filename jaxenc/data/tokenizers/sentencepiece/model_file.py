@@ -5,11 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from jaxenc.data.protobuf import fields, floating, message, pairs
-from jaxenc.data.tokenizers import charsmap
 from jaxenc.data.tokenizers.checks import AGAIN
+from jaxenc.data.tokenizers.sentencepiece import charsmap
 from jaxenc.errors import UserError
 
 NAME = "spiece.model"
+MARK = "▁"  # how pieces write a blank
 # Fields and values of google/sentencepiece:src/sentencepiece_model.proto
 PIECES, TRAINER, NORMALIZER, SELF_TEST, DENORMALIZER = range(1, 6)  # of a model
 PIECE, SCORE, KIND = 1, 2, 3  # of a piece

@@ -13,11 +13,11 @@ import numpy as np
 import sentencepiece
 from tokenizers import AddedToken
 
-from jaxenc.data.tokenizers.framings import Framing
-from jaxenc.data.tokenizers.sentencepiece_rules import Before
+from jaxenc.data.tokenizers.sentencepiece.framings import Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK
+from jaxenc.data.tokenizers.sentencepiece.rules import Before
 from jaxenc.data.tokenizers.word_cache import Encoded
 
-MARK = "▁"
 EDGES = (MARK, " ")  # how pieces write a blank: as it is where escape_whitespaces is off
 
 
@@ -62,7 +62,7 @@ class Literal:
         self._ends = np.array([piece.endswith(EDGES) and suffix for piece in pieces])
 
     def encode(self, text: str, add_special_tokens: bool = False) -> Encoding:
-        """The ids of a text and where they stand; nothing is ever added."""
+        """The ids of a text and their offsets; nothing is ever added."""
         written = self._before.write(text)
         found = self._model.encode(written, out_type="offset_mapping", num_threads=1)
         ids, places = list(found["ids"]), self._before.places(text, written)

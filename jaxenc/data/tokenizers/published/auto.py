@@ -16,11 +16,13 @@ from typing import Any
 
 import tokenizers as library
 
-from jaxenc.data.tokenizers import charsmap, classes, settings
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.sections import differences
-from jaxenc.data.tokenizers.settings import Piece, Settings
-from jaxenc.data.tokenizers.spiece import LARGEST_SCORE, LONGEST
+from jaxenc.data.tokenizers.published import classes, settings
+from jaxenc.data.tokenizers.published.sections import differences
+from jaxenc.data.tokenizers.published.settings import Piece, Settings
+from jaxenc.data.tokenizers.sentencepiece import charsmap
+from jaxenc.data.tokenizers.sentencepiece.framings import ENDS
+from jaxenc.data.tokenizers.sentencepiece.model_file import LARGEST_SCORE, LONGEST
 from jaxenc.errors import UserError
 
 SECTIONS = ("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
@@ -130,7 +132,7 @@ def _padding(data: Mapping[str, Any]) -> dict[str, str]:
 
 def _add(tool: library.Tokenizer, kind: str, roles: Mapping[str, Piece], found: Settings) -> None:
     """Adds the pieces of the files beside tokenizer.json in the order of transformers; one that the vocabulary lacks gets the next id."""
-    own = classes.XLNET_EXTRA if kind == classes.XLNET else ()
+    own = ENDS if kind == classes.XLNET else ()
     extra = own if found.extra is None else found.extra
     adding: list[Piece] = [token for _, token in sorted(found.added.items())]
     there = {token.content for token in tool.get_added_tokens_decoder().values()} | {str(token) for token in adding}

@@ -1,8 +1,8 @@
 """The tokenizer of a SentencePiece `.model`: read by the sentencepiece library itself, so its ids are those of the library.
 
-A model with XLNet's or ALBERT's special pieces reads texts as those two do: sentencepiece_rules.py says what happens before the model.
+A model with XLNet's or ALBERT's special pieces reads texts as those two do: rules.py says what happens before the model.
 Any other model gets the text as it is; do_lower_case and keep_accents in a tokenizer_config.json change that. A tokenizer_config.json
-with `normalize` belongs to a vocabulary that `jaxenc tokenizer` made: sentencepiece.py reads it.
+with `normalize` belongs to a vocabulary that `jaxenc tokenizer` made: unigram.py reads it.
 """
 
 import dataclasses
@@ -15,21 +15,21 @@ from typing import Any
 import sentencepiece as library
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import framings, normalization, sentencepiece, spiece, spiece_export
+from jaxenc.data.tokenizers import normalization
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.framings import Framing
-from jaxenc.data.tokenizers.sentencepiece_rules import Before, SentencePieceRules
-from jaxenc.data.tokenizers.spiece import Model
-from jaxenc.data.tokenizers.spiece_engine import MARK, Framed, Literal
+from jaxenc.data.tokenizers.sentencepiece import export, framings, model_file, unigram
+from jaxenc.data.tokenizers.sentencepiece.engine import Framed, Literal
+from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import MARK, Model
+from jaxenc.data.tokenizers.sentencepiece.rules import Before, SentencePieceRules
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json, user_errors
 
-NAMES = (spiece.NAME, "sentencepiece.bpe.model", "tokenizer.model")
+NAMES = (model_file.NAME, "sentencepiece.bpe.model", "tokenizer.model")
 SAME = "tokenizer_json_sha256"  # in a tokenizer_config.json: of the tokenizer.json that says what the .model beside it says
 BLANKS = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-ENDS = {"<eop>", "<eod>"}  # XLNet's ends of paragraphs and documents
 # {word in a message of the library: the field of the model that it is about}
 FIELDS = {"Self-test": "self_test_data", "byte": "pieces.type, trainer_spec.byte_fallback", "unk": "pieces.type", "defined": "pieces.piece"}
 
@@ -58,21 +58,21 @@ class Source:
     def read_as(self, controls: Collection[str]) -> bytes:
         """The bytes of the model with `more`, and with `controls` as control pieces.
 
-        Where a tokenizer.json can say the model, symbols of the user are ordinary pieces beside `more`: they would be worth as much as the
-        longest new word, so that no word with a full stop in it could be added.
+        Where a tokenizer.json can express the model, symbols of the user are ordinary pieces beside `more`: they would be worth as much as
+        the longest new word, so that no word with a full stop in it could be added.
         """
         ordinary = self.symbols if self.more and not self.beyond else ()
-        return spiece.as_read(self.model, controls, self.more, ordinary)
+        return model_file.as_read(self.model, controls, self.more, ordinary)
 
     @property
     def symbols(self) -> frozenset[str]:
         """The symbols of the user that a text may hold."""
-        return self.model.of_kinds(spiece.USER_DEFINED) - {*self.framing.specials, *ENDS}
+        return self.model.of_kinds(model_file.USER_DEFINED) - {*self.framing.specials, *ENDS}
 
     @property
     def beyond(self) -> str:
-        """The field that a tokenizer.json cannot say, '' where it can say all."""
-        return spiece_export.beyond(self.model, self.rules, self.framing)
+        """The field that a tokenizer.json cannot express, '' where it can express all."""
+        return export.beyond(self.model, self.rules, self.framing)
 
     @property
     def rules(self) -> SentencePieceRules:
@@ -90,7 +90,7 @@ def find(folder: Path) -> Path | None:
         return named[0]
     found = sorted(folder.glob("*.model"))
     if len(found) > 1:
-        raise UserError(f"holds {', '.join(path.name for path in found)}", folder, f"rename the right one to {spiece.NAME}")
+        raise UserError(f"holds {', '.join(path.name for path in found)}", folder, f"rename the right one to {model_file.NAME}")
     return found[0] if found else None
 
 
@@ -116,14 +116,14 @@ def from_model(path: str | Path) -> Tokenizer:
     path = Path(path)
     with user_errors(path, AGAIN):
         content = path.read_bytes()
-    model, settings = spiece.opened(path, content), path.with_name(SETTINGS)
+    model, settings = model_file.opened(path, content), path.with_name(SETTINGS)
     config = read_json(settings, AGAIN) if settings.is_file() else {}
     if (rule := normalization.of_settings(settings, config)) is not None:
-        rules = sentencepiece.UnigramRules(rule)
-        return sentencepiece.build(path, dataclasses.replace(model.facts, charsmap=b""), rules)
+        rules = unigram.UnigramRules(rule)
+        return unigram.build(path, dataclasses.replace(model.facts, charsmap=b""), rules)
     _check_twice(path, [piece for piece, _ in model.pieces])
     _library(path, content)  # refuses what it cannot open, such as a model without exactly one unknown piece
-    (unknown,) = model.of_kinds(spiece.UNKNOWN)
+    (unknown,) = model.of_kinds(model_file.UNKNOWN)
     framing = framings.of_folder(path, [piece for piece, _ in model.pieces], unknown)
     lowercase, keep_accents = config.get("do_lower_case", framing.name == "ALBERT"), config.get("keep_accents", not framing.name)
     if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
@@ -155,11 +155,11 @@ def _meaning(said: str) -> str:
 def _build(source: Source) -> Tokenizer:
     pieces, framing = [piece for piece, _ in source.scored], source.framing
     ids = {piece: index for index, piece in enumerate(pieces)}
-    specials = source.model.of_kinds(spiece.UNKNOWN, spiece.CONTROL) | {*framing.specials, *(ENDS & ids.keys())}
+    specials = source.model.of_kinds(model_file.UNKNOWN, model_file.CONTROL) | {*framing.specials, *(ids.keys() & ENDS)}
     tool = _library(source.path, source.read_as(specials))
     blanks = "".join(blank for blank in BLANKS if blank in tool.normalize(f"a{blank}a")) if framing.name else ""
     before = Before(bool(framing.name), source.lowercase, source.strip_accents, blanks)
-    literal = Literal(tool, before, source.on(spiece.DUMMY_PREFIX), bool(source.model.trainer.get(spiece.SUFFIX)))
+    literal = Literal(tool, before, source.on(model_file.DUMMY_PREFIX), bool(source.model.trainer.get(model_file.SUFFIX)))
     reserved = specials | source.model.facts.hidden
     unk, pad, cls, sep, mask = (ids[piece] for piece in framing.specials)
     mark = fingerprint(_facts(source, reserved))
@@ -180,21 +180,21 @@ def _facts(source: Source, reserved: set[str]) -> Mapping[str, Any]:
 
 
 def _files(source: Source) -> Mapping[str, str | bytes]:
-    """What `save` writes: the model, its settings and, where it can be said in one, a tokenizer.json for transformers."""
+    """What `save` writes: the model, its settings and, where one can express it, a tokenizer.json for transformers."""
     roles = {f"{role}_token": getattr(source.framing, role) for role in framings.ROLES}
     if source.beyond:
-        return {spiece.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
+        return {model_file.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
     facts = dataclasses.replace(source.model.facts, pieces=source.scored)
-    files = sentencepiece.files(source.path, facts, source.rules)
+    files = unigram.files(source.path, facts, source.rules)
     settings = json.loads(files[SETTINGS]) | {SAME: _checksum(files["tokenizer.json"].encode())}
-    return {**files, spiece.NAME: source.content, SETTINGS: json.dumps(settings, indent=2) + "\n"}
+    return {**files, model_file.NAME: source.content, SETTINGS: json.dumps(settings, indent=2) + "\n"}
 
 
 def _only_here(source: Source) -> str:
     """What `jaxenc export` says of transformers."""
     if beyond := source.beyond:
-        return f"{beyond} cannot be said in a tokenizer.json: {spiece.NAME} is written alone, and transformers may give other ids"
-    nearly = spiece_export.nearly(source.model, source.rules)
+        return f"{beyond} cannot be expressed in a tokenizer.json: {model_file.NAME} is written alone, and transformers may give other ids"
+    nearly = export.nearly(source.model, source.rules)
     return nearly and f"transformers reads rare texts otherwise: {nearly}"
 
 
@@ -204,24 +204,24 @@ def _extended(source: Source, literal: Literal, more: Sequence[str]) -> Tokenize
 
     Raises Unsupported for a model whose words do not begin with the mark, UserError for what no word starts with.
     """
-    if source.model.trainer.get(spiece.SUFFIX):
+    if source.model.trainer.get(model_file.SUFFIX):
         raise Unsupported(
             "pieces cannot be added where trainer_spec.treat_whitespace_as_suffix is on", source.path, "train a new model with them"
         )
-    for setting, name in spiece_export.SWITCHES.items():
+    for setting, name in export.SWITCHES.items():
         if not source.on(setting):
             raise Unsupported(f"pieces cannot be added where normalizer_spec.{name} is off", source.path, "train a new model with them")
-    unigram = source.model.trainer.get(spiece.MODEL_TYPE, spiece.UNIGRAM) == spiece.UNIGRAM
+    by_score = source.model.trainer.get(model_file.MODEL_TYPE, model_file.UNIGRAM) == model_file.UNIGRAM
     hidden, added = {*source.model.facts.hidden, *source.framing.specials}, []
     for piece in more:
         spelled = MARK + piece.lstrip(f" {MARK}")
         if piece in hidden:
             raise UserError(f"{piece!r} is in the vocabulary already", fix="leave it out")
-        if len(spelled) > spiece.LONGEST:
-            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"give a piece of at most {spiece.LONGEST - 1}")
+        if len(spelled) > model_file.LONGEST:
+            raise UserError(f"{piece[:20]!r}... has {len(piece)} characters", fix=f"give a piece of at most {model_file.LONGEST - 1}")
         if (held := literal.normalizer.normalize_str(piece.lstrip(f" {MARK}"))) != spelled[1:] or " " in held:
             raise UserError(f"{piece!r} is never found in a text: it is read as {held!r}", fix="give words, one each, as they are read")
-        if unigram and source.beyond and (symbol := next((symbol for symbol in source.symbols if symbol in spelled), "")):
+        if by_score and source.beyond and (symbol := next((symbol for symbol in source.symbols if symbol in spelled), "")):
             raise UserError(f"{piece!r} is never found in a text: the model cuts off {symbol!r} wherever it is", fix="leave it out")
-        added.append((spelled, float(len(spelled)), spiece.NORMAL if unigram else spiece.USER_DEFINED))
+        added.append((spelled, float(len(spelled)), model_file.NORMAL if by_score else model_file.USER_DEFINED))
     return _build(dataclasses.replace(source, more=(*source.more, *added)))

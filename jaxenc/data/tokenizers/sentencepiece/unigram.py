@@ -1,8 +1,8 @@
 """Unigram vocabularies of new tokenizers, and of a tokenizer.json, read by the tokenizers library: the most probable cut of a word, whose
-first piece has the mark ▁. A `.model` that others made is read by the sentencepiece library: spiece_folder.py.
+first piece has the mark ▁. A `.model` that others made is read by the sentencepiece library: model_folder.py.
 
 Kudo, "Subword regularization" (2018); the vocabulary and its training are those of zihangdai/xlnet (README.md, spm_train). White space only
-separates words. A published vocabulary reads texts by the rule in sentencepiece_rules.py, a new one by a `Normalization`. Two things differ
+separates words. A published vocabulary reads texts by the rule in rules.py, a new one by a `Normalization`. Two things differ
 from the sentencepiece library, as they do in transformers: a comma after a digit is not cut off when a piece holds both; and of two cuts
 that are equally probable (0 00 and 00 0) the other one may be taken (one line in 5,804 of English, measured). A literal `<eop>` in a text
 is letters, like all specials.
@@ -19,14 +19,14 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.config import fingerprint
-from jaxenc.data.tokenizers import checks, coverage, framings, normalization, sentencepiece_rules, separate, spm_train, unigram_words
+from jaxenc.data.tokenizers import checks, coverage, normalization, separate
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.framings import Framing
 from jaxenc.data.tokenizers.normalization import Normalization
-from jaxenc.data.tokenizers.sentencepiece_rules import SentencePieceRules
-from jaxenc.data.tokenizers.spiece import LONGEST, NAME, Facts, parsed, written
+from jaxenc.data.tokenizers.sentencepiece import framings, trainer, unigram_words
+from jaxenc.data.tokenizers.sentencepiece.framings import ENDS, ROLES, Framing
+from jaxenc.data.tokenizers.sentencepiece.model_file import LONGEST, MARK, NAME, Facts, parsed, written
+from jaxenc.data.tokenizers.sentencepiece.rules import SentencePieceRules, of_section
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, Tokenizer
-from jaxenc.data.tokenizers.unigram_words import MARK
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import Unsupported, UserError
 
@@ -65,7 +65,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
     """A vocabulary of at most `vocab_size` pieces, with the specials of XLNet at the published ids; the same for the same texts.
 
     texts: read once, by `rule`, by which `encode` reads too. A line on stderr says which characters are too rare to have a piece. Raises
-    UserError as `spm_train.trained` does.
+    UserError as `trainer.trained` does.
     """
     rules, counts = UnigramRules(rule), Counter()
 
@@ -76,7 +76,7 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
             counts.update(line)
             yield line
 
-    facts = parsed("the trained model", spm_train.trained(read(), vocab_size))
+    facts = parsed("the trained model", trainer.trained(read(), vocab_size))
     coverage.report(counts, {piece for piece, _ in facts.pieces}, "<unk>")
     return build("the trained model", facts, rules)
 
@@ -84,7 +84,8 @@ def train(texts: Iterable[str], vocab_size: int, rule: Normalization = Normaliza
 def from_json(path: str | Path, data: Mapping) -> Tokenizer:
     """The tokenizer of a tokenizer.json with the content `data`, ours or one that transformers wrote for an XLNet or an ALBERT.
 
-    Raises UserError for a file that is damaged, Unsupported for other rules of reading, other specials, and pieces added by hand.
+    Raises UserError for a file that is damaged, Unsupported for other rules of reading, other specials, and pieces added by hand: such a
+    file is opened by published/build.py.
     """
     with checks.damaged(path):
         model, splitter = data["model"], data.get("pre_tokenizer") or {}
@@ -93,7 +94,7 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         section = data.get("normalizer") or {}
         rules = _rules(section)
         if rules is None:
-            raise Unsupported(f"reads texts by {sentencepiece_rules.step_names(section)}", path, OTHERS)
+            raise Unsupported("reads texts by another rule", path, OTHERS)
         added = data.get("added_tokens") or []
         charsmap = rules.charsmap if isinstance(rules, SentencePieceRules) else b""
         facts = Facts(pieces, frozenset(entry["content"] for entry in added), charsmap).check()
@@ -109,7 +110,7 @@ def _rules(section: Mapping[str, Any]) -> UnigramRules | SentencePieceRules | No
     found = next(
         (rules for rules in map(UnigramRules, normalization.choices()) if normalization.section(rules.normalizer) == section), None
     )
-    return found or sentencepiece_rules.of_section(section)
+    return found or of_section(section)
 
 
 def _splitter() -> pre_tokenizers.PreTokenizer:
@@ -148,7 +149,7 @@ def files(path: str | Path, facts: Facts, rules: SentencePieceRules) -> Mapping[
 
 def _with_hidden(facts: Facts, framing: Framing) -> Facts:
     """The facts, with the special pieces among those that no text gives."""
-    ends = {"<eop>", "<eod>"} & {piece for piece, _ in facts.pieces}
+    ends = {*ENDS} & {piece for piece, _ in facts.pieces}
     return dataclasses.replace(facts, hidden=facts.hidden | {*framing.specials, *ends})
 
 
@@ -181,7 +182,7 @@ def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Fra
     """What transformers reads in tokenizer_config.json. Its own classes for XLNet and ALBERT put rules of theirs in the place of those in
     tokenizer.json: they are not named. From transformers 5 on it leaves out the types, without which CLS is of the first segment: they are
     asked for."""
-    ends = [piece for piece, _ in facts.pieces if piece in ("<eop>", "<eod>")]
+    ends = [piece for piece, _ in facts.pieces if piece in ENDS]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **rules.settings,
@@ -190,7 +191,7 @@ def _config(facts: Facts, rules: UnigramRules | SentencePieceRules, framing: Fra
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "additional_special_tokens": ends,
         "clean_up_tokenization_spaces": False,
-    } | {f"{name}_token": getattr(framing, name) for name in ("unk", "pad", "cls", "sep", "mask")}
+    } | {f"{name}_token": getattr(framing, name) for name in ROLES}
 
 
 def _spelled(piece: str) -> str:

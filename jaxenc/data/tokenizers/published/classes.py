@@ -14,7 +14,7 @@ import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from jaxenc.data.tokenizers.checks import AGAIN
-from jaxenc.data.tokenizers.settings import Settings
+from jaxenc.data.tokenizers.published.settings import Settings
 from jaxenc.data.tokenizers.tokenizer import SETTINGS
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
@@ -50,7 +50,6 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     },
     GPT: {"unk_token": "<unk>"},
 }
-XLNET_EXTRA = ("<eop>", "<eod>")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +131,7 @@ def _gpt(kind: str, data: Mapping[str, Any], values: Mapping[str, Any], roles: M
 
 
 def _unigram(kind: str, data: Mapping[str, Any], values: Mapping[str, Any], roles: Mapping[str, str]) -> library.Tokenizer:
-    """XLNet's and ALBERT's: XLNet's does not heed keep_accents and add_prefix_space."""
+    """XLNet's and ALBERT's: XLNet's ignores keep_accents and add_prefix_space."""
     vocab = [(piece, float(score)) for piece, score in data["model"]["vocab"]]
     out = library.Tokenizer(models.Unigram(vocab, values.get("unk_id", 0) if kind == XLNET else 1, False))
     keep = kind == ALBERT and values.get("keep_accents", False)

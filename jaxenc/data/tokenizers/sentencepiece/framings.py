@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.tokenizers.tokenizer import SETTINGS
+from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
-SPECIAL_MAP = "special_tokens_map.json"
 ROLES = ("unk", "pad", "cls", "sep", "mask")
+ENDS = ("<eop>", "<eod>")  # XLNet's ends of paragraphs and documents
 # Families of transformers whose tokenizer class gives pieces other ids than the .model does, as fairseq had them
 SHIFTED = ("XLMRoberta", "Camembert", "MBart", "Barthez", "XGLM", "Nllb", "XLMProphetNet")
 
@@ -63,7 +63,7 @@ def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
     if any(known.issuperset(framing.specials) for framing in FRAMINGS):
         return of_pieces(path, known)
     named = {"unk": unk}
-    for name in (SPECIAL_MAP, SETTINGS):
+    for name in (SPECIALS_MAP, SETTINGS):
         named |= _named(path.with_name(name), known)
     if missing := [role for role in ROLES if role not in named]:
         lacks = " ".join(piece for piece in _nearest(known).specials if piece not in known)

@@ -1,0 +1,1 @@
+"""SentencePiece: `.model` files that others made, and unigram vocabularies of new tokenizers."""
