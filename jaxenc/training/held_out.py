@@ -83,7 +83,10 @@ def evaluate(
     if step and step not in (there := steps(directory)):
         raise UserError(f"no such checkpoint in {directory}", f"--step {step}", f"it holds {', '.join(map(str, there)) or 'none'}")
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
-    job = prepare.prepare(override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models), path, heads, models)
+    run = override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models)
+    if not run.data.folders:
+        raise UserError("was saved without data", path, "name a folder made by `jaxenc data` with --data DIR")
+    job = prepare.prepare(run, path, heads, models)
     refusals.refuse_other_tokenizer(job, path)
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)
