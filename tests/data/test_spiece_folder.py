@@ -120,7 +120,7 @@ BEYOND = {
 def test_r12_what_transformers_cannot_say_is_named(name: str, tmp_path: Path) -> None:
     settings = {"control_symbols": models.XLNET["control_symbols"]} | models.SETTINGS[name]
     tool = load(models.folder(tmp_path / "a", models.trained(**settings), {}))
-    assert tool.only_here.startswith(f"{BEYOND[name]} cannot be said in a tokenizer.json: spiece.model is written alone")
+    assert tool.only_here.startswith(f"{BEYOND[name]} does not fit in a tokenizer.json: spiece.model is written alone")
     tool.save(tmp_path / "b")
     assert {path.name for path in (tmp_path / "b").iterdir()} == {"spiece.model", "tokenizer_config.json"}
     assert load(tmp_path / "b").vocabulary == tool.vocabulary

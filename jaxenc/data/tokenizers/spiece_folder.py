@@ -180,7 +180,7 @@ def _facts(source: Source, reserved: set[str]) -> Mapping[str, Any]:
 
 
 def _files(source: Source) -> Mapping[str, str | bytes]:
-    """What `save` writes: the model, its settings and, where it can be said in one, a tokenizer.json for transformers."""
+    """What `save` writes: the model, its settings and, where one can hold it, a tokenizer.json for transformers."""
     roles = {f"{role}_token": getattr(source.framing, role) for role in framings.ROLES}
     if source.beyond:
         return {spiece.NAME: source.content, SETTINGS: json.dumps({**source.rules.settings, **roles}, indent=2) + "\n"}
@@ -193,7 +193,8 @@ def _files(source: Source) -> Mapping[str, str | bytes]:
 def _only_here(source: Source) -> str:
     """What `jaxenc export` says of transformers."""
     if beyond := source.beyond:
-        return f"{beyond} cannot be said in a tokenizer.json: {spiece.NAME} is written alone, and transformers may give other ids"
+        what = f"{beyond} does not fit in a tokenizer.json: {spiece.NAME} is written alone, and AutoTokenizer may give other ids"
+        return f"{what}; get ids from the sentencepiece library"
     nearly = spiece_export.nearly(source.model, source.rules)
     return nearly and f"transformers reads rare texts otherwise: {nearly}"
 

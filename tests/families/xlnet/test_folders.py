@@ -80,7 +80,7 @@ def test_r12_an_export_says_what_transformers_cannot_read(tmp_path: Path, capsys
     theirs, run, out = make(tmp_path / "theirs", "XLNetLMHeadModel", load(spiece).vocabulary.size), str(tmp_path / "run"), tmp_path / "out"
     assert main(["convert", "--from", f"hf:{theirs}", "--to", run, "--tokenizer", str(spiece)]) == 0
     assert main(["export", "--model", run, "--out", str(out)]) == 0
-    assert "export: trainer_spec.model_type cannot be said in a tokenizer.json: spiece.model is written alone" in capsys.readouterr().err
+    assert "export: trainer_spec.model_type does not fit in a tokenizer.json: spiece.model is written alone" in capsys.readouterr().err
     assert (out / "spiece.model").read_bytes() == content and not (out / "tokenizer.json").exists()
 
 
