@@ -143,7 +143,7 @@ def test_a_folder_of_transformers_where_a_run_is_wanted(theirs: Path, tmp_path: 
         assert words in fails("export", "--model", place, "--out", tmp_path / "out")
         with pytest.raises(UserError, match="jaxenc convert --from"):
             jaxenc.load(place)
-        with pytest.raises(UserError, match="--init-from .* is no run directory: .*jaxenc convert --from"):
+        with pytest.raises(UserError, match="--init-from .* is no run directory; .*jaxenc convert --from"):
             restore.choose(tmp_path / "checkpoints", "", str(place), True)
     assert f"did you mean --from 'hf:{theirs}'?" in fails("convert", "--from", theirs, "--to", tmp_path / "out")
 

@@ -138,7 +138,7 @@ def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
     copied = lambda arrays: arrays | {"lm_loss.weight": arrays["transformer.word_embedding.weight"]}
     tiny.assert_bitwise(hf.load(make(tmp_path / "copy", "XLNetLMHeadModel", change=copied)).params, hf.load(tmp_path / "copy").params)
     other = lambda arrays: arrays | {"lm_loss.weight": arrays["transformer.word_embedding.weight"] * 2}
-    with pytest.raises(UserError, match=r"lm_loss\.weight differs from transformer\.word_embedding\.weight: untied heads"):
+    with pytest.raises(UserError, match=r"lm_loss\.weight differs from transformer\.word_embedding\.weight; untied heads"):
         hf.load(make(tmp_path / "other", "XLNetLMHeadModel", change=other))
 
 
@@ -167,7 +167,7 @@ def test_what_does_not_fit_is_one_line(change: Callable[[dict], dict], settings:
 def test_a_summary_that_reads_the_first_token_is_one_line(tmp_path: Path) -> None:
     name, settings = "XLNetForSequenceClassification", {"summary_type": "first"}
     folders.write(tmp_path, folders.tensors(name), folders.config(name) | settings)
-    with pytest.raises(UserError, match=r"config\.json: summary_type is 'first': only 'last' can be converted"):
+    with pytest.raises(UserError, match=r"config\.json: summary_type is 'first'; only 'last' can be converted"):
         hf.load(tmp_path)
     folders.write(tmp_path, folders.tensors("XLNetModel"), folders.config("XLNetModel") | settings)
     assert hf.load(tmp_path).config.objective.heads == ()
@@ -188,5 +188,5 @@ def test_checkpoints_that_go_wrong_are_one_line(tmp_path: Path) -> None:
             tf.load(prefix)
         assert "\n" not in str(error.value)
     (tmp_path / "xlnet_config.json").unlink()
-    with pytest.raises(UserError, match=r"holds no xlnet_config\.json: put the one"):
+    with pytest.raises(UserError, match=r"holds no xlnet_config\.json; put the one"):
         tf.load(prefix)
