@@ -22,7 +22,7 @@ TOLERANCE = 1e-5
 LONGEST = 33  # odd, so that no row falls on a multiple of anything
 NEEDED = ("torch", "transformers")
 # PyPI has no torch without CUDA; its makers' own index has it.
-INSTALL = "pip install -e '.[live]' --extra-index-url https://download.pytorch.org/whl/cpu"
+INSTALL = "pip install 'jaxenc[live]' --extra-index-url https://download.pytorch.org/whl/cpu"
 
 
 class Incomplete(UserError):

@@ -23,7 +23,7 @@ def library() -> ModuleType:
     try:
         import h5py
     except ImportError as error:
-        raise UserError("HDF5 files are read and written with h5py", fix="install it with `pip install -e '.[hdf5]'`") from error
+        raise UserError("HDF5 files are read and written with h5py", fix="install it with `pip install 'jaxenc[hdf5]'`") from error
     return h5py
 
 

@@ -64,7 +64,7 @@ class _File:
         try:
             import torch
         except ImportError as error:
-            raise UserError("needs torch to be opened", self._path, "install it, or save the model as safetensors") from error
+            raise UserError("needs torch to be opened", self._path, "pip install torch, or save the model as safetensors") from error
         try:
             with warnings.catch_warnings(), pickled.not_run(self._path):
                 warnings.simplefilter("ignore")

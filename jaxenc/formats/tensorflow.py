@@ -80,7 +80,7 @@ def _checksum(data: bytes) -> int:
     try:
         import google_crc32c
     except ImportError as error:
-        raise UserError("TensorFlow's checkpoints are read with google-crc32c", fix="install it with `pip install -e '.[tf]'`") from error
+        raise UserError("TensorFlow's checkpoints are read with google-crc32c", fix="install it with `pip install 'jaxenc[tf]'`") from error
     value = google_crc32c.value(data)
     return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
 

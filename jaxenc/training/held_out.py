@@ -84,7 +84,10 @@ def evaluate(
         fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
         raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
     path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
-    job = prepare.prepare(override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models), path, heads, models)
+    run = override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models)
+    if not run.data.folders:
+        raise UserError("was saved without data", path, "name a folder made by `jaxenc data` with --data DIR")
+    job = prepare.prepare(run, path, heads, models)
     refusals.refuse_other_tokenizer(job, path)
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)

@@ -125,6 +125,11 @@ def test_a_run_of_another_number_of_rows_says_what_to_set(tmp_path: Path, monkey
     assert len(folders.read(Path("out/model.safetensors"))["bert.embeddings.word_embeddings.weight"]) == rows
 
 
+def test_an_evaluation_of_a_converted_model_asks_for_data(ours: Path, fails: Callable[..., str]) -> None:
+    said = fails("evaluate", "--workdir", ours)
+    assert "checkpoints/0: was saved without data; name a folder made by `jaxenc data` with --data DIR" in said
+
+
 @pytest.mark.parametrize("source", ["DIR", "hf", "hf:", "torch:DIR", "allennlp:"])
 def test_a_source_that_is_none(source: str, tmp_path: Path, fails: Callable[..., str]) -> None:
     said = fails("convert", "--from", source, "--to", tmp_path / "out")

@@ -58,4 +58,4 @@ def test_a_missing_library_is_one_line_before_anything_is_read(tmp_path: Path, m
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["convert", "--from", f"hf:{tmp_path / 'nowhere'}", "--to", str(tmp_path / "out"), "--check"]) == 2
     error = capsys.readouterr().err
-    assert "torch and transformers cannot be imported; pip install -e '.[live]' " in error and error.count("\n") == 1
+    assert "torch and transformers cannot be imported; pip install 'jaxenc[live]' " in error and error.count("\n") == 1

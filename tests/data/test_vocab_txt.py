@@ -12,7 +12,7 @@ import pytest
 from jaxenc.data.tokenizers import Tokenizer, bpe, load, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
-from jaxenc.errors import UserError
+from jaxenc.errors import Unsupported, UserError
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TEXT = ["the quick brown fox jumps over the lazy dog", "The Fox and the Dog: NASA, Paris, London"] * 4
@@ -207,3 +207,23 @@ def test_a_vocabulary_of_ours_has_each_piece_once(tmp_path: Path) -> None:
     path.write_text(path.read_text() + "the\n")
     with pytest.raises(UserError, match=f"{path}: holds a piece twice, .*; make the tokenizer again, or copy it again"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "config.json"])
+def test_a_class_that_reads_texts_by_other_rules_is_refused(name: str, tmp_path: Path) -> None:
+    """BertJapaneseTokenizer finds words with MeCab first: BERT's rule would give other ids."""
+    folder = written(tmp_path, "the", "cat")
+    (folder / name).write_text(json.dumps({"tokenizer_class": "BertJapaneseTokenizer", "model_type": "bert"}))
+    with pytest.raises(Unsupported) as error:
+        load(folder)
+    said = f"{folder / name}: tokenizer_class is 'BertJapaneseTokenizer', whose rules for vocab.txt are not known; "
+    assert str(error.value).startswith(said)
+    (folder / name).write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
+    assert tokens(load(folder), "the cat") == [5, 6], "the advice"
+
+
+@pytest.mark.parametrize("name", ["BertTokenizerFast", "ElectraTokenizer", "PreTrainedTokenizerFast", None])
+def test_classes_that_read_it_as_bert_does(name: str | None, tmp_path: Path) -> None:
+    folder = written(tmp_path, "the", "cat")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+    assert tokens(load(folder), "the cat") == [5, 6]

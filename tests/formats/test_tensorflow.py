@@ -85,7 +85,7 @@ def test_a_missing_checksum_library_is_one_line(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "google_crc32c", None)
     with pytest.raises(UserError) as error:
         tensorflow.open_tensors(WRITTEN)
-    assert "pip install -e '.[tf]'" in str(error.value) and "\n" not in str(error.value)
+    assert "pip install 'jaxenc[tf]'" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_what_this_reader_does_not_take_is_one_line(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def load(directory: str | Path) -> Tokenizer:
     if (path := folder / "vocab.txt").is_file():
         if word_list.is_list(path):
             return word_list.from_vocab(path)
+        classes.check_vocab_txt(path)
         rules = wordpiece_rules.of_settings(folder / SETTINGS)
         tool = wordpiece.from_vocab(path, rules)
         reach.report(path, tool, rules)

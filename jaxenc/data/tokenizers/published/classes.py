@@ -66,19 +66,40 @@ def chosen(folder: Path) -> Choice:
 
     Raises Unsupported for classes and types of other families: transformers has rules for them that are not built here.
     """
-    named = [(path, read_json(path, AGAIN)) for name in (SETTINGS, "config.json") if (path := folder / name).is_file()]
-    for path, content in named:
-        if (name := content.get("tokenizer_class")) is not None:
-            if (found := CLASSES.get(str(name).removesuffix("Fast"))) is None:
-                fix = f"write PreTrainedTokenizerFast in {SETTINGS}, which follows tokenizer.json to the letter, or a class of "
-                raise Unsupported(f"tokenizer_class is {name!r}", path, fix + ", ".join(CLASSES))
-            return Choice(found, f"tokenizer_class is {name!r}", path)
-    path, content = named[-1] if named else (folder / SETTINGS, {})
+    if (found := _named(folder)) is not None:
+        path, name, kind = found
+        if kind is None:
+            fix = f"write PreTrainedTokenizerFast in {SETTINGS}, which follows tokenizer.json to the letter, or a class of "
+            raise Unsupported(f"tokenizer_class is {name!r}", path, fix + ", ".join(CLASSES))
+        return Choice(kind, f"tokenizer_class is {name!r}", path)
+    path, content = (_settings(folder) or [(folder / SETTINGS, {})])[-1]
     family = content.get("model_type") if path.name == "config.json" else None
     if family is not None and family not in MODEL_TYPES:
         fix = f"write tokenizer_class in {SETTINGS}: PreTrainedTokenizerFast follows tokenizer.json to the letter"
         raise Unsupported(f"model_type is {family!r}, whose tokenizer is not known", path, fix)
     return Choice(MODEL_TYPES.get(str(family), FILE), f"model_type is {family!r}", path)
+
+
+def check_vocab_txt(path: Path) -> None:
+    """Raises Unsupported where the files beside a vocab.txt name a class that does not read it by BERT's rules."""
+    where, name, kind = _named(path.parent) or (path, "", BERT)
+    if kind not in (BERT, FILE):
+        what = f"tokenizer_class is {name!r}, whose rules for {path.name} are not known"
+        fix = f"give a tokenizer.json with its rules, or write BertTokenizer in {where.name} if texts are to be read by BERT's"
+        raise Unsupported(what, where, fix)
+
+
+def _named(folder: Path) -> tuple[Path, str, str | None] | None:
+    """The class that a folder names: its file, its name and what opens the folder (None: a class that is not known)."""
+    for path, content in _settings(folder):
+        if (name := content.get("tokenizer_class")) is not None:
+            return path, str(name), CLASSES.get(str(name).removesuffix("Fast"))
+    return None
+
+
+def _settings(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """The files of a folder that may name a class, with their content."""
+    return [(path, read_json(path, AGAIN)) for name in (SETTINGS, "config.json") if (path := folder / name).is_file()]
 
 
 def model_type(model: object) -> str:

@@ -193,7 +193,8 @@ def _files(source: Source) -> Mapping[str, str | bytes]:
 def _only_here(source: Source) -> str:
     """What `jaxenc export` says of transformers."""
     if beyond := source.beyond:
-        return f"{beyond} cannot be expressed in a tokenizer.json: {model_file.NAME} is written alone, and transformers may give other ids"
+        what = f"{beyond} cannot be expressed in a tokenizer.json: {model_file.NAME} is written alone, and AutoTokenizer may give other ids"
+        return f"{what}; get ids from the sentencepiece library"
     nearly = export.nearly(source.model, source.rules)
     return nearly and f"transformers reads rare texts otherwise: {nearly}"
 
