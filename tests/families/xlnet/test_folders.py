@@ -141,7 +141,7 @@ def test_a_decoder_that_is_not_tied_is_one_line(tmp_path: Path) -> None:
     copied = lambda arrays: arrays | {"lm_loss.weight": arrays["transformer.word_embedding.weight"]}
     tiny.assert_bitwise(hf.load(make(tmp_path / "copy", "XLNetLMHeadModel", change=copied)).params, hf.load(tmp_path / "copy").params)
     other = lambda arrays: arrays | {"lm_loss.weight": arrays["transformer.word_embedding.weight"] * 2}
-    with pytest.raises(UserError, match=r"lm_loss\.weight differs from transformer\.word_embedding\.weight; untied heads"):
+    with pytest.raises(UserError, match=r"lm_loss\.weight differs from transformer\.word_embedding\.weight: untied heads"):
         hf.load(make(tmp_path / "other", "XLNetLMHeadModel", change=other))
 
 
