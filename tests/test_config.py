@@ -70,7 +70,7 @@ def test_missing_fields_take_their_defaults_and_numbers_their_types() -> None:
     [
         ({"needed": 1, "nmae": "x"}, "config.nmae is not a field; did you mean name"),
         ({"needed": 1, "plain": {"size": (1,)}}, "config.plain.size is not a field; did you mean sizes"),
-        ({"needed": 1, "qqq": 1}, "config.qqq is not a field: the fields are name, needed, on, part, plain"),
+        ({"needed": 1, "qqq": 1}, "config.qqq is not a field; use one of the fields name, needed, on, part, plain"),
         ({}, "config.needed is missing and has no default"),
         ({"needed": True}, "config.needed is True; it takes a value of type int"),
         ({"needed": 1.5}, "config.needed is 1.5; it takes a value of type int"),
@@ -87,7 +87,7 @@ def test_missing_fields_take_their_defaults_and_numbers_their_types() -> None:
         ({"needed": float("nan")}, "config.needed is nan; it takes a value of type int"),
         ({"needed": 1, "part": 3}, "config.part is 3"),
         ({"needed": 1, "part": {"kind": ["small"]}}, "config.part.kind is ['small']"),
-        ({"needed": 1, "part": {"kind": "other"}}, "config.part.kind is 'other': the kinds are large, small"),
+        ({"needed": 1, "part": {"kind": "other"}}, "config.part.kind is 'other'; use one of the kinds large, small"),
         ({"needed": 2**31}, "config.needed is 2147483648; it is at most 2^31 - 1"),
         ({"needed": 1, "plain": {"sizes": (1, 1e10)}}, "config.plain.sizes[1] is 10000000000; it is at most 2^31 - 1"),
     ],
