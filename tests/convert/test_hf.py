@@ -196,7 +196,7 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         (
             dict,
             {"model_type": "deberta"},
-            "its model_type is 'deberta'; name a model of bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt, distilbert",
+            "its model_type is 'deberta'; name a model of bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt, dist",
         ),
         (dict, {"model_type": 3}, "its model_type is 3"),
         (dict, {"model_type": ["bert"]}, "its model_type is ['bert']"),

@@ -198,7 +198,7 @@ def test_other_rows_of_such_a_vocabulary_are_refused(rows: str, published: Path,
     build([str(corpus)], published, tmp_path / "data", held_out=0.0)
     config = DataConfig(str(tmp_path / "data"), 32, rows)
     what, fix = f"data.rows={rows} puts special pieces around texts", "use data.rows=text or bucketed, or"
-    with pytest.raises(UserError, match=f"{what}, .*: {fix}") as caught:
+    with pytest.raises(UserError, match=f"{what}, .*; {fix}") as caught:
         open_streams(config, "train", 2, 0, False, 0) if rows in STREAMS else open_source(config, "train", 0, False)
     assert "\n" not in str(caught.value)
 
