@@ -43,10 +43,10 @@ def sizes(
     """
     activation = data.get(named, "gelu")
     if not isinstance(activation, str) or activation not in activations:
-        raise UserError(f"{named} is {activation!r}", where, f"{', '.join(activations)} can be converted")
+        raise UserError(f"{named} is {activation!r}", where, f"only {', '.join(activations)} can be converted")
     for name in (*fields.values(), "max_position_embeddings"):
         if isinstance(data.get(name), int | float) and data[name] > LARGEST_NUMBER:
-            raise UserError(f"{name} is {data[name]}", where, "no array is that large, fix it")
+            raise UserError(f"{name} is {data[name]}", where, "fix it: no array is that large")
     return {**{ours: data[theirs] for ours, theirs in fields.items() if theirs in data}, "activation": activations[activation]}
 
 

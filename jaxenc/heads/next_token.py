@@ -26,7 +26,7 @@ def _module(setting: Setting) -> NextTokenHead:
     """The module. Raises UserError for a token table that is not as wide as the model."""
     if setting.width != setting.table_width:
         widths = f"the hidden states are {setting.width} wide and the token table {setting.table_width}"
-        raise UserError(f"head next_token: {widths}", fix="make them equal: this head has no layer between them")
+        raise UserError(widths, "head next_token", "make them equal: this head has no layer between them")
     return NextTokenHead(setting.pieces, setting.execution)
 
 

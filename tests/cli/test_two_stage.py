@@ -88,8 +88,8 @@ def test_the_discriminator_starts_from_the_generator_which_stays(
         (MAP, {}, "--init-map: it needs a run whose parameters it names; name that run with --init-from"),
         (("--init-map", "generator"), {}, "--init-map generator: not NEW=OLD; write both"),
         (("--init-map", "a=b", "--init-map", "a=c"), {}, "--init-map: a is given twice"),
-        (("FROM", "--init-map", "discriminatr=generator"), {}, "this run has no parameter under discriminatr: it has discriminator, "),
-        (("FROM", "--init-map", "rtd=copy"), {}, "has no parameter under copy: it has embeddings, generator, mlm"),
+        (("FROM", "--init-map", "discriminatr=generator"), {}, "this run has no parameter under discriminatr; name one of discriminator, "),
+        (("FROM", "--init-map", "rtd=copy"), {}, "has no parameter under copy; name one of embeddings, generator, mlm"),
         (
             ("FROM", *MAP),
             {"feed_forward": 40},

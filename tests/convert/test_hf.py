@@ -18,6 +18,7 @@ from jaxenc.inference.load import Model
 from jaxenc.training.run import from_dict
 from tests import tiny
 from tests.convert import folders
+from tests.data import spiece_models
 
 TEXT = "the quick brown fox jumps over the lazy dog"
 
@@ -195,7 +196,7 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         (
             dict,
             {"model_type": "deberta"},
-            "its model_type is 'deberta': bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt, distilbert can",
+            "its model_type is 'deberta'; name a model of bert, roberta, xlm-roberta, camembert, electra, xlnet, albert, openai-gpt, dist",
         ),
         (dict, {"model_type": 3}, "its model_type is 3"),
         (dict, {"model_type": ["bert"]}, "its model_type is ['bert']"),
@@ -286,15 +287,15 @@ def test_a_tokenizer_from_another_folder(spoken: Path, tmp_path: Path) -> None:
     assert hf.load(bare, str(spoken)).tokenizer.vocabulary == hf.load(spoken).tokenizer.vocabulary
 
 
-@pytest.mark.parametrize("name", ["sentencepiece.bpe.model", "tokenizer_config.json"])
+@pytest.mark.parametrize("name", ["sentencepiece.bpe.model", "tokenizer.json"])
 def test_a_kind_of_tokenizer_that_we_do_not_open_is_left_out_with_a_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """The weights are worth having; where the folder was asked for by --tokenizer, it is an error, and so is a damaged file."""
     folder = make(tmp_path, "RobertaModel")
-    (folder / name).write_text(json.dumps({"tokenizer_class": "XLMRobertaTokenizer"}))
-    if name == "tokenizer_config.json":
-        (folder / "tokenizer.json").write_text("{}")
-    assert hf.load(folder).tokenizer is None and name in (said := capsys.readouterr().err) and said.count("\n") == 1
-    with pytest.raises(UserError, match="(can be opened.*|tokenizer_class is .*); `--tokenizer none` converts without it"):
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "XLMRobertaTokenizer"}))
+    (folder / name).write_bytes(spiece_models.trained(model_type="bpe") if name.endswith(".model") else b"{}")
+    assert hf.load(folder).tokenizer is None
+    assert "tokenizer_config.json: tokenizer_class " in (said := capsys.readouterr().err) and said.count("\n") == 1
+    with pytest.raises(UserError, match="tokenizer_class .*; `--tokenizer none` converts without it"):
         hf.load(folder, str(folder))
     (folder / "tokenizer.json").write_text("{")
     assert "`--tokenizer none` converts without it" in refused(folder)

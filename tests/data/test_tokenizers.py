@@ -116,7 +116,10 @@ def test_blanks_of_other_scripts_are_pieces(tmp_path):
     [
         ({"do_lower_case": "yes"}, "do_lower_case, strip_accents and tokenize_chinese_chars are 'yes', None and True"),
         ({"strip_accents": 1}, "do_lower_case, strip_accents and tokenize_chinese_chars are True, 1 and True"),
-        ({"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece"}, "holds ('mecab', 'wordpiece')"),
+        (
+            {"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece"},
+            "word_tokenizer_type and subword_tokenizer_type are ('mecab', 'wordpiece')",
+        ),
     ],
 )
 def test_settings_that_a_lone_vocabulary_cannot_follow_are_one_line(tmp_path, settings, said):
@@ -207,7 +210,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tmp_path)
         (["[MASK]"], "'[MASK]' is in the vocabulary already"),
         (["New"], "'New' is never found in a text: it is read as 'new'"),
         (["né"], "'né' is never found in a text: it is read as 'ne'"),
-        (["two words"], "'two words' is never found in a text: it holds 2 words, 'two', 'words'; a piece is one"),
+        (["two words"], "'two words' is never found in a text: it holds 2 words, 'two', 'words'; give each word as a piece of its own"),
         (["x-ray"], "it holds 3 words, 'x', '-', 'ray'"),
         (["[NEW]"], "it holds 3 words, '[', 'new', ']'"),
         (["##"], "'##' is never found"),

@@ -198,7 +198,7 @@ def test_other_rows_of_such_a_vocabulary_are_refused(rows: str, published: Path,
     build([str(corpus)], published, tmp_path / "data", held_out=0.0)
     config = DataConfig(str(tmp_path / "data"), 32, rows)
     what, fix = f"data.rows={rows} puts special pieces around texts", "use data.rows=text or bucketed, or"
-    with pytest.raises(UserError, match=f"{what}, .*: {fix}") as caught:
+    with pytest.raises(UserError, match=f"{what}, .*; {fix}") as caught:
         open_streams(config, "train", 2, 0, False, 0) if rows in STREAMS else open_source(config, "train", 0, False)
     assert "\n" not in str(caught.value)
 
@@ -243,7 +243,7 @@ def test_an_extended_vocabulary_finds_the_new_words_and_keeps_every_id(tool: Tok
         (["ag"], "'ag' is in the vocabulary already, as an added word or a part of words"),
         (["_start_"], "'_start_' is in the vocabulary already"),
         (["e\u0301clair"], "is never found in a text: it is read as 'éclair'"),
-        (["two words"], "it holds 2 words, 'two', 'words'; a piece is one"),
+        (["two words"], "it holds 2 words, 'two', 'words'; give each word as a piece of its own"),
         (["x-ray"], "it holds 3 words, 'x', '-', 'ray'"),
         (["京都町"], "it holds 3 words, '京', '都', '町'"),
         (["dog</w>"], "words, 'dog', '<', '/', 'w', '>'"),

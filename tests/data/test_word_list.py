@@ -79,7 +79,7 @@ def test_vocab_txt_of_bilm_tf(tmp_path):
 @pytest.mark.parametrize(
     "content, said",
     [
-        ("<S>\n</S>\n<UNK>\nthe\n\na\n", "vocab.txt:5: empty word"),
+        ("<S>\n</S>\n<UNK>\nthe\n\na\n", "vocab.txt:5: an empty word"),
         ("<S>\n</S>\n<UNK>\nthe\na\nthe\n", "vocab.txt:6: 'the' is already word 4"),
         ("<S>\n</S>\n<UNK>\n<S>\n", "vocab.txt:4: '<S>' is already word 1"),
         ("</S>\n<S>\n<UNK>\nthe\n", r"starts with '</S> <S> <UNK>'; start it with <S> </S> <UNK>, in this order"),

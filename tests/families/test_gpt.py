@@ -166,7 +166,7 @@ def test_files_of_other_versions_hold_the_same(tmp_path: Path) -> None:
         ({"summary_type": "mean"}, "summary_type is 'mean'; only 'cls_index'"),
         ({"summary_proj_to_labels": False}, "summary_proj_to_labels is False; only True"),
         ({"summary_activation": "tanh"}, "summary_activation is 'tanh'; only None"),
-        ({"afn": "silu"}, "afn is 'silu': gelu, relu can be converted"),
+        ({"afn": "silu"}, "afn is 'silu'; only gelu, relu can be converted"),
         ({"n_head": 3}, "model.width 8 does not divide into model.heads 3"),
         ({"n_embd": "8"}, "model.width is '8'"),
         ({"n_layer": 10**6}, "its config has 1000000 layers"),

@@ -134,7 +134,7 @@ for _ in range(2000):  # deeper than Python's stack
         (lambda: tiny.objective(model=PAIR), "mlm is the head of the generator .*; set objective.kind to one"),
         (
             lambda: from_dict({"model": deep}),
-            "config.model.generator.kind is 'pair': the kinds are albert, bert, distilbert, electra, gpt, xlnet",
+            "config.model.generator.kind is 'pair'; use one of the kinds albert, bert, distilbert, electra, gpt, xlnet",
         ),
         (lambda: tiny.objective(RtdConfig(), ONE), "set model.kind to electra or pair, not bert"),
     ],

@@ -169,7 +169,7 @@ def test_a_vocabulary_without_a_frame_starts_with_the_text(published: Tokenizer)
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ({"texts": "the"}, "complete takes a list of texts: [text] for a single one"),
+        ({"texts": "the"}, "complete takes a list of texts; give [text] for a single one"),
         ({"texts": ["the", 3]}, "complete takes a list of texts, and one item is a int"),
         ({"texts": ["the \ud800"]}, "which is no character; give text in UTF-8"),
         ({"texts": ["the", "fox " * 31]}, "the text that begins with 'fox fox"),

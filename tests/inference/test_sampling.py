@@ -106,7 +106,7 @@ def test_a_vocabulary_without_a_frame_never_ends() -> None:
     "changed, words",
     [
         ({"temperature": -0.5}, "temperature is -0.5; it takes 0, for the most probable token, or a number from 1e-30"),
-        ({"temperature": 1e-40}, "temperature is 1e-40: .* from 1e-30 to 1e[+]30"),
+        ({"temperature": 1e-40}, "temperature is 1e-40; .* from 1e-30 to 1e[+]30"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"temperature": float("inf")}, "temperature is inf"),
         ({"top_k": -1}, "top_k is -1; it takes 0, for all tokens"),

@@ -171,11 +171,11 @@ def test_flops_are_those_of_all_products() -> None:
     [
         (
             lambda: tiny.objective(CausalConfig(), tiny.MODEL),
-            "^model.attention is full: .* causal needs model.attention=causal$",
+            "^model.attention is full; .* causal needs model.attention=causal$",
         ),
         (
             lambda: tiny.objective(CausalConfig(), NetworkPairConfig(tiny.MODEL, tiny.MODEL)),
-            "^model.discriminator.attention is full: .* needs model.discriminator.attention=causal$",
+            "^model.discriminator.attention is full; .* needs model.discriminator.attention=causal$",
         ),
         (
             lambda: tiny.objective(CausalConfig(), ElmoConfig()),
@@ -187,7 +187,7 @@ def test_flops_are_those_of_all_products() -> None:
         ),
         (lambda: XlnetConfig(attention="causal"), "model.attention is 'causal'; model.kind xlnet takes full$"),
         (lambda: dataclasses.replace(tiny.MODEL, attention="past"), "model.attention is 'past'; model.kind bert takes full or causal$"),
-        (lambda: tiny.objective(CausalConfig(), dataclasses.replace(tiny.PAIR, attention="causal")), "32 wide and the token table 24: "),
+        (lambda: tiny.objective(CausalConfig(), dataclasses.replace(tiny.PAIR, attention="causal")), "32 wide and the token table 24; "),
     ],
 )
 def test_refusals(build: Any, told: str) -> None:

@@ -248,7 +248,7 @@ def test_lengths_that_do_not_fit_are_one_line(fields: dict, data: dict, words: s
 
 def test_a_phase_with_one_prediction_is_refused() -> None:
     """The second half would have none to choose."""
-    with pytest.raises(UserError, match="phases.max_predictions is 1: .* use 2 or more"):
+    with pytest.raises(UserError, match="phases.max_predictions is 1, .* use 2 or more"):
         streams.CONFIG.build(streams.MODEL, PhaseSetting(tiny.VOCABULARY, tiny.execution(), streams.DATA, 1))
 
 

@@ -24,7 +24,7 @@ def test_r08_the_field_is_named(tmp_path):
 @pytest.mark.parametrize(
     "record, field, said",
     [
-        ({"content": "a", "id": 1}, "", r'a\.jsonl:1: needs \{"text".*--field: content, id'),
+        ({"content": "a", "id": 1}, "", r"a\.jsonl:1: has no text; .*--field: content, id"),
         ({"content": "a", "meta": {"x": 1}}, "body", r"a\.jsonl:1: has no field body; .*--field: content, meta\.x"),
         ({"text": 3}, "", "the field text holds int, and not a text or a list of texts"),
         ({"text": ["a", {}]}, "", "holds dict, and not a text"),

@@ -52,7 +52,7 @@ def test_google_research_writes_gelu_for_the_tanh_form() -> None:
         ({"position_embedding_type": "relative_key_query"}, "position_embedding_type is 'relative_key_query'"),
         ({"is_decoder": True}, "is_decoder is set"),
         ({"add_cross_attention": True}, "add_cross_attention is set"),
-        ({"hidden_act": "silu"}, "hidden_act is 'silu': gelu"),
+        ({"hidden_act": "silu"}, "hidden_act is 'silu'; only gelu"),
         ({"hidden_act": ["gelu"]}, "hidden_act is ['gelu']"),
         ({"hidden_size": "8"}, "model.width is '8'"),
         ({"num_attention_heads": 3}, "model.width 8 does not divide into model.heads 3"),

@@ -39,7 +39,7 @@ def test_what_is_not_said_is_what_transformers_takes() -> None:
     [
         ({"is_decoder": True}, "is_decoder is set"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
-        ({"hidden_act": "silu"}, "hidden_act is 'silu': gelu"),
+        ({"hidden_act": "silu"}, "hidden_act is 'silu'; only gelu"),
         ({"embedding_size": "6"}, "model.embedding is '6'"),
         ({"embedding_size": 0}, "model.embedding is 0"),
         ({"embedding_size": 1 << 31}, "embedding_size is 2147483648"),
