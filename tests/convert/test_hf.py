@@ -187,11 +187,20 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         # R22: the config is wrong, and not the tokenizer.
         (dict, {"vocab_size": 30522}, "config.json: vocab_size is 30,522 and embeddings.word_embeddings.weight has 131 rows; set vocab_"),
         (dict, {"vocab_size": 130}, "vocab_size is 130 and embeddings.word_embeddings.weight has 131 rows; set vocab_size to 131 there"),
-        (dict, {"num_hidden_layers": 3}, "missing: encoder.layer.2.attention.self.query.weight"),
+        (dict, {"num_hidden_layers": 3}, "config.json: num_hidden_layers is 3, which the shapes of the tensors contradict; set"),
         (dict, {"num_hidden_layers": 1 << 30}, "its config has 1073741824 layers but there are 39 tensors"),
-        (dict, {"num_hidden_layers": 1}, "not known: encoder.layer.1.attention.self.query.weight"),
+        (dict, {"num_hidden_layers": 1}, "tensors contradict; set num_hidden_layers to 2 there"),
+        (dict, {"max_position_embeddings": 512}, "set max_position_embeddings to 16 there"),
+        (dict, {"hidden_size": 64}, "hidden_size is 64, which the shapes of the tensors contradict; set hidden_size to 8"),
+        (dict, {"intermediate_size": 64}, "set intermediate_size to 12 there"),
+        (dict, {"type_vocab_size": 1}, "set type_vocab_size to 2 there"),
+        (
+            lambda a: a | {"crf.w": np.zeros(1, np.float32)},
+            {"max_position_embeddings": 512, "num_hidden_layers": 3},
+            "set num_hidden_layers to 2, max_position_embeddings to 16 there",
+        ),
         (lambda a: a | {"adapter.w": np.zeros(1, np.float32)}, {}, "the model needs no adapter.w; `--leave-out 'adapter.*'` converts"),
-        (lambda a: a | {"pooler.dense.bias": np.zeros(8, np.int64)}, {}, "of another dtype: pooler.dense.bias int64"),
+        (lambda a: a | {"pooler.dense.bias": np.zeros(8, np.int64)}, {}, "another dtype: pooler.dense.bias int64; save the model in"),
         (
             dict,
             {"model_type": "deberta"},
