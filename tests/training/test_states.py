@@ -103,7 +103,7 @@ def test_another_batch_does_not_go_on_and_is_named(data: Path, whole: Path, tmp_
             {"objective": MlmConfig()},
             "takes an encoder: set model.kind to bert or electra or xlnet or albert or gpt or distilbert or pair, not elmo",
         ),
-        ({"data": {"rows": "text"}}, "lacks: set data.rows to sentences$"),
+        ({"data": {"rows": "text"}}, "lacks; set data.rows to sentences$"),
     ],
 )
 def test_what_does_not_fit_together_is_one_line(parts: dict, words: str, data: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_masked_model_does_not_read_both_ways(tmp_path: Path) -> None:
     """Nor an ELMo by characters what a tokenizer of pieces made."""
     pieces = make_data(tmp_path / "pieces", 1)
     both = DataConfig(path=str(pieces), rows="sentences", length=12)
-    with pytest.raises(UserError, match="data.rows=sentences lacks: set data.rows$"):
+    with pytest.raises(UserError, match="data.rows=sentences lacks; set data.rows to text$"):
         prepare.check(prepare.prepare(dataclasses.replace(test_loop.recipe(pieces), data=both), tmp_path / "run"))
     run = dataclasses.replace(recipe(pieces), data=both)
     with pytest.raises(UserError, match="its tokenizer has no characters .*, or set model.input to tokens"):
