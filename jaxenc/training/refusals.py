@@ -162,8 +162,8 @@ def same_tokenizer(job: Job, step_dir: pathlib.Path) -> bool:
 
 def tokenizer_advice(step_dir: pathlib.Path) -> str:
     """What to do where the data has another tokenizer than a checkpoint."""
-    command = f"jaxenc resize-vocab --model {shlex.quote(str(step_dir))}"
-    grown = f"add pieces to the checkpoint with `{command}` and build the data with its tokenizer"
+    command = f"jaxenc resize-vocab --model {shlex.quote(str(step_dir))} --add WORDS --out LARGER"
+    grown = f"add pieces with `{command}`, build the data with LARGER/{TOKENIZER} and start with --init-from LARGER"
     return f"build the data with {step_dir / TOKENIZER}, or {grown}"
 
 
