@@ -193,6 +193,7 @@ def test_an_untied_head_is_one_line(architecture: str, name: str, tmp_path: Path
         (dict, {"max_position_embeddings": 512}, "set max_position_embeddings to 16 there"),
         (dict, {"hidden_size": 64}, "hidden_size is 64, which the shapes of the tensors contradict; set hidden_size to 8"),
         (dict, {"intermediate_size": 64}, "set intermediate_size to 12 there"),
+        (dict, {"num_attention_heads": 3}, "config.json: hidden_size 8 does not divide into num_attention_heads 3"),
         (dict, {"type_vocab_size": 1}, "set type_vocab_size to 2 there"),
         (
             lambda a: a | {"crf.w": np.zeros(1, np.float32)},

@@ -43,7 +43,7 @@ def test_what_is_not_said_is_what_transformers_takes() -> None:
         ({"embedding_size": "6"}, "model.embedding is '6'"),
         ({"embedding_size": 0}, "model.embedding is 0"),
         ({"embedding_size": 1 << 31}, "embedding_size is 2147483648"),
-        ({"num_attention_heads": 3}, "model.width 8 does not divide into model.heads 3"),
+        ({"num_attention_heads": 3}, "hidden_size 8 does not divide into num_attention_heads 3"),
         ({"max_position_embeddings": "16"}, "model.positions is '16'"),
     ],
 )
