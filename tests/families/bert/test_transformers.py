@@ -56,7 +56,7 @@ def test_google_research_writes_gelu_for_the_tanh_form() -> None:
         ({"hidden_act": ["gelu"]}, "hidden_act is ['gelu']"),
         ({"hidden_size": "8"}, "hidden_size is '8'"),
         ({"num_attention_heads": 3}, "hidden_size 8 does not divide into num_attention_heads 3"),
-        ({"layer_norm_eps": None}, "model.norm_epsilon is None"),
+        ({"layer_norm_eps": None}, "layer_norm_eps is None"),
         ({"max_position_embeddings": "16"}, "max_position_embeddings is '16'"),
         ({"pad_token_id": None}, "pad_token_id None"),
         ({"pad_token_id": -1}, "pad_token_id -1"),
