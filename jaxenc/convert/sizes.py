@@ -27,10 +27,10 @@ def named(config: Mapping[str, Any], found: Import, read: Callable[[Mapping[str,
         right = corrected(config, found, read)
         if not right:
             raise
-        told = " and ".join(f"{name} is {config[name]}" for name in right)
+        wrong = " and ".join(f"{name} is {config[name]}" for name in right)
         set_to = ", ".join(f"{name} to {value}" for name, value in right.items())
         fix = f"set {set_to} there, or use the file that belongs to these weights"
-        raise UserError(f"{told}, which the shapes of the tensors contradict", path, fix) from error
+        raise UserError(f"{wrong}, which the shapes of the tensors contradict", path, fix) from error
 
 
 def corrected(config: Mapping[str, Any], found: Import, read: Callable[[Mapping[str, Any]], Import]) -> dict[str, int]:

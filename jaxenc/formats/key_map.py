@@ -181,8 +181,8 @@ def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mappi
         advice = f"`{' '.join(f'{left_out.OPTION} {shlex.quote(pattern)}' for pattern in patterns)}` converts without"
         raise UserError(f"the model needs no {listed(extra)}", where, f"{advice} {'it' if len(extra) == 1 else 'them'}")
     if any(faults.values()):
-        told = "; ".join(f"{fault}: {listed(names)}" for fault, names in faults.items() if names)
-        raise Misfit(f"the tensors are not those that its config describes: {told}", where, "name a folder whose files belong together")
+        shown = "; ".join(f"{fault}: {listed(names)}" for fault, names in faults.items() if names)
+        raise Misfit(f"the tensors are not those that its config describes: {shown}", where, "name a folder whose files belong together")
 
 
 def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:

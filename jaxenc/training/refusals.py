@@ -53,7 +53,7 @@ def refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequen
 
 def refuse_fixed(paths: Iterable[str]) -> None:
     """Raises UserError for the first of the dotted `paths` that may not change on a resume: nor may it in the evaluation of a
-    checkpoint. A path that is in no part of a run is told to be unknown."""
+    checkpoint. A field that no run has is reported as unknown."""
     run = config.to_dict(Run())
     free = [path for path, _ in config.flatten(run) if _may_change(path, MAY_CHANGE)]
     for path in paths:
