@@ -83,7 +83,7 @@ def read(
 
 def _check_dropped(found: Import, dropped: Mapping[str, Tensor], where: Path) -> None:
     """Raises UserError where a tensor that the user left out is one that the model needs. Without the encoder's tensors, `found` may not
-    know the first part of their names, such as `bert.`."""
+    know the first part of their names, which is that of the model."""
     missing = key_map.missing(found.entries, found.tensors)
     ends = lambda name: any(name == one or name.endswith((f".{one}", f"/{one}")) for one in missing)
     needed = [tensor.name for name, tensor in dropped.items() if ends(name)]
