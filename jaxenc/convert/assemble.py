@@ -55,8 +55,11 @@ def _spare(run: Run) -> str:
     if not (spare := run.model.spare_rows):
         return ""
     rows = f"{run.model.vocab_size:,} rows of the token table and {run.model.pieces:,} pieces"
-    right = "if the tokenizer is another model's, name the right one with --tokenizer DIR"
-    return f"{rows}: the last {spare:,} rows are kept and never predicted; {right}"
+    kept, right = f"{rows}: the last {spare:,} rows are kept and never predicted", "name the right one with --tokenizer DIR"
+    # Published tables have a few rows for later use, or rows up to a round number.
+    if spare > run.model.pieces:
+        return f"warning: {kept}; the tokenizer is probably truncated or another model's: {right}"
+    return f"{kept}; if the tokenizer is another model's, {right}"
 
 
 def say(where: object, note: str) -> None:
@@ -79,8 +82,11 @@ def read(
 
 
 def _check_dropped(found: Import, dropped: Mapping[str, Tensor], where: Path) -> None:
-    """Raises UserError where a tensor that the user left out is one that the model needs."""
-    needed = [dropped[name].name for name in key_map.missing(found.entries, found.tensors) if name in dropped]
+    """Raises UserError where a tensor that the user left out is one that the model needs. Without the encoder's tensors, `found` may not
+    know the first part of their names, which is that of the model."""
+    missing = key_map.missing(found.entries, found.tensors)
+    ends = lambda name: any(name == one or name.endswith((f".{one}", f"/{one}")) for one in missing)
+    needed = [tensor.name for name, tensor in dropped.items() if ends(name)]
     if needed:
         what = f"matches {listed(needed)}, which the model needs"
         raise UserError(what, f"{where}: {left_out.OPTION}", "give a pattern that matches only what nothing needs")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxenc import heads, tree
-from jaxenc.convert import assemble, places, runs
+from jaxenc.convert import assemble, places, runs, sizes
 from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
@@ -47,11 +47,12 @@ def load(folder: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
             missing = next(name for name in several.names if name not in there)
             raise UserError(f"holds no {missing}/config.json", folder, f"name {folder / there[0]} to convert that model alone")
     places.check(folder)
-    config, tensors = _config(folder / "config.json"), weights.open_tensors(folder)
+    path = folder / "config.json"
+    config, tensors = _config(path), weights.open_tensors(folder)
     layout = LAYOUTS[config["model_type"]]
-    reader = lambda some: layout.read(config, some, folder / "config.json")
-    found, dropped = assemble.read(reader, tensors, leave_out, folder)
-    model = assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, folder / "config.json", dropped)
+    found, dropped = assemble.read(lambda some: layout.read(config, some, path), tensors, leave_out, folder)
+    with sizes.named(config, found, lambda other: layout.read(other, found.tensors, path), path):
+        model = assemble.model(found, assemble.open_tokenizer(folder, tokenizer), folder, path, dropped)
     if note := places.note(folder):
         assemble.say(folder, note)
     return model

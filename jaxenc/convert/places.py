@@ -20,12 +20,12 @@ TRAINING = ("optimizer.*", "scheduler.*", "trainer_state.json", "training_args.b
 TORCH = (".bin", ".pt", ".pth", ".ckpt", ".safetensors")
 PACKED = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".zst")
 # transformers 5 no longer opens them.
-BEFORE_5 = "with transformers 4, `AutoModelForPreTraining.from_pretrained({folder}, %s=True).save_pretrained(OUT)` writes them for torch"
+BEFORE_5 = "with transformers 4, `AutoModelForPreTraining.from_pretrained({text!r}, %s=True).save_pretrained('OUT')` writes them for torch"
 
 
 class Kind(NamedTuple):
     """Files of one kind. patterns: of names in a folder, one of which is there; what: the words of the message; fix: the advice, in which
-    {folder} and {found} are quoted for a shell."""
+    {folder} and {found} are quoted for a shell, and {text} is the folder as it is, for {text!r} in Python."""
 
     patterns: tuple[str, ...]
     what: str
@@ -108,9 +108,13 @@ def _by_files(kind: Kind) -> Callable[[Path], UserError | None]:
         found = next((path for pattern in kind.patterns for path in sorted(folder.glob(pattern))), None)
         if found is None:
             return None
-        return UserError(f"{kind.what} ({found.name})", folder, kind.fix.format(folder=_quoted(folder), found=_quoted(found)))
+        return UserError(f"{kind.what} ({found.name})", folder, _fix(kind, folder, found))
 
     return of
+
+
+def _fix(kind: Kind, folder: Path, found: Path) -> str:
+    return kind.fix.format(folder=_quoted(folder), found=_quoted(found), text=str(folder))
 
 
 def _quoted(path: Path) -> str:
@@ -120,7 +124,7 @@ def _quoted(path: Path) -> str:
 def _of_run(folder: Path) -> UserError | None:
     if not is_run(folder):
         return None
-    return UserError("a run directory already, which needs no conversion", folder, f"use it as it is, as in --init-from {folder}")
+    return UserError("a run directory already, which needs no conversion", folder, f"use it as it is, as in --init-from {_quoted(folder)}")
 
 
 def _of_adapter(folder: Path) -> UserError:
@@ -230,7 +234,7 @@ def _of_file(path: Path) -> UserError:
         return UserError("an archive", path, "unpack it and name the folder that comes out")
     for kind in KINDS:
         if any(path.match(pattern) for pattern in kind.patterns):
-            return UserError(kind.what, path, kind.fix.format(folder=_quoted(path.parent), found=_quoted(path)))
+            return UserError(kind.what, path, _fix(kind, path.parent, path))
     if path.suffix in TORCH:
         name = WEIGHTS[0] if path.suffix == ".safetensors" else WEIGHTS[2]
         return UserError("a file and not a folder", path, f"put it in a folder as {name}, with the config.json of its model")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxenc.convert import assemble, places
+from jaxenc.convert import assemble, places, sizes
 from jaxenc.data.tokenizers import Tokenizer, reach, vocab_txt, wordpiece
 from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
@@ -64,7 +64,8 @@ def load(prefix: str | Path, tokenizer: str = "", leave_out: Sequence[str] = ())
         raise UserError(f"holds no {google.config}", prefix.parent, "put the one that was published with the checkpoint beside it")
     config = read_json(where, "copy it again") if google.config else {}
     found, dropped = assemble.read(lambda some: google.read(config, some, where), tensors, leave_out, prefix)
-    return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, where, dropped)
+    with sizes.named(config, found, lambda other: google.read(other, found.tensors, where), where):
+        return assemble.model(found, _tokenizer(prefix.parent, tokenizer), prefix, where, dropped)
 
 
 def _tokenizer(folder: Path, choice: str) -> Tokenizer | None:

@@ -50,12 +50,14 @@ def sizes(
     return {**{ours: data[theirs] for ours, theirs in fields.items() if theirs in data}, "activation": activations[activation]}
 
 
-def built(cls: type[M], values: Mapping[str, Any], where: Path) -> M:
-    """The config of a model from its fields. Raises UserError, which begins with `where`, for an invalid value."""
+def built(cls: type[M], values: Mapping[str, Any], where: Path, fields: Mapping[str, str]) -> M:
+    """The config of a model from its fields. fields: {ours: theirs} of those that the file `where` has. Raises UserError, which begins with
+    `where` and names their fields, for an invalid value."""
+    theirs = lambda text: re.sub(r"\bmodel\.(\w+)", lambda found: fields.get(found[1], found[0]), text)
     try:
         return configs.from_dict(cls, values, "model")
     except UserError as error:
-        raise error.at(where) from error
+        raise type(error)(theirs(error.what), theirs(error.where), theirs(error.fix)).at(where) from error
 
 
 def refuse_causal(model: EncoderConfig, where: str | Path) -> None:

@@ -22,6 +22,12 @@ from jaxenc.formats.tensor import Tensor, as_dtype, contiguous
 from jaxenc.tree import Tree
 
 Shape = tuple[int, ...]
+
+
+class Misfit(UserError):
+    """The tensors of a file are not those that its config describes."""
+
+
 READABLE = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -165,14 +171,18 @@ def _compare(entries: Sequence[Entry], held: Mapping[str, Tensor], shapes: Mappi
         "of another shape": [f"{t.name} {t.shape}, expected {wanted[name]}" for name, t in both if t.shape != wanted[name]],
         "of another dtype": [f"{t.name} {t.dtype}" for _, t in both if t.dtype.name not in READABLE],
     }
-    if [fault for fault, names in faults.items() if names] == ["not known"] and not _of_more_layers(known, held):
+    kinds = [fault for fault, names in faults.items() if names]
+    if kinds == ["of another dtype"]:
+        what = f"tensors of another dtype: {listed(faults['of another dtype'])}"
+        raise UserError(what, where, f"save the model in {' or '.join(READABLE)}; quantized weights must be dequantized first")
+    if kinds == ["not known"] and not further_layers(known, held):
         extra = faults["not known"]
         patterns = left_out.options(extra, [tensor.name for _, tensor in both])
         advice = f"`{' '.join(f'{left_out.OPTION} {shlex.quote(pattern)}' for pattern in patterns)}` converts without"
         raise UserError(f"the model needs no {listed(extra)}", where, f"{advice} {'it' if len(extra) == 1 else 'them'}")
     if any(faults.values()):
         shown = "; ".join(f"{fault}: {listed(names)}" for fault, names in faults.items() if names)
-        raise UserError(f"the tensors are not those that its config describes: {shown}", where, "name a folder whose files belong together")
+        raise Misfit(f"the tensors are not those that its config describes: {shown}", where, "name a folder whose files belong together")
 
 
 def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:
@@ -180,10 +190,20 @@ def missing(entries: Sequence[Entry], held: Collection[str]) -> list[str]:
     return list(dict.fromkeys(entry.theirs for entry in entries if not any(name in held for name in entry.names)))
 
 
-def _of_more_layers(known: Collection[str], held: Collection[str]) -> bool:
-    """Whether a name of the file is one of the model's apart from its numbers, so that the config has too few layers."""
-    counted = {re.sub(r"\d+", "0", name) for name in known if re.search(r"\d", name)}
-    return any(re.sub(r"\d+", "0", name) in counted for name in held if name not in known)
+def without_numbers(name: str) -> str:
+    """A name with 0 in place of its numbers, which is the same for all layers."""
+    return re.sub(r"\d+", "0", name)
+
+
+def counted(names: Collection[str]) -> set[str]:
+    """`without_numbers` of the names that have numbers."""
+    return {without_numbers(name) for name in names if re.search(r"\d", name)}
+
+
+def further_layers(known: Collection[str], held: Collection[str]) -> list[str]:
+    """The names of a file that are the model's apart from their numbers, so that its config has too few layers."""
+    layers = counted(known)
+    return [name for name in held if name not in known and without_numbers(name) in layers]
 
 
 def _read(entry: Entry, held: Mapping[str, Tensor], where: str) -> np.ndarray:

@@ -14,12 +14,14 @@ LISTED = 4  # names of one kind in a message; the others are counted
 def split(tensors: Mapping[str, Tensor], patterns: Sequence[str], where: object) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """(the tensors that no pattern matches, those that one does). patterns: of `fnmatch`, for whole names, case-sensitive.
 
-    Raises UserError, which names the pattern, for one that matches no tensor.
+    Raises UserError, which names the pattern, for one that matches no tensor, and for patterns that match all.
     """
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in tensors):
             raise UserError(f"no tensor is called {pattern!r}", f"{where}: {OPTION}", f"name one of {listed(list(tensors))}")
     out = {name: tensor for name, tensor in tensors.items() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
+    if patterns and len(out) == len(tensors):
+        raise UserError("matches every tensor", f"{where}: {OPTION}", "give a pattern that matches only what the model does not need")
     return {name: tensor for name, tensor in tensors.items() if name not in out}, out
 
 

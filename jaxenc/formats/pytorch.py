@@ -1,5 +1,7 @@
 """PyTorch's own files of tensors, pytorch_model.bin, through torch and never otherwise: they are pickles."""
 
+import functools
+import operator
 import sys
 import warnings
 import zipfile
@@ -26,12 +28,13 @@ def open_tensors(path: Path) -> dict[str, Tensor]:
     """{name: Tensor} of a file that torch.save wrote, without running anything that is in it.
 
     Of a checkpoint that holds more than tensors by name, the weights are read: the entry of WRAPPERS, or the only one that holds tensors
-    and nothing else; a line on stderr says which. Raises UserError where torch is not installed, does not accept the file as weights, or
-    does not find such an entry.
+    and nothing else, also where it is an entry of another one of WRAPPERS; a line on stderr says which. Raises UserError where torch is not
+    installed, does not accept the file as weights, or does not find such an entry.
     """
     file = _File(path)
     if file.entry:
-        print(f"convert: {path}: a checkpoint of a training run: its weights are read from {file.entry!r}", file=sys.stderr)
+        entry = "/".join(file.entry)
+        print(f"convert: {path}: a checkpoint of a training run: its weights are read from {entry!r}", file=sys.stderr)
     return file.tensors()
 
 
@@ -45,8 +48,8 @@ def open_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 class _File:
     """Owner of the tensors that torch maps. Pages once read stay in memory as long as the mapping, so it is renewed now and then.
 
-    A file from before 2020 cannot be mapped and is held whole. entry: of the file, under which the weights are, '' for all of it; others:
-    its other entries.
+    A file from before 2020 cannot be mapped and is held whole. entry: of the file, under which the weights are, and of that entry where
+    they are wrapped twice, () for all of it; others: the file's other entries.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,8 +60,8 @@ class _File:
         self._read = 0
         found = self._load()
         self.entry = self._entry(found)
-        self.values: Mapping[str, Any] = found[self.entry] if self.entry else found
-        self.others = {str(name): pickled.plain(value) for name, value in found.items() if name != self.entry} if self.entry else {}
+        self.values: Mapping[str, Any] = functools.reduce(operator.getitem, self.entry, found)
+        self.others = {str(name): pickled.plain(value) for name, value in found.items() if name != self.entry[0]} if self.entry else {}
 
     def _load(self) -> Mapping[str, Any]:
         try:
@@ -76,18 +79,21 @@ class _File:
             raise UserError(f"holds a {type(found).__name__} and not tensors by name", self._path, SAVE)
         return found
 
-    def _entry(self, found: Mapping[str, Any]) -> str:
-        """The entry of the file that holds the weights, '' where it holds nothing but tensors by name."""
+    def _entry(self, found: Mapping[str, Any]) -> tuple[str, ...]:
+        """The path of entries that leads to the weights in `found`, () where it holds nothing but tensors by name."""
         wrong = next((name for name, value in found.items() if not isinstance(name, str) or not _is_plain(value)), None)
         if wrong is None:
-            return ""
+            return ()
         weights = [name for name, value in found.items() if isinstance(value, Mapping) and value and all(map(_is_plain, value.values()))]
         known = [name for name in WRAPPERS if name in weights] or weights
+        outer = next((name for name in WRAPPERS if isinstance(found.get(name), Mapping)), None)
+        if not weights and outer:
+            return (outer, *self._entry(found[outer]))
         if not known or (len(known) > 1 and known[0] not in WRAPPERS):
             holds = f"of which {' and '.join(map(str, weights))} hold tensors" if weights else f"and {wrong} is no plain tensor"
             what = f"holds {len(found)} entries, {holds}"
             raise UserError(what, self._path, SAVE)
-        return known[0]
+        return (known[0],)
 
     def tensors(self) -> dict[str, Tensor]:
         """{name: Tensor} of the weights."""
@@ -104,7 +110,7 @@ class _File:
         if self._mapped and self._read > RENEWED:
             self.values, self._read = {}, 0
             found = self._load()
-            self.values = found[self.entry] if self.entry else found
+            self.values = functools.reduce(operator.getitem, self.entry, found)
         value = self.values[name].detach()
         self._read += value.nbytes
         # NumPy knows bfloat16 only through its bits.

@@ -9,7 +9,7 @@ from jaxenc import config
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.training import phases
-from jaxenc.training.phases import OVERRULES
+from jaxenc.training.phases import OVERRULES, SINGLE
 from jaxenc.training.run import Run, from_dict, tables
 
 Part = TypeVar("Part")
@@ -73,7 +73,7 @@ def check_names(recipe: Run, paths: Iterable[str]) -> None:
 
 def _replaced(of_phases: Mapping[str, Any], given: Collection[str]) -> list[str]:
     """The fields of `phases` that a single value in `given` replaces. Raises UserError where `given` sets both."""
-    for name, single in {"steps": "train.steps", **OVERRULES}.items():
+    for name, single in SINGLE.items():
         if single in given and f"phases.{name}" in given and of_phases[name]:
             raise UserError(f"config.{single} sets every phase, and config.phases.{name} is set too", fix="leave one of the two out")
     names = [name for name, single in OVERRULES.items() if single in given]

@@ -14,6 +14,8 @@ OVERRULES = {
     "lr": "optim.lr",
     "warmup": "optim.warmup",
 }
+# The same of every field of a phase.
+SINGLE = {"steps": "train.steps", **OVERRULES}
 
 
 @dataclasses.dataclass(frozen=True)

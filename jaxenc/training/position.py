@@ -60,5 +60,8 @@ def own_phase(run: Run, before: Phase, after: Phase, step: int) -> str:
     if run.phases.steps:
         return f"{advice}, in phases.steps"
     pairs = {"steps": (step, after.end - step), "batch": (before.batch, after.batch), "length": (before.length, after.length)}
-    given = [f"--config.phases.{name}={old},{new}" for name, (old, new) in pairs.items() if name == "steps" or old != new]
-    return f"{advice}: {' '.join(given)} --config.phases.one_schedule=true"
+    changed = {name: pair for name, pair in pairs.items() if name == "steps" or pair[0] != pair[1]}
+    given = " ".join(f"--config.phases.{name}={old},{new}" for name, (old, new) in changed.items())
+    # Both at once are refused.
+    single = " and ".join(f"--config.{phases.SINGLE[name]}" for name in changed)
+    return f"{advice}: {given} --config.phases.one_schedule=true in place of {single}"

@@ -103,8 +103,9 @@ def check_rows(job: Job, split: str, phase: Phase) -> None:
         held = f"objective.kind={job.run.objective.kind} learns from {', '.join(labels)}, and data of `jaxenc data` holds no labels"
         raise UserError(held, "", _other_objective(job, phase))
     if missing:
+        rows = "sentences" if "reverse_targets" in missing else job.run.objective.rows.rows
         what = f"the objective reads {', '.join(missing)}, which data.rows={job.run.data.rows} lacks"
-        raise UserError(what, fix=f"set data.rows{' to sentences' if 'reverse_targets' in missing else ''}")
+        raise UserError(what, fix=f"set data.rows to {rows}")
     if "direction" in fields - reads:
         backward = f"half of the rows of data.rows={job.run.data.rows} run backward"
         raise UserError(f"{backward}, which objective.kind={job.run.objective.kind} does not read", fix="set data.rows to text")

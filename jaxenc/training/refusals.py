@@ -47,13 +47,17 @@ def refused(saved: Mapping[str, Any], now: Mapping[str, Any], may_change: Sequen
 
 def refuse_fixed(paths: Iterable[str]) -> None:
     """Raises UserError for the first of the dotted `paths` that may not change on a resume: nor may it in the evaluation of a
-    checkpoint."""
-    free = [path for path, _ in config.flatten(config.to_dict(Run())) if _may_change(path, MAY_CHANGE)]
+    checkpoint. A field that no run has is reported as unknown."""
+    run = config.to_dict(Run())
+    free = [path for path, _ in config.flatten(run) if _may_change(path, MAY_CHANGE)]
     for path in paths:
         if path not in free:
             close = difflib.get_close_matches(path, free, n=3)
             advice = f"did you mean {', '.join(close)}?" if close else f"an evaluation takes {', '.join(free)}"
-            raise UserError("the checkpoint decides it in an evaluation", f"config.{path}", advice)
+            # Of parts that come in kinds, such as the model, other kinds have other fields.
+            part, _, name = path.partition(".")
+            known = name and part in run and ("kind" in run[part] or name.split(".")[0] in run[part])
+            raise UserError("the checkpoint decides it in an evaluation" if known else "no such field", f"config.{path}", advice)
 
 
 def _may_change(path: str, may_change: Sequence[str]) -> bool:
@@ -150,8 +154,8 @@ def same_tokenizer(job: Job, step_dir: pathlib.Path) -> bool:
 
 def tokenizer_advice(step_dir: pathlib.Path) -> str:
     """What to do where the data has another tokenizer than a checkpoint."""
-    command = f"jaxenc resize-vocab --model {shlex.quote(str(step_dir))}"
-    grown = f"add pieces to the checkpoint with `{command}` and build the data with its tokenizer"
+    command = f"jaxenc resize-vocab --model {shlex.quote(str(step_dir))} --add WORDS --out LARGER"
+    grown = f"add pieces with `{command}`, build the data with LARGER/{TOKENIZER} and start with --init-from LARGER"
     return f"build the data with {step_dir / TOKENIZER}, or {grown}"
 
 

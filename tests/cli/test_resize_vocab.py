@@ -1,6 +1,7 @@
 """More words for a trained model: the command, and training on from what it writes."""
 
 import dataclasses
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,7 +105,11 @@ def test_a_grown_model_trains_on_data_of_its_tokenizer(trained: Path, grown: Pat
     fields = {"data.path": tmp_path / "data", "data.rows": "pairs", "data.length": 24, "train.batch": 8, "optim.warmup": 0}
     flags = ["--config", config, *(f"--config.{name}={value}" for name, value in fields.items())]
     said = fails("pretrain", *flags, "--workdir", tmp_path / "run", "--init-from", trained)
-    assert f"({size} pieces)" in said and f"({size - 3})" in said and "resize-vocab" in said
+    assert f"({size} pieces)" in said and f"({size - 3})" in said and "start with --init-from LARGER" in said
+    # The command that it prints works, with names in place of WORDS and LARGER.
+    (tmp_path / "words").write_text("\n".join(NEW))
+    _, *command = shlex.split(said.split("`")[1].replace("WORDS", str(tmp_path / "words")).replace("LARGER", str(tmp_path / "larger")))
+    assert main(command) == 0 and jaxenc.load(tmp_path / "larger").config.model.vocab_size == size
     whole = fails("pretrain", *flags, "--workdir", tmp_path / "run", "--continue-from", grown)
     assert "holds parameters only; use --init-from" in whole and len(whole) < 400
     assert main(["pretrain", *flags, "--workdir", str(tmp_path / "run"), "--init-from", str(grown)]) == 0

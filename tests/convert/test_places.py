@@ -1,5 +1,6 @@
 """Folders that are no model of transformers as they stand: each says what it is, and what it says to do works (R20)."""
 
+import ast
 import json
 import re
 import shlex
@@ -11,6 +12,7 @@ import pytest
 
 from jaxenc.convert import fairseq, hf, tf
 from jaxenc.errors import UserError
+from jaxenc.inference import load as runs
 from tests.convert import folders, tf1
 
 
@@ -170,3 +172,20 @@ def test_a_folder_of_transformers_named_as_another_source(load: Callable, tmp_pa
 def test_a_name_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "`hf download someone/theirs --local-dir OUT`" in refused("someone/theirs")
+
+
+@pytest.mark.parametrize("name", ["plain", "with 'both\" and blanks"])
+def test_python_to_paste_names_the_folder_as_a_string(name: str, tmp_path: Path) -> None:
+    """R20: for weights of Keras and Flax the advice is a line of Python, and no shell reads it."""
+    folder = tmp_path / name
+    folder.mkdir()
+    made(folder, "config.json", "tf_model.h5")
+    call = ast.parse(refused(folder).split("`")[1], mode="eval").body
+    assert ast.literal_eval(call.func.value.args[0]) == str(folder)
+
+
+def test_a_run_directory_is_named_as_a_shell_reads_it(tmp_path: Path) -> None:
+    """R20: in the option that takes it as it is."""
+    folder = tmp_path / "it's a run"
+    runs.save(folder, hf.load(model(tmp_path / "theirs")))
+    assert shlex.split(refused(folder).partition("as in ")[2]) == ["--init-from", str(folder)]

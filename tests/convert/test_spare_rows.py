@@ -90,3 +90,13 @@ def test_new_pieces_take_spare_rows_first(count: int, tokenizer: Tokenizer, tmp_
         old, found = before[name], after[name]
         assert len(found) == rows and found[:size].tobytes() == old[:size].tobytes() and found[new:].tobytes() == old[new:].tobytes()
         assert np.abs(found[size:new] - old[:size].mean(axis=0, dtype=np.float64)).max() <= 1e-5
+
+
+@pytest.mark.parametrize("pieces, likely", [(60, True), (120, False)])
+def test_far_fewer_pieces_than_rows_are_a_warning(pieces: int, likely: bool, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """R13: more than half of the rows without a piece is no reserve; the vocabulary was cut short, or is another model's."""
+    folder = folders.write(tmp_path, folders.tensors("BertForMaskedLM"), folders.config("BertForMaskedLM"))
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in (*wordpiece.SPECIALS, *(f"w{n}" for n in range(pieces - 5)))))
+    assert hf.load(folder).config.model.spare_rows == ROWS - pieces
+    said = capsys.readouterr().err
+    assert ("warning: 131 rows" in said and "probably truncated or another model's" in said) == likely

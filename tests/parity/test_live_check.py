@@ -111,3 +111,18 @@ def test_a_checkpoint_with_one_entry_of_tensors(entry: str, tmp_path: Path, caps
     torch.save({"epoch": 3, "first": model.state_dict(), "second": model.state_dict()}, tmp_path / "pytorch_model.bin")
     with pytest.raises(hf.UserError, match=r"3 entries, of which first and second hold tensors; save the state dict"):
         hf.load(tmp_path)
+
+
+@pytest.mark.parametrize("path", [("model", "state_dict"), ("state_dict", "model"), ("module", "net", "weights")])
+def test_a_state_dict_that_is_wrapped_twice(path: tuple[str, ...], tmp_path: Path, capsys) -> None:
+    """R20: an entry of an entry; other entries of both are passed over."""
+    model = peer.build(CASES["BertModel"], "gelu", seed=4)
+    model.save_pretrained(tmp_path)
+    right = hf.load(tmp_path).params
+    (tmp_path / "model.safetensors").unlink()
+    content = model.state_dict()
+    for name in reversed(path):
+        content = {"epoch": 3, name: content}
+    torch.save(content, tmp_path / "pytorch_model.bin")
+    tiny.assert_bitwise(hf.load(tmp_path).params, right)
+    assert f"its weights are read from {'/'.join(path)!r}" in capsys.readouterr().err

@@ -122,3 +122,14 @@ def test_what_cannot_be_converted_is_one_line(change: dict, words: str, tmp_path
     with pytest.raises(UserError) as error:
         fairseq.load(folder)
     assert words in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("heads, words", [(3, "does not divide into encoder_attention_heads 3"), ("4", "encoder_attention_heads '4'")])
+def test_a_number_of_heads_that_cannot_be_is_named(heads: object, words: str, tmp_path: Path) -> None:
+    """R21: the number is in the settings alone, so a wrong one is named as they call it."""
+    folder = fairseq_files.write(tmp_path, theirs(), "2020")
+    content = torch.load(folder / "model.pt", weights_only=False)
+    content["args"].encoder_attention_heads = heads
+    torch.save(content, folder / "model.pt")
+    with pytest.raises(UserError, match=words):
+        fairseq.load(folder)

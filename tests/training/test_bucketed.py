@@ -189,10 +189,10 @@ def test_a_run_that_continues_reads_on(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "config, given, said",
     [
-        ("bert/tiny", ["--config.objective.kind=mlm_nsp"], "the objective reads is_random, which data.rows=bucketed lacks"),
-        ("albert/tiny", ["--config.objective.kind=mlm_sop"], "the objective reads is_random, which data.rows=bucketed lacks"),
-        ("xlnet/tiny", [], "the objective reads direction, fresh, which data.rows=bucketed lacks"),
-        ("elmo/tiny", [], "data.rows=bucketed lacks"),
+        ("bert/tiny", ["--config.objective.kind=mlm_nsp"], "is_random, which data.rows=bucketed lacks; set data.rows to pairs"),
+        ("albert/tiny", ["--config.objective.kind=mlm_sop"], "which data.rows=bucketed lacks; set data.rows to swapped_pairs"),
+        ("xlnet/tiny", [], "direction, fresh, which data.rows=bucketed lacks; set data.rows to streams"),
+        ("elmo/tiny", [], "data.rows=bucketed lacks; set data.rows to sentences"),
         ("bert/tiny", ["--config.data.length=48"], "data.lengths: lacks 48, the length of the longest rows"),
     ],
 )
@@ -209,8 +209,12 @@ def test_lengths_that_no_phase_has_are_refused(data: Path) -> None:
     """So that no text is cut shorter than the lengths say."""
     with pytest.raises(UserError, match="data.lengths: no row has 24 tokens; leave out what is beyond 18, or lengthen the rows"):
         _ = bucketed(data, data={"length": 18}).plan
-    with pytest.raises(UserError, match="data.lengths: lacks 20, the length of the longest rows"):
-        _ = bucketed(data, phases={"steps": (1, 1), "length": (20, 24)}).plan
+    phases = {"steps": (1, 1), "length": (20, 24)}
+    with pytest.raises(UserError, match="data.lengths: lacks 20, the length of the longest rows; set it to the lengths .* phases.length"):
+        _ = bucketed(data, phases=phases).plan
+    # The advice works: with the lengths of both phases the run has them.
+    lengths = (*(one for one in bucketed(data).data.lengths if one < 20), 20, 24)
+    assert [one.length for one in bucketed(data, data={"lengths": lengths, "length": 24}, phases=phases).plan] == [20, 24]
 
 
 def test_lengths_of_other_rows_have_no_effect_and_say_so() -> None:

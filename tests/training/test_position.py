@@ -119,9 +119,14 @@ def test_r35_the_advice_works(data: Path, tmp_path: Path) -> None:
     with stepping(), pytest.raises(UserError, match=told) as error:
         pretrain(other, tmp_path / "next", continue_from=str(tmp_path / "first"))
     assert not (tmp_path / "next").exists()
-    overrides = re.findall(r"--config\.phases\S+", str(error.value))
+    new, _, instead = str(error.value).partition(" in place of ")
+    overrides = re.findall(r"--config\.phases\S+", new)
     assert overrides == ["--config.phases.steps=1,3", "--config.phases.batch=8,16", "--config.phases.one_schedule=true"]
-    fixed = cli_config.resolve(str(test_loop.write_recipe(other, tmp_path / "recipe.json")), overrides)
+    # The command line whose overrides asked for the other steps and rows, changed as the message says.
+    given = ["--config.train.steps=4", "--config.train.batch=16", "--config.optim.warmup=1"]
+    kept = [item for item in given if item.partition("=")[0] not in instead.split(" and ")]
+    assert kept == given[2:]
+    fixed = cli_config.resolve(str(test_loop.write_recipe(run, tmp_path / "recipe.json")), [*kept, *overrides])
     assert refused(fixed, 1, saved=run) == "" and [phase.batch for phase in fixed.plan] == [8, 16]
     assert {phase.schedule_steps for phase in fixed.plan} == {4}
 

@@ -64,7 +64,7 @@ def refusal(run: Run, workdir: Path) -> str:
 def follow(said: str, run: Run, workdir: Path) -> int:
     """The step that `run` ends at where it starts as the refusal says, overrides included."""
     ((flag, place),) = re.findall(r"--(continue-from|init-from) ([^\s;]+)", said)
-    given = [item.partition("=") for item in re.findall(r"--config\.(\S+)", said)]
+    given = [item.partition("=") for item in re.findall(r"--config\.(\S+=\S+)", said)]
     values = {path: value == "true" if "one_schedule" in path else tuple(map(int, value.split(","))) for path, _, value in given}
     with idle():
         return pretrain(override(run, values), workdir, **{flag.replace("-", "_"): place}).step

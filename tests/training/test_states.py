@@ -118,7 +118,7 @@ def test_a_masked_model_does_not_read_both_ways(tmp_path: Path) -> None:
     """Nor an ELMo by characters what a tokenizer of pieces made."""
     pieces = make_data(tmp_path / "pieces", 1)
     both = DataConfig(path=str(pieces), rows="sentences", length=12)
-    with pytest.raises(UserError, match="data.rows=sentences lacks; set data.rows$"):
+    with pytest.raises(UserError, match="data.rows=sentences lacks; set data.rows to text$"):
         prepare.check(prepare.prepare(dataclasses.replace(test_loop.recipe(pieces), data=both), tmp_path / "run"))
     run = dataclasses.replace(recipe(pieces), data=both)
     with pytest.raises(UserError, match="its tokenizer has no characters .*, or set model.input to tokens"):

@@ -70,13 +70,14 @@ class Bucket:
 
 
 def check_lengths(config: DataConfig) -> None:
-    """Raises UserError for lengths of rows that do not end in `data.length`, and for rows of several folders."""
+    """Raises UserError for lengths of rows that do not end in the `length` of the run or of its phase, and for rows of several folders."""
     if config.mixture:
         what, fix = "data.rows=bucketed reads one folder", "set data.path to it, or use data.rows=packed, which may be mixed"
         raise UserError(what, "data.mixture", fix)
     if config.lengths[-1:] != (config.length,):
-        held = f"lacks {config.length}, the length of the longest rows (data.length)" if config.lengths else "is not set"
-        raise UserError(held, "data.lengths", f"set it to the lengths of bucketed rows, rising, the last {config.length}")
+        held = f"lacks {config.length}, the length of the longest rows" if config.lengths else "is not set"
+        fix = "set it to the lengths of bucketed rows, rising, with those of data.length and phases.length"
+        raise UserError(held, "data.lengths", fix)
 
 
 def open_buckets(shards: Shards, config: DataConfig) -> tuple[Bucket, ...]:

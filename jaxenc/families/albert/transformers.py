@@ -89,7 +89,7 @@ def model_of(data: Mapping[str, Any], defaults: Mapping[str, int], activations: 
         raise UserError(f"inner_group_num is {data['inner_group_num']!r}", where, "only 1 can be converted")
     if data.get("position_embedding_type", "absolute") != "absolute":
         raise UserError(f"position_embedding_type is {data['position_embedding_type']!r}", where, "only 'absolute' can be converted")
-    return config_json.built(AlbertConfig, {**defaults, **config_json.sizes(data, FIELDS, activations, where)}, where)
+    return config_json.built(AlbertConfig, {**defaults, **config_json.sizes(data, FIELDS, activations, where)}, where, FIELDS)
 
 
 def refuse(structure: Structure, where: str | Path) -> None:

@@ -148,7 +148,11 @@ def _structure(settings: Mapping[str, Any], file: FairseqFile, tensors: Mapping[
     found |= {"pooler", "classifier"} if file.name else set()
     classes = rows(f"classification_heads.{file.name}.out_proj.weight") if file.name else 0
     labels = tuple(f"LABEL_{i}" for i in range(classes))
-    return Structure(config_json.built(BertConfig, model, where), tuple(head for head in BUILT_IN if head in found), labels)
+    return Structure(
+        config_json.built(BertConfig, model, where, {"heads": "encoder_attention_heads"}),
+        tuple(head for head in BUILT_IN if head in found),
+        labels,
+    )
 
 
 def _of_part(part: FairseqPart, config: BertConfig, file: FairseqFile) -> Iterator[Entry]:

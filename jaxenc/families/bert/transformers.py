@@ -104,7 +104,7 @@ def model_of(data: Mapping[str, Any], column: str, where: Path) -> BertConfig:
     rows, pad = data.get("max_position_embeddings", 512), data.get("pad_token_id", 1) if column == "roberta" else -1
     if type(rows) is not int or type(pad) is not int or pad < (0 if column == "roberta" else -1):
         raise UserError(f"max_position_embeddings is {rows!r} and pad_token_id {pad!r}", where, "both are whole numbers, 0 at least")
-    return config_json.built(BertConfig, {**values, "positions": rows - pad - 1, "first_position": pad + 1}, where)
+    return config_json.built(BertConfig, {**values, "positions": rows - pad - 1, "first_position": pad + 1}, where, FIELDS)
 
 
 def refuse(structure: Structure, column: str, where: str | Path) -> None:

@@ -62,7 +62,8 @@ def write(ours: Weights) -> Export:
 def model_of(data: Mapping[str, Any], where: Path) -> DistilbertConfig:
     """The model of a config.json. Raises UserError, which begins with `where`, for what is not computed here. Positions that began as
     sinusoids (`sinusoidal_pos_embds`) are a table like any other in the file."""
-    return config_json.built(DistilbertConfig, config_json.sizes(data, FIELDS, config_json.ACTIVATIONS, where, "activation"), where)
+    values = config_json.sizes(data, FIELDS, config_json.ACTIVATIONS, where, "activation")
+    return config_json.built(DistilbertConfig, values, where, FIELDS)
 
 
 def refuse(structure: Structure, where: str | Path) -> None:

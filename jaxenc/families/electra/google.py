@@ -51,7 +51,7 @@ def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig,
     except ValueError:
         raise UserError("its tables or layers are not matrices", where, "name a checkpoint of ELECTRA's pretraining") from None
     values["sharing"] = "none" if any(name.startswith("generator/embeddings/") for name in tensors) else "embeddings"
-    model = config_json.built(ElectraConfig, values, where)
+    model = config_json.built(ElectraConfig, values, where, {})
     return (model, NETWORKS) if both else (two_models.alone(model, "discriminator"), ("discriminator",))
 
 

@@ -84,7 +84,9 @@ def model_of(data: Mapping[str, Any], where: Path) -> ElectraConfig:
     values = DEFAULTS | config_json.sizes(data, FIELDS, config_json.ACTIVATIONS, where)
     if "max_position_embeddings" in data:
         values["positions"] = data["max_position_embeddings"]
-    return two_models.alone(config_json.built(ElectraConfig, values, where), "discriminator")
+    return two_models.alone(
+        config_json.built(ElectraConfig, values, where, {**FIELDS, "positions": "max_position_embeddings"}), "discriminator"
+    )
 
 
 def refuse(structure: Structure, where: str | Path) -> None:

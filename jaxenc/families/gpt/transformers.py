@@ -71,7 +71,7 @@ def model_of(data: Mapping[str, Any], where: Path) -> GptConfig:
     what is not computed here."""
     values = config_json.sizes(data, FIELDS, ACTIVATIONS, where, "afn")
     width = values.get("width", GptConfig.width)
-    return config_json.built(GptConfig, {**values, "feed_forward": 4 * width if type(width) is int else 1}, where)
+    return config_json.built(GptConfig, {**values, "feed_forward": 4 * width if type(width) is int else 1}, where, FIELDS)
 
 
 def only_scores(data: Mapping[str, Any], where: Path) -> None:

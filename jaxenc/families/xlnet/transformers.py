@@ -111,7 +111,7 @@ def model_of(data: Mapping[str, Any], google: bool, where: Path) -> XlnetConfig:
     if type(clamp) is not int:
         raise UserError(f"clamp_len is {clamp!r}", where, "it takes a whole number, -1 for none")
     values |= {"clamp": max(clamp, 0)} | ({"attention_dropout": values["dropout"]} if "dropout" in values else {})
-    model = config_json.built(XlnetConfig, values, where)
+    model = config_json.built(XlnetConfig, values, where, FIELDS)
     if data.get("d_head") not in (None, model.width // model.heads):
         raise UserError(f"d_head is {data['d_head']!r}", where, f"only d_model / n_head, {model.width // model.heads}, can be converted")
     return model

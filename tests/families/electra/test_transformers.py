@@ -40,11 +40,11 @@ def test_what_is_not_said_is_what_transformers_takes() -> None:
         ({"is_decoder": True}, "is_decoder is set"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ({"hidden_act": "silu"}, "hidden_act is 'silu'; only gelu"),
-        ({"embedding_size": "6"}, "model.embedding is '6'"),
-        ({"embedding_size": 0}, "model.embedding is 0"),
+        ({"embedding_size": "6"}, "embedding_size is '6'"),
+        ({"embedding_size": 0}, "embedding_size is 0"),
         ({"embedding_size": 1 << 31}, "embedding_size is 2147483648"),
-        ({"num_attention_heads": 3}, "model.width 8 does not divide into model.heads 3"),
-        ({"max_position_embeddings": "16"}, "model.positions is '16'"),
+        ({"num_attention_heads": 3}, "hidden_size 8 does not divide into num_attention_heads 3"),
+        ({"max_position_embeddings": "16"}, "max_position_embeddings is '16'"),
     ],
 )
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:

@@ -153,7 +153,7 @@ def moved(arrays: dict) -> dict:
     "change, settings, words",
     [
         (moved, {}, "missing: layer.1.rel_attn.r_s_bias; not known: layer.1.rel_attn.r_x_bias"),
-        (dict, {"n_layer": 3}, "missing: layer.2.rel_attn.q, layer.2.rel_attn.k"),
+        (dict, {"n_layer": 3}, "n_layer is 3, which the shapes of the tensors contradict; set n_layer to 2 there"),
         (dict, {"n_layer": 1 << 30}, "its config has 1073741824 layers but there are 36 tensors"),
         (dict, {"n_head": 4, "d_head": 2}, "layer.0.rel_attn.q (8, 2, 4), expected (8, 4, 2)"),
         (lambda a: a | {"mask_emb": np.zeros(8, np.float32)}, {}, "of another shape: mask_emb (8,), expected (1, 1, 8)"),

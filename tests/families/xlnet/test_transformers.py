@@ -70,10 +70,10 @@ def test_what_changes_no_number_is_not_read(field: str, value: object) -> None:
         ({"clamp_len": "7"}, "clamp_len is '7'"),
         ({"clamp_len": None}, "clamp_len is None"),
         ({"ff_activation": "silu"}, "ff_activation is 'silu': gelu"),
-        ({"d_inner": "12"}, "model.feed_forward is '12'"),
+        ({"d_inner": "12"}, "d_inner is '12'"),
         ({"d_model": 1 << 31}, "d_model is 2147483648"),
-        ({"n_head": 3}, "model.width 8 does not divide into model.heads 3"),
-        ({"n_layer": 0}, "model.layers is 0"),
+        ({"n_head": 3}, "d_model 8 does not divide into n_head 3"),
+        ({"n_layer": 0}, "n_layer is 0"),
     ],
 )
 def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str) -> None:
