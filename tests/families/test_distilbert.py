@@ -45,7 +45,7 @@ def exported(objective: Any, **fields: Any) -> None:
         (lambda: exported(MlmConfig(), norm_epsilon=1e-5), "model.norm_epsilon is 1e-05; transformers' DistilBERT has 1e-12"),
         (lambda: exported(MlmConfig(), attention="causal"), "model.attention is causal"),
         (lambda: exported(HeadsConfig(("pooler",))), "no pooler but that of its classifier"),
-        (lambda: exported(HeadsConfig(("pooler", "classifier"), ("a", "b"))), "pooler_activation is tanh: .* DistilBERT has relu"),
+        (lambda: exported(HeadsConfig(("pooler", "classifier"), ("a", "b"))), "pooler_activation is tanh; .* DistilBERT has relu"),
         (lambda: exported(HeadsConfig(("pooler", "classifier", "tags"), ("a", "b"), "relu")), "classifies texts and tokens"),
     ],
 )

@@ -133,5 +133,5 @@ def test_a_truncated_file_and_none_at_all(tmp_path: Path) -> None:
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
-    with pytest.raises(UserError, match=r"pip install -e '\.\[hdf5\]'"):
+    with pytest.raises(UserError, match=r"pip install 'jaxenc\[hdf5\]'"):
         hdf5.open_tensors(tmp_path)

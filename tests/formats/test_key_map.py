@@ -145,7 +145,7 @@ def test_leaves_that_share_a_tensor_are_its_parts(axis: int, transform: key_map.
     assert list(back) == ["packed"] and back["packed"].tobytes() == source["packed"].tobytes()
     with pytest.raises(UserError, match=r"of another shape: packed \(3, 3\), expected \((2, 12|12, 2)\)"):
         key_map.to_ours(table, headers({"packed": np.zeros((3, 3), np.float32)}, read=False), shapes, "FILE")
-    with pytest.raises(UserError, match="missing: packed:"):
+    with pytest.raises(UserError, match="missing: packed;"):
         key_map.to_ours(table, {}, shapes, "FILE")
 
 

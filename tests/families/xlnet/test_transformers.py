@@ -69,7 +69,7 @@ def test_what_changes_no_number_is_not_read(field: str, value: object) -> None:
         ({"d_head": 8}, "d_head is 8; only d_model / n_head, 4"),
         ({"clamp_len": "7"}, "clamp_len is '7'"),
         ({"clamp_len": None}, "clamp_len is None"),
-        ({"ff_activation": "silu"}, "ff_activation is 'silu': gelu"),
+        ({"ff_activation": "silu"}, "ff_activation is 'silu'; only gelu"),
         ({"d_inner": "12"}, "d_inner is '12'"),
         ({"d_model": 1 << 31}, "d_model is 2147483648"),
         ({"n_head": 3}, "d_model 8 does not divide into n_head 3"),
@@ -92,7 +92,7 @@ def test_a_classifier_that_reads_something_else_is_one_line(field: str, value: o
     data = folders.config("XLNetForSequenceClassification")
     transformers.only_last(data, WHERE)
     transformers.only_last({}, WHERE)
-    with pytest.raises(UserError, match=f"config.json: {field} is {value!r}: only"):
+    with pytest.raises(UserError, match=f"config.json: {field} is {value!r}; only"):
         transformers.only_last(data | {field: value}, WHERE)
 
 
