@@ -62,7 +62,7 @@ def test_evaluate_is_the_command(pairs: Path, capsys: pytest.CaptureFixture, mon
     copies = json.loads(capsys.readouterr().out)
     np.testing.assert_allclose(copies["mlm_loss"], said["mlm_loss"], rtol=1e-6)
     assert split == [True, True, False]
-    with pytest.raises(UserError, match="--step 4: no such checkpoint in .*: it holds 3"):
+    with pytest.raises(UserError, match="--step 4: no such checkpoint in .*; use one of 3"):
         jaxenc.evaluate(pairs, step=4)
 
 

@@ -151,7 +151,7 @@ def test_another_teacher_is_refused(data: Path, begun: Path, tmp_path: Path) -> 
     with pytest.raises(UserError, match="^objective.teacher: .*other.* is .*, and .*begun was distilled from .*[^\n]$"):
         pretrain(recipe(data, make_teacher(tmp_path / "other", data, seed=1)), begun)
     (copy_of(begun) / "CHECKSUMS.json").write_text("{}")
-    with pytest.raises(UserError, match="no complete copy of the teacher and objective.teacher '.*nothing' does not exist: [^\n]*$"):
+    with pytest.raises(UserError, match="no complete copy of the teacher and objective.teacher '.*nothing' does not exist; [^\n]*$"):
         pretrain(recipe(data, tmp_path / "nothing"), begun)
     assert sorted(path.name for path in begun.rglob("*")) == before
 
