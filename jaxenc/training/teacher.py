@@ -98,8 +98,8 @@ def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Model
     if step is not None:
         return restore.restore_params(copy / str(step), abstract)
     if teacher.step_dir is None and not exists(run.objective):
-        gone = f"{copy} holds no complete copy of the teacher and {FIELD} {run.objective.teacher!r} does not exist"
-        raise UserError(gone, fix=f"put it back there, or name its new place with --config.{FIELD}=DIR of `jaxenc pretrain`")
+        gone = f"holds no complete copy of the teacher and {FIELD} {run.objective.teacher!r} does not exist"
+        raise UserError(gone, copy, f"put it back there, or name its new place with --config.{FIELD}=DIR of `jaxenc pretrain`")
     source = teacher if teacher.step_dir else find(run.objective, models, verify)
     refuse_other(teacher, source, workdir)
     if missing := restore.lacking(source.step_dir, abstract):
