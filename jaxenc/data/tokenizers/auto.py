@@ -16,6 +16,7 @@ from typing import Any
 
 import tokenizers as library
 
+from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers import charsmap, classes, settings
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.sections import differences
@@ -50,10 +51,10 @@ def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opene
     kind, found = choice.kind, settings.read(path.parent, data)
     written = _parsed(path, data if kind == classes.FILE else _without_pieces(data))
     roles = classes.DEFAULTS[kind] | _padding(data) | found.roles
-    if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None]:
+    if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None and name not in ("pad_token", "mask_token")]:
         raise UserError(f"{null[0]} is null", found.where, "name a piece")
     roles = {name: piece for name, piece in roles.items() if piece is not None}
-    if kind == classes.XLNET and isinstance(roles["mask_token"], str):
+    if isinstance(roles.get("mask_token"), str) and (kind == classes.XLNET or roles["mask_token"] == _takes_blank(kind, path)):
         roles["mask_token"] = library.AddedToken(roles["mask_token"], lstrip=True)
     with library_errors(f"{found.where}: its settings do not fit {path.name}"):
         tool = written if kind == classes.FILE else classes.rebuilt(choice, path, data, found, roles)
@@ -65,9 +66,18 @@ def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opene
         if (frame := classes.frame(kind, tool, names, found.values, written.post_processor)) is not None:
             tool.post_processor = frame
     tool.encode_special_tokens = found.values.get("split_special_tokens", False)
-    if kind != classes.FILE:
+    if kind != classes.FILE and path.name == "tokenizer.json":
         _say(path, choice.where, {**json.loads(written.to_str()), "added_tokens": data.get("added_tokens") or []}, tool)
+    tool, alike = adding.told_apart(tool)
+    if alike:
+        print(f"tokenizer: {path}: {alike}", file=sys.stderr)
     return Opened(tool, names, found.values, kind)
+
+
+def _takes_blank(kind: str, path: Path) -> str:
+    """The mask that takes the blank before it where no file says so: RoBERTa's beside its vocab.json, as fairseq and transformers 4 have
+    it; in transformers 5 the blank there is a piece of its own."""
+    return "<mask>" if kind == classes.ROBERTA and path.name == "vocab.json" else ""
 
 
 def _check(path: Path, data: Mapping[str, Any]) -> None:

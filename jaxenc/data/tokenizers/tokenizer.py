@@ -70,6 +70,12 @@ class Tokenizer:
         """The content of its tokenizer.json, '' for a vocabulary that such a file cannot hold."""
         return str(self._files.get("tokenizer.json", ""))
 
+    @property
+    def rules(self) -> str:
+        """Its rules in the form of a tokenizer.json: `definition`, or what that would be with two ids for a piece. Only of vocabularies
+        that the `tokenizers` library reads."""
+        return self.definition or self._framed.to_str()
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
         return [encoding.ids for encoding in self._literal.encode_batch_fast(texts, add_special_tokens=False)]
@@ -171,9 +177,11 @@ class Tokenizer:
         return self._framed.decode([self._twins.get(index, index) for index in ids], skip_special_tokens=False)
 
     def token(self, index: int) -> str:
-        """The piece of one id. Raises ValueError outside the vocabulary."""
+        """The piece of one id, '' where it has none. Raises ValueError outside the vocabulary."""
         index = self._twins.get(index, index)
         piece = self._added.get(index) or self._framed.id_to_token(index)  # the library normalizes added pieces here
+        if piece is None and 0 <= index < self.vocabulary.ids:
+            return ""
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.ids}")
         return piece
