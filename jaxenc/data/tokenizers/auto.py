@@ -49,6 +49,8 @@ def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opene
     """
     _check(path, data)
     kind, found = choice.kind, settings.read(path.parent, data)
+    if kind != classes.FILE and (null := [name for name in settings.SWITCHES if found.values.get(name, False) is None]):
+        raise UserError(f"{null[0]} is null", found.where, "write true or false, or remove the field")
     written = _parsed(path, data if kind == classes.FILE else _without_pieces(data))
     roles = classes.DEFAULTS[kind] | _padding(data) | found.roles
     if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None and name not in ("pad_token", "mask_token")]:
@@ -65,7 +67,7 @@ def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opene
         names = {name: str(piece) for name, piece in roles.items()}
         if (frame := classes.frame(kind, tool, names, found.values, written.post_processor)) is not None:
             tool.post_processor = frame
-    tool.encode_special_tokens = found.values.get("split_special_tokens", False)
+    tool.encode_special_tokens = bool(found.values.get("split_special_tokens"))
     if kind != classes.FILE and path.name == "tokenizer.json":
         _say(path, choice.where, {**json.loads(written.to_str()), "added_tokens": data.get("added_tokens") or []}, tool)
     tool, alike = adding.told_apart(tool)
@@ -92,7 +94,11 @@ def _check(path: Path, data: Mapping[str, Any]) -> None:
             charsmap.check(base64.b64decode(step.get("precompiled_charsmap") or ""))
     if isinstance(model.get("vocab"), list):
         with library_errors(f"{path}: model.vocab"):
+            seen = set[str]()
             for piece, score in model["vocab"]:
+                if piece in seen:
+                    raise ValueError(f"the piece {piece[:20]!r} stands twice in it")
+                seen.add(piece)
                 if not 0 < len(piece) <= LONGEST or not abs(score) <= LARGEST_SCORE:
                     raise ValueError(f"the piece {piece[:20]!r} has {len(piece)} characters and the score {score}")
 

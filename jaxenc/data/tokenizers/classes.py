@@ -34,6 +34,7 @@ MODEL_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("roberta", "bart", "longformer", "roberta-prelayernorm", "data2vec-text", "ibert"), ROBERTA),
     **{"xlnet": XLNET, "albert": ALBERT, "openai-gpt": GPT},
 }
+NAMED = ("BertTokenizer", "RobertaTokenizer", "XLNetTokenizer", "AlbertTokenizer", "OpenAIGPTTokenizer")  # in messages
 MODELS: Mapping[str, str] = {BERT: "WordPiece", ROBERTA: "BPE", XLNET: "Unigram", ALBERT: "Unigram", GPT: "BPE"}
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
     FILE: {},
@@ -77,13 +78,13 @@ def chosen(folder: Path, default: str = FILE) -> Choice:
     for path, content in named:
         if (name := content.get("tokenizer_class")) is not None:
             if (found := CLASSES.get(str(name).removesuffix("Fast"))) is None:
-                fix = f"{to_the_letter}, or a class of {', '.join(CLASSES)}"
+                fix = f"{to_the_letter}, or one of {', '.join(NAMED)}"
                 raise Unsupported(f"tokenizer_class is {name!r}", path, fix)
             return Choice(default if found == FILE else found, f"tokenizer_class is {name!r}", path)
     path, content = named[-1] if named else (folder / SETTINGS, {})
     family = content.get("model_type") if path.name == "config.json" else None
     if family is not None and family not in MODEL_TYPES:
-        fix = f"{to_the_letter}, or a class of {', '.join(CLASSES)}"
+        fix = f"{to_the_letter}, or one of {', '.join(NAMED)}"
         raise Unsupported(f"model_type is {family!r}, whose tokenizer is not known", path, fix)
     return Choice(MODEL_TYPES.get(str(family), default), f"model_type is {family!r}", path)
 
