@@ -54,8 +54,8 @@ def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
     """The special pieces of the model at `path`: XLNet's or ALBERT's, or else those that the tokenizer_config.json or the
     special_tokens_map.json beside it names (`cls_token` and so on; a text is framed as CLS, text, SEP).
 
-    pieces: all of the model; unk: its unknown piece. Raises Unsupported for a role that nothing names, for pieces that the files add and for
-    a class of transformers that adds some; UserError for a role that is no piece.
+    pieces: all of the model; unk: its unknown piece. Raises Unsupported for a role that nothing names, and for pieces that the files or a
+    class of transformers add to those of the model; UserError for a role that is no piece.
     """
     known = set(pieces)
     _check_class(path.parent)
@@ -96,9 +96,8 @@ def _check_added(folder: Path, known: Collection[str]) -> None:
     found = settings.read(folder, {})
     named = {str(piece) for piece in (*found.roles.values(), *(found.extra or ())) if piece is not None}
     if new := sorted((named | {token.content for token in found.added.values()}) - {*known}):
-        where = next(
-            (path for path in map(folder.joinpath, FILES) if path.is_file() and json.dumps(new[0]) in path.read_text("utf-8")), folder
-        )
+        there = [path for path in map(folder.joinpath, FILES) if path.is_file()]
+        where = next((path for path in there if new[0] in path.read_text("utf-8")), folder)
         raise Unsupported(f"{new[0]!r} is added to the pieces of the .model", where, AGAIN)
 
 
