@@ -1,7 +1,6 @@
 """Which pieces of a SentencePiece model are its special pieces, and how they frame a text."""
 
 import dataclasses
-import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
