@@ -61,7 +61,7 @@ class Tokenizer:
         self._spelled, self._readable = spelled, readable
         self._words, self._by_line, self._twins = words, by_line, twins
         self._added = {index: piece.content for index, piece in framed.get_added_tokens_decoder().items()}
-        self._cache = WordCache(self.encode_words, separation.never if flat or separation.reaches_out(literal) else separate, by_word)
+        self._cache = WordCache(self.encode_words, separation.never if flat else separation.alone(separate, literal), by_word)
         self._flat = flat or self._cache.encode
         self.vocabulary, self.only_here = vocabulary, only_here
 
