@@ -263,6 +263,7 @@ def test_new_pieces_follow_the_added_ones(tmp_path: Path) -> None:
         ({"tokenizer_config": {"fast_tokenizer_files": ["tokenizer.4.json"]}}, "fast_tokenizer_files"),
         ({"tokenizer_config": {"added_tokens_decoder": {"0": {"content": "[PAD]", "lstrip": "x"}}}}, "lstrip of '[PAD]'"),
         ({"special_tokens_map": {"do_lower_case": False}}, "special_tokens_map.json: do_lower_case"),
+        ({"special_tokens_map": {"additional_special_tokens": [{"content": "E1"}]}}, "special_tokens_map.json: additional_special_tokens"),
         ({"added_tokens": {"E1": "5"}}, "added_tokens.json: the id of 'E1' is '5'"),
         ({"tokenizer_config": {"tokenizer_class": "RobertaTokenizer"}}, "tokenizer_class is 'RobertaTokenizer', which stands for BPE"),
     ],

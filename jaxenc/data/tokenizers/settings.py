@@ -112,6 +112,8 @@ def _specials(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     written = read_json(path, AGAIN) if path.is_file() else {}
     out: dict[str, Any] = {}
     for name, value in written.items():
+        for item in value if isinstance(value, list) else []:
+            _piece(item, name, path)
         if not (name.endswith("_token") or name in (EXTRA, OLD_EXTRA)):
             raise Unsupported(f"{name} is no special piece", path, "remove the field")
         if name == EXTRA and isinstance(value, dict):
