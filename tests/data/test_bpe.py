@@ -334,8 +334,7 @@ def test_damaged_files_are_one_line(folder, edit, said):
         ("merges.txt", b"\xff\n", "merges.txt:1: not UTF-8"),
         ("vocab.json", b"[]", "vocab.json: holds no JSON object"),
         ("vocab.json", b'{"a": 0}', "vocab.json: ids are not"),
-        ("tokenizer_config.json", b'{"added_tokens_decoder": 1}', "tokenizer_config.json: damaged"),
-        ("tokenizer_config.json", b'{"add_prefix_space": true}', "add_prefix_space is on"),
+        ("tokenizer_config.json", b'{"added_tokens_decoder": 1}', "tokenizer_config.json: added_tokens_decoder: damaged"),
         ("tokenizer_config.json", b'{"word_pattern": "words"}', "word_pattern is 'words'; write gpt2 or marks"),
     ],
 )

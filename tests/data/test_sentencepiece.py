@@ -303,7 +303,7 @@ def test_damaged_files_are_one_line(folder, tmp_path):
     for edit, said in (
         (lambda d: d["model"].update(vocab=7), "damaged"),
         (lambda d: d.update(normalizer={"type": "Foo"}), "normalizer: damaged"),
-        (lambda d: d["model"]["vocab"].append(d["model"]["vocab"][20]), "ids are not"),
+        (lambda d: d["model"]["vocab"].append(d["model"]["vocab"][20]), "stands twice in it"),
         (lambda d: d["model"]["vocab"].append(["x" * 1_000_000, 0.0]), "model.vocab: damaged"),
     ):
         changed = json.loads(json.dumps(data))

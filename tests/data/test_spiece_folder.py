@@ -1,6 +1,7 @@
 """What a folder of a `.model` holds: its name, special pieces and settings, and what is saved of it."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -59,12 +60,35 @@ def test_r12_special_pieces_are_named_beside_the_model(plain: bytes, tmp_path: P
     for config, said in (
         ({"mask_token": "<none>"}, "tokenizer_config.json: mask_token is '<none>', which is no piece of the model; name one of its pieces"),
         ({"mask_token": 7}, "mask_token is 7"),
-        ({"tokenizer_class": "XLMRobertaTokenizer"}, "XLMRobertaTokenizer gives the pieces of the .model other ids"),
+        ({"tokenizer_class": "XLMRobertaTokenizer"}, "tokenizer_class is 'XLMRobertaTokenizer'; save it again from AutoTokenizer"),
+        ({"tokenizer_class": "T5Tokenizer"}, "tokenizer_class is 'T5Tokenizer'; save it again"),
+        ({"tokenizer_class": "BertTokenizer"}, "tokenizer_class is 'BertTokenizer', which reads no .model; remove the field"),
         ({"unk_token": "<c>"}, "unk_token is '<c>', and the model's unknown piece is '<unk>'; write '<unk>'"),
         ({"keep_accents": 1}, "write true or false"),
     ):
         with pytest.raises(UserError, match=said):
             load(models.folder(other, plain, models.ROLES | config))
+
+
+@pytest.mark.parametrize(
+    "name, content, said",
+    [
+        (
+            "added_tokens.json",
+            {"E1": 500},
+            "added_tokens.json: 'E1' is added to the pieces of the .model; save the folder again from AutoTok",
+        ),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"500": {"content": "E1"}}}, "tokenizer_config.json: 'E1' is added"),
+        ("tokenizer_config.json", {"mask_token": "<eod>"}, "mask_token is '<eod>', and that of XLNet is '<mask>'"),
+        ("config.json", {"model_type": "t5"}, "config.json: model_type is 't5', whose tokenizer is not known"),
+    ],
+)
+def test_r09_what_the_files_add_to_a_model_is_refused(name: str, content: dict, said: str, xlnet: bytes, tmp_path: Path) -> None:
+    """The library reads the .model alone, and these pieces would be left out in silence."""
+    load(models.folder(tmp_path, xlnet, {"additional_special_tokens": ["<eop>", "<eod>"], "mask_token": "<mask>"}))
+    (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(UserError, match=re.escape(said)):
+        load(tmp_path)
 
 
 def test_accents_and_case_of_other_models_stay_unless_the_settings_say_otherwise(plain: bytes, tmp_path: Path) -> None:

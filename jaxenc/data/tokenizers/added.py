@@ -1,6 +1,7 @@
 """Added pieces: found whole in a text before it is cut into words, as the add_tokens of transformers has them."""
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -41,3 +42,28 @@ def register(tool: library.Tokenizer, entries: Sequence[Entry]) -> None:
     for special, some in itertools.groupby(entries, key=lambda one: one["special"]):
         tokens = [library.AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}) for one in some]
         (tool.add_special_tokens if special else tool.add_tokens)(tokens)
+
+
+def told_apart(tool: library.Tokenizer) -> tuple[library.Tokenizer, str]:
+    """`tool` without added pieces that it reads alike, such as `Covid` and `covid` in lower case, and a line about them, '' for none.
+
+    Of such pieces the library finds one drawn at random for each object (transformers too). Here one has the texts that are read like it:
+    the one that is written so, or else the first. The others are found as they are written.
+    """
+    data, pieces = json.loads(tool.to_str()), dict[str, list[dict[str, Any]]]()
+    for one in data["added_tokens"] if tool.normalizer is not None else []:
+        if one["normalized"]:
+            pieces.setdefault(tool.normalizer.normalize_str(one["content"]), []).append(one)
+    alike = {read: some for read, some in pieces.items() if len(some) > 1}
+    if not alike:
+        return tool, ""
+    for read, some in alike.items():
+        kept = next((one for one in some if one["content"] == read), some[0])
+        for one in some:
+            one["normalized"] = one is kept
+    out = library.Tokenizer.from_str(json.dumps(data))
+    out.model, out.encode_special_tokens = tool.model, tool.encode_special_tokens
+    read, some = next(iter(alike.items()))
+    names, kept = " and ".join(repr(one["content"]) for one in some), next(one["content"] for one in some if one["normalized"])
+    line = f"{names} are added pieces that are read alike, as {read!r} ({len(alike)} such cases): transformers gives any of them; "
+    return out, line + f"here a text that is written like one gives that one, and any other gives {kept!r}"

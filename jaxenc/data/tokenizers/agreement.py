@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.tokenizers import checks, merges
+from jaxenc.data.tokenizers import checks, merges, vocab_txt
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.sentencepiece.model_file import parsed
 from jaxenc.data.tokenizers.tokenizer import Tokenizer
@@ -14,21 +14,23 @@ from jaxenc.files import read_json, read_lines, user_errors
 NOTHING = "nothing"
 
 
-def check(path: Path, data: Mapping[str, Any], kind: str, tool: Tokenizer) -> None:
+def check(path: Path, data: Mapping[str, Any], tool: Tokenizer) -> None:
     """Raises UserError where a file next to the tokenizer.json at `path` has another piece for an id, or another merge. The message names
     both files and the first difference.
 
-    data: the content of the tokenizer.json; kind: the type of model it names; tool: the tokenizer opened from it. The other file may lack
-    added pieces.
+    data: the content of the tokenizer.json; tool: the tokenizer opened from it. The other file may lack added pieces. The white space after
+    a piece of vocab.txt, and lines that are blank or hold a piece that a later one holds, count for nothing; see vocab_txt.py.
     """
+    kind = data["model"]["type"]
     name, read = PIECES.get(kind, ("", _lines))
     if name and (other := path.with_name(name)).is_file():
         with checks.damaged(path):
             added = {int(entry["id"]) for entry in data.get("added_tokens") or []}
-        _compare(path, other, "id", {index: tool.token(index) for index in range(tool.vocabulary.ids)}, read(other), added)
+        ours = {index: vocab_txt.without_end(tool.token(index)) for index in range(tool.vocabulary.ids)}
+        _compare(path, other, "id", ours, read(other), added)
     if kind == "BPE" and (other := path.with_name(merges.NAME)).is_file():
-        ours = [merge if isinstance(merge, str) else " ".join(merge) for merge in data["model"]["merges"]]
-        _compare(path, other, "merge", dict(enumerate(ours)), dict(enumerate(merges.lines(other))))
+        merged = [merge if isinstance(merge, str) else " ".join(merge) for merge in data["model"]["merges"]]
+        _compare(path, other, "merge", dict(enumerate(merged)), dict(enumerate(merges.lines(other))))
 
 
 def _compare(
@@ -36,7 +38,7 @@ def _compare(
 ) -> None:
     for index in sorted({*ours, *theirs}):
         one, two = ours.get(index, NOTHING), theirs.get(index, NOTHING)
-        if one != two and not (index not in theirs and index in optional):
+        if one != two and one and two and not (index not in theirs and index in optional):
             raise UserError(
                 f"{path} and {other} disagree: {what} {index} is {one!r} in the first and {two!r} in the second",
                 fix="delete the file that is wrong, or copy both again",
@@ -44,11 +46,13 @@ def _compare(
 
 
 def _lines(path: Path) -> Mapping[int, str]:
-    return dict(enumerate(read_lines(path, AGAIN)))
+    pieces = [vocab_txt.without_end(line) for line in read_lines(path, AGAIN)]
+    twins = vocab_txt.twins(pieces)
+    return {index: "" if index in twins else piece for index, piece in enumerate(pieces)}
 
 
 def _words(path: Path) -> Mapping[int, str]:
-    return {index: line.strip() for index, line in _lines(path).items()}
+    return {index: line.strip() for index, line in enumerate(read_lines(path, AGAIN))}
 
 
 def _ids(path: Path) -> Mapping[int, str]:

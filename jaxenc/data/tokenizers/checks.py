@@ -30,13 +30,15 @@ def damaged(path: str | Path) -> Iterator[None]:
         raise UserError(f"damaged ({type(error).__name__}: {error})", path, AGAIN) from error
 
 
-def by_id(ids: Mapping[str, int], path: str | Path) -> list[str]:
-    """The pieces in the order of their ids. Raises UserError unless these are 0, 1, 2 ..., each once; it names a piece at fault."""
-    out: list[str | None] = [None] * len(ids)
+def by_id(ids: Mapping[str, int], path: str | Path, gaps: bool = False) -> list[str]:
+    """The pieces in the order of their ids, '' for an id that none has. Raises UserError unless ids are 0, 1, 2 ..., each once, and each at
+    most once with `gaps`; it names a piece at fault."""
+    size = min(max(ids.values(), default=-1) + 1, LARGEST) if gaps else len(ids)
+    out: list[str | None] = [None] * size
     for piece, index in ids.items():
-        held = out[index] if 0 <= index < len(out) else piece
+        held = out[index] if 0 <= index < size else piece
         if held is not None:
             fault = f"{piece!r} has the id {index}" if held == piece else f"{held!r} and {piece!r} have the id {index}"
-            raise UserError(f"ids are not 0 to {len(ids) - 1}, each once: {fault}", path, AGAIN)
+            raise UserError(f"ids are not 0 to {size - 1}, each once: {fault}", path, AGAIN)
         out[index] = piece
-    return [piece for piece in out if piece is not None]
+    return [piece or "" for piece in out]

@@ -1,16 +1,17 @@
 """Opens the tokenizer of a folder: which of its files is read, and by which module."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from jaxenc.data.tokenizers import agreement, bpe, reach, word_bpe, word_list, wordpiece, wordpiece_rules
+from jaxenc.data.tokenizers import agreement, bpe, bpe_rules, merges, reach, vocab_txt, word_bpe, word_list, wordpiece, wordpiece_rules
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.published import auto, build, classes, sections, settings
 from jaxenc.data.tokenizers.sentencepiece import model_file, model_folder, unigram
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP, Tokenizer
+from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
@@ -22,9 +23,9 @@ def load(directory: str | Path) -> Tokenizer:
     """The tokenizer of a folder: its `tokenizer.json`, or else BERT's or bilm-tf's `vocab.txt`, `vocab.json` with `merges.txt`, or
     a SentencePiece `.model` (sentencepiece/model_folder.py says which names).
 
-    A tokenizer.json gives the ids that transformers' AutoTokenizer gives, with the tokenizer_config.json, special_tokens_map.json and
-    added_tokens.json beside it. A `tokenizer_config.json` next to BERT's vocab.txt says how texts are read: normalize, do_lower_case,
-    strip_accents; without one BERT's defaults hold, and a warning on stderr says where these keep many pieces from being found.
+    All of them give the ids that transformers' AutoTokenizer gives, with the tokenizer_config.json, special_tokens_map.json and
+    added_tokens.json beside them. Where no file names a class a vocab.txt is BERT's and a vocab.json RoBERTa's; a warning on stderr says
+    where BERT's rule keeps many pieces of a vocab.txt from being found.
     Raises UserError when the folder holds none of these files, a vocabulary that is not sound, or two files that disagree about a piece;
     Unsupported for other kinds.
     """
@@ -32,15 +33,9 @@ def load(directory: str | Path) -> Tokenizer:
     if (path := folder / "tokenizer.json").is_file() and not model_folder.is_source(folder):
         return _opened(path)
     if (path := folder / "vocab.txt").is_file():
-        if word_list.is_list(path):
-            return word_list.from_vocab(path)
-        classes.check_vocab_txt(path)
-        rules = wordpiece_rules.of_settings(folder / SETTINGS)
-        tool = wordpiece.from_vocab(path, rules)
-        reach.report(path, tool, rules)
-        return _with_pieces(path, tool)
+        return word_list.from_vocab(path) if word_list.is_list(path) else _of_lines(path)
     if (path := folder / "vocab.json").is_file():
-        return _with_pieces(path, word_bpe.from_files(folder) if word_bpe.is_vocab(path) else bpe.from_files(folder))
+        return _of_pair(path)
     if (path := model_folder.find(folder)) is not None:
         return model_folder.from_model(path)
     if (folder / "tokenizer").is_dir():
@@ -53,43 +48,71 @@ def _opened(path: Path) -> Tokenizer:
     """The tokenizer of a tokenizer.json. Raises UserError where the original format's files next to it disagree."""
     data = read_json(path, AGAIN)
     found = auto.opened(path, data, classes.chosen(path.parent))
-    held = json.loads(found.tool.to_str())
-    tool = _of(path, data, found, held)
-    agreement.check(path, held, held["model"]["type"], tool)
+    tool = _of(path, data, found, _own)
+    agreement.check(path, json.loads(found.tool.to_str()), tool)
     return tool
 
 
+def _of_lines(path: Path) -> Tokenizer:
+    """The tokenizer of BERT's vocab.txt, with the files beside it as BertTokenizer reads them."""
+    rules = wordpiece_rules.of_settings(path.with_name(SETTINGS))
+    if not isinstance(rules, PublishedRules):
+        return _with_pieces(path, wordpiece.from_vocab(path, rules))
+    pieces, notes = vocab_txt.read(path)
+    data = {"model": wordpiece.section(pieces)}
+    found = auto.opened(path, data, classes.chosen(path.parent, classes.BERT))
+    added = settings.read(path.parent, data).added.values()
+    named = (found.roles[name] for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token") if name in found.roles)
+    wordpiece.check_there(path, named, {*pieces, *(token.content for token in added)})
+    tool = _of(path, data, found, lambda path, _: wordpiece.of_lines(path, pieces, rules))
+    wordpiece.warn(path, notes)
+    reach.report(path, tool, rules)
+    return tool
+
+
+def _of_pair(path: Path) -> Tokenizer:
+    """The tokenizer of a vocab.json and the merges.txt beside it, with the other files as the class of transformers reads them."""
+    settings_path = path.with_name(SETTINGS)
+    if word_bpe.is_vocab(path):
+        return _with_pieces(path, word_bpe.from_files(path.parent))
+    if bpe_rules.of_settings(settings_path, read_json(settings_path, AGAIN) if settings_path.is_file() else {}) != bpe_rules.PUBLISHED:
+        return _with_pieces(path, bpe.from_files(path.parent))
+    choice = classes.chosen(path.parent, classes.ROBERTA)
+    data = {"model": {"type": "BPE", "vocab": read_json(path, AGAIN), "merges": merges.read(path.with_name(merges.NAME))}}
+    return _of(path, data, auto.opened(path, data, choice), _own)
+
+
 def _with_pieces(path: Path, tool: Tokenizer) -> Tokenizer:
-    """`tool`, opened from the original format's files, with the pieces of an added_tokens.json and special_tokens_map.json beside them.
-    Raises Unsupported for an added_tokens.json beside a vocab.txt that repeats a piece, which no tokenizer.json can hold."""
-    beside = [name for name in (settings.ADDED, SPECIALS_MAP) if (path.parent / name).is_file()]
-    if not tool.definition and settings.ADDED in beside:
-        raise Unsupported(
-            f"a piece on several lines, and a {settings.ADDED} beside it", path, "append the added pieces to it, and remove that file"
-        )
-    if not tool.definition or not beside:
+    """`tool`, opened from the original format's files, with the pieces of an added_tokens.json and special_tokens_map.json beside them."""
+    if not any((path.parent / name).is_file() for name in (settings.ADDED, SPECIALS_MAP)):
         return tool
     data = json.loads(tool.definition)
-    found = auto.opened(path, data, classes.Choice(classes.FILE, "", path))
-    return _of(path, data, found, json.loads(found.tool.to_str()))
+    return _of(path, data, auto.opened(path, data, classes.Choice(classes.FILE, "", path)), _own)
 
 
-def _of(path: Path, data: Mapping[str, Any], found: auto.Opened, held: dict[str, Any]) -> Tokenizer:
-    """The tokenizer of what `auto` opened, `held` as JSON. The module that makes vocabularies of this kind opens it if all rules are its
-    own: fingerprint, files and the way to add words then stay what they were. Else it is a published one."""
+def _own(path: Path, held: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer of a tokenizer.json by the module that makes vocabularies of its kind. Raises UserError for what none of them makes."""
+    return (word_bpe if word_bpe.is_model(held["model"]) else KINDS[held["model"]["type"]]).from_json(path, held)
+
+
+def _of(path: Path, data: Mapping[str, Any], found: auto.Opened, own: Callable[[Path, dict[str, Any]], Tokenizer]) -> Tokenizer:
+    """The tokenizer of what `auto` opened: what `own` makes of it if all rules and roles are those of a vocabulary that jaxenc makes:
+    fingerprint, files and the way to add words then stay what they were. Else it is a published one."""
+    held = json.loads(found.tool.to_str())
     if isinstance(data["model"].get("vocab"), list):
         held["model"]["vocab"] = data["model"]["vocab"]  # with the scores as they are written
-    opener = word_bpe if word_bpe.is_model(held["model"]) else KINDS[held["model"]["type"]]
     of_words = word_list.SIZE in found.values  # whose words are read by their characters: no other kind can take its place
     try:
-        tool = opener.from_json(path, held)
+        tool = own(path, held)
     except UserError:
         if of_words:
             raise
         return build.tokenizer(path, found)
-    if differ := sections.differences(json.loads(tool.definition), held):
+    if differ := sections.differences(json.loads(tool.rules), held):
         if of_words:
             name, one, two = differ[0]
             raise Unsupported(f"{name} is {two!r} and not {one!r}, as in all lists of words made by jaxenc", path, AGAIN)
         return build.tokenizer(path, found)
-    return build.tokenizer(path, found) if found.tool.encode_special_tokens else tool
+    roles = ((role, found.roles.get(f"{role}_token")) for role in build.NAMES)
+    other = any(piece is not None and found.tool.token_to_id(piece) != getattr(tool.vocabulary, role) for role, piece in roles)
+    return build.tokenizer(path, found) if other or found.tool.encode_special_tokens else tool

@@ -36,6 +36,7 @@ def _warning(path: Path, tool: Tokenizer, rules: PublishedRules | WordPieceRules
     special = set(tool.vocabulary.reserved)
     pieces = [tool.token(index) for index in range(tool.vocabulary.size) if index not in special]
     lost = unreachable(pieces, rules)
+    lost = [piece for piece, ids in zip(lost, tool.encode(lost), strict=True) if [*map(tool.token, ids)] != [piece]]  # not an added one
     if len(lost) <= MANY * len(pieces):
         return ""
     better, still = _better(lost, rules, len(pieces)) if isinstance(rules, PublishedRules) else (None, lost)

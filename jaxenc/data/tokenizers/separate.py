@@ -10,7 +10,7 @@ A word is the text between blanks (U+0020), with the blanks before it. What may 
 - Splitters of words at white space, at punctuation, at Chinese characters and after many letters see a blank as the end of a word.
 - Byte-level BPE writes the blank into the word after it, and treats the last white space before a word differently from the rest:
   `by_edges`.
-- An added piece with white space in it, or that takes the blanks around it, reaches into other words: `reaches_out`.
+- An added piece with white space in it, or that takes the blanks around it, reaches into other words: `alone`.
 - The models themselves, of every kind, see one word at a time.
 """
 
@@ -67,14 +67,26 @@ def by_edges(written: Callable[[str], str]) -> Rule:
     return separate
 
 
-def reaches_out(tool: library.Tokenizer) -> bool:
-    """Whether `tool` finds an added piece whole that may reach into another word."""
+def alone(rule: Rule, tool: library.Tokenizer) -> Rule:
+    """`rule`, of words that no added piece of `tool` joins to others.
 
-    def found(piece: library.AddedToken) -> bool:
-        return not (piece.special and tool.encode_special_tokens)
+    A piece with a blank in it is found where a word ends as the piece does before its first blank; one that takes the blanks around it,
+    in the words that hold it. Both are looked for in the word as it is written and as it is normalized.
+    """
+    written = tool.normalizer.normalize_str if tool.normalizer else str
+    ends, parts = set[str](), set[str]()
+    for piece in tool.get_added_tokens_decoder().values():
+        if piece.special and tool.encode_special_tokens:
+            continue
+        for text in (piece.content, written(piece.content)):
+            ends |= {text.split(" ")[0]} if " " in text else set()
+            parts |= {text} if piece.lstrip or piece.rstrip else set()
+    if not ends and not parts:
+        return rule
 
-    def wide(piece: library.AddedToken) -> bool:
-        read = tool.normalizer.normalize_str(piece.content) if tool.normalizer else piece.content
-        return piece.lstrip or piece.rstrip or any(character.isspace() for character in piece.content + read)
+    def separate(word: str) -> bool:
+        forms = (word, written(word))
+        joined = any(form.endswith(tuple(ends)) or any(part in form for part in parts) for form in forms)
+        return rule(word) and not joined
 
-    return any(found(piece) and wide(piece) for piece in tool.get_added_tokens_decoder().values())
+    return separate if "" not in ends else never

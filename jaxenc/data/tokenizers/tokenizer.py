@@ -61,7 +61,7 @@ class Tokenizer:
         self._spelled, self._readable = spelled, readable
         self._words, self._by_line, self._twins = words, by_line, twins
         self._added = {index: piece.content for index, piece in framed.get_added_tokens_decoder().items()}
-        self._cache = WordCache(self.encode_words, separation.never if flat or separation.reaches_out(literal) else separate, by_word)
+        self._cache = WordCache(self.encode_words, separation.never if flat else separation.alone(separate, literal), by_word)
         self._flat = flat or self._cache.encode
         self.vocabulary, self.only_here = vocabulary, only_here
 
@@ -69,6 +69,12 @@ class Tokenizer:
     def definition(self) -> str:
         """The content of its tokenizer.json, '' for a vocabulary that such a file cannot hold."""
         return str(self._files.get("tokenizer.json", ""))
+
+    @property
+    def rules(self) -> str:
+        """Its rules in the form of a tokenizer.json: `definition`, or what that would be with two ids for a piece. Only of vocabularies
+        that the `tokenizers` library reads."""
+        return self.definition or self._framed.to_str()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
@@ -171,9 +177,11 @@ class Tokenizer:
         return self._framed.decode([self._twins.get(index, index) for index in ids], skip_special_tokens=False)
 
     def token(self, index: int) -> str:
-        """The piece of one id. Raises ValueError outside the vocabulary."""
+        """The piece of one id, '' where it has none. Raises ValueError outside the vocabulary."""
         index = self._twins.get(index, index)
         piece = self._added.get(index) or self._framed.id_to_token(index)  # the library normalizes added pieces here
+        if piece is None and 0 <= index < self.vocabulary.ids:
+            return ""
         if piece is None:
             raise ValueError(f"id {index} is outside a vocabulary of {self.vocabulary.ids}")
         return piece

@@ -40,13 +40,13 @@ def _piece(line: str, where: str) -> str:
         return piece
     if not piece:
         return line.strip(BLANKS)
-    if piece != (theirs := _without_end(line)):
+    if piece != (theirs := without_end(line)):
         read = f"google-research/bert reads it as {piece!r} and transformers as {theirs!r}"
         raise UserError(f"{line!r} has white space around it; {read}", where, "remove the white space, or the line's piece is not found")
     return piece
 
 
-def _without_end(line: str) -> str:
+def without_end(line: str) -> str:
     """`line` without the white space at its end, as Rust's trim_end, which transformers uses, knows it."""
     end = len(line)
     while end and line[end - 1].isspace() and line[end - 1] not in SEPARATORS:

@@ -6,8 +6,9 @@ How a text is normalized and split into words is in wordpiece_rules.py.
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import tokenizers as library
 from tokenizers import decoders, models, processors
@@ -41,21 +42,37 @@ def from_vocab(path: str | Path, rules: PublishedRules | WordPieceRules) -> Toke
     """
     path = Path(path)
     pieces, notes = vocab_txt.read(path)
+    tool = of_lines(path, pieces, rules)
+    warn(path, notes)
+    return tool
+
+
+def of_lines(path: Path, pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tokenizer:
+    """`from_vocab` of what `vocab_txt.read` found, without the warning."""
     _check(pieces, path)
     if isinstance(rules, WordPieceRules) and vocab_txt.twins(pieces):  # no class of transformers reads such a folder
         raise UserError("holds a piece twice, as no vocabulary that jaxenc made does", path, checks.AGAIN)
+    return _build(pieces, rules)
+
+
+def warn(path: Path, notes: Sequence[str]) -> None:
+    """Prints the notes of `vocab_txt.read`, except where the tokenizer_config.json beside the file says `"repeated_pieces": "last"`."""
     settings = path.with_name(SETTINGS)
     if not (settings.is_file() and read_json(settings, checks.AGAIN).get(REPEATED) == LAST):
         for note in notes:
             print(f"warning: {path}: {note}", file=sys.stderr)
-    return _build(pieces, rules)
 
 
 def _check(pieces: Sequence[str], path: str | Path) -> None:
     for number, piece in enumerate(pieces, 1):
         if piece != piece.strip(vocab_txt.BLANKS):
             raise UserError(f"{piece!r} has white space around it", f"{path}:{number}", "remove it")
-    if missing := [piece for piece in SPECIALS if piece not in pieces]:
+    check_there(path, SPECIALS, pieces)
+
+
+def check_there(path: str | Path, roles: Iterable[str], pieces: Collection[str]) -> None:
+    """Raises UserError for pieces with a role that are not among `pieces`."""
+    if missing := [piece for piece in roles if piece not in pieces]:
         fix = f"put each on a line of its own, after the others, as transformers does (lines 1 to {len(pieces)} were read)"
         raise UserError(f"lacks {' '.join(missing)}", path, fix)
 
@@ -69,6 +86,12 @@ def from_json(path: str | Path, data: Mapping) -> Tokenizer:
         pieces = checks.by_id(data["model"]["vocab"], path)
         _check(pieces, path)
         return _build(pieces, rules)
+
+
+def section(pieces: Sequence[str]) -> dict[str, Any]:
+    """The section `model` of a tokenizer.json of the pieces that `vocab_txt.read` found."""
+    out = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": LONGEST_WORD}
+    return out | {"vocab": {piece: index for index, piece in enumerate(pieces)}}
 
 
 def _build(pieces: Sequence[str], rules: PublishedRules | WordPieceRules) -> Tokenizer:

@@ -16,6 +16,7 @@ from typing import Any
 
 import tokenizers as library
 
+from jaxenc.data.tokenizers import added as adding
 from jaxenc.data.tokenizers.checks import AGAIN
 from jaxenc.data.tokenizers.published import classes, settings
 from jaxenc.data.tokenizers.published.sections import differences
@@ -50,12 +51,14 @@ def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opene
     """
     _check(path, data)
     kind, found = choice.kind, settings.read(path.parent, data)
+    if kind != classes.FILE and (null := [name for name in settings.SWITCHES if found.values.get(name, False) is None]):
+        raise UserError(f"{null[0]} is null", found.where, "write true or false, or remove the field")
     written = _parsed(path, data if kind == classes.FILE else _without_pieces(data))
     roles = classes.DEFAULTS[kind] | _padding(data) | found.roles
-    if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None]:
+    if null := [name for name in classes.DEFAULTS[kind] if roles.get(name) is None and name not in ("pad_token", "mask_token")]:
         raise UserError(f"{null[0]} is null", found.where, "name a piece")
     roles = {name: piece for name, piece in roles.items() if piece is not None}
-    if kind == classes.XLNET and isinstance(roles["mask_token"], str):
+    if isinstance(roles.get("mask_token"), str) and (kind == classes.XLNET or roles["mask_token"] == _takes_blank(kind, path)):
         roles["mask_token"] = library.AddedToken(roles["mask_token"], lstrip=True)
     with library_errors(f"{found.where}: its settings do not fit {path.name}"):
         tool = written if kind == classes.FILE else classes.rebuilt(choice, path, data, found, roles)
@@ -66,10 +69,19 @@ def opened(path: Path, data: Mapping[str, Any], choice: classes.Choice) -> Opene
         names = {name: str(piece) for name, piece in roles.items()}
         if (frame := classes.frame(kind, tool, names, found.values, written.post_processor)) is not None:
             tool.post_processor = frame
-    tool.encode_special_tokens = found.values.get("split_special_tokens", False)
-    if kind != classes.FILE:
+    tool.encode_special_tokens = bool(found.values.get("split_special_tokens"))
+    if kind != classes.FILE and path.name == "tokenizer.json":
         _say(path, choice.where, {**json.loads(written.to_str()), "added_tokens": data.get("added_tokens") or []}, tool)
+    tool, alike = adding.told_apart(tool)
+    if alike:
+        print(f"tokenizer: {path}: {alike}", file=sys.stderr)
     return Opened(tool, names, found.values, kind)
+
+
+def _takes_blank(kind: str, path: Path) -> str:
+    """The mask that takes the blank before it where no file says so: RoBERTa's beside its vocab.json, as fairseq and transformers 4 have
+    it; in transformers 5 the blank there is a piece of its own."""
+    return "<mask>" if kind == classes.ROBERTA and path.name == "vocab.json" else ""
 
 
 def _check(path: Path, data: Mapping[str, Any]) -> None:
@@ -84,7 +96,11 @@ def _check(path: Path, data: Mapping[str, Any]) -> None:
             charsmap.check(base64.b64decode(step.get("precompiled_charsmap") or ""))
     if isinstance(model.get("vocab"), list):
         with library_errors(f"{path}: model.vocab"):
+            seen = set[str]()
             for piece, score in model["vocab"]:
+                if piece in seen:
+                    raise ValueError(f"the piece {piece[:20]!r} stands twice in it")
+                seen.add(piece)
                 if not 0 < len(piece) <= LONGEST or not abs(score) <= LARGEST_SCORE:
                     raise ValueError(f"the piece {piece[:20]!r} has {len(piece)} characters and the score {score}")
 

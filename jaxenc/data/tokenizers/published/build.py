@@ -5,6 +5,7 @@ there special pieces have names that no text holds, so that no rule of the file 
 makes itself are opened by their own modules; docs/tokenizers.md says what each field does.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,20 +47,21 @@ WITHIN_WORDS = {"Digits", "Punctuation", "BertPreTokenizer", "WhitespaceSplit", 
 def tokenizer(path: Path, found: Opened) -> Tokenizer:
     """The tokenizer of what `auto.opened` built from `path`.
 
-    Raises UserError for ids that have gaps, a frame of ids that are not there, and a vocabulary that names no unknown piece.
+    An id without a piece, as a vocab.txt with a piece on two lines leaves it, is counted and reserved: no text gives it. Raises UserError
+    for two pieces with one id, a frame of ids that are not there, and a vocabulary that names no unknown piece.
     """
     data = json.loads(found.tool.to_str())
     ids = found.tool.get_vocab(with_added_tokens=True)
-    pieces = checks.by_id(ids, f"{path}: model.vocab")
+    pieces = checks.by_id(ids, f"{path}: model.vocab", gaps=data["model"]["type"] != "Unigram")
     roles = _roles(path, data, found.roles, ids)
-    _check_frame(path, data, len(ids))
+    _check_frame(path, data, len(pieces))
     special = {entry["content"] for entry in data["added_tokens"] if entry["special"]}
     hidden = special | {pieces[index] for index in roles.values() if index >= 0}
-    reserved = tuple(index for index, piece in enumerate(pieces) if piece in hidden or UNUSED.fullmatch(piece))
+    reserved = tuple(index for index, piece in enumerate(pieces) if not piece or piece in hidden or UNUSED.fullmatch(piece))
     mark = fingerprint({"type": "published", **rules(data), "roles": roles, "split_special_tokens": found.tool.encode_special_tokens})
     names = ("pad", "unk", "cls", "sep", "mask")
     end = ids[END_OF_DOCUMENT] if END_OF_DOCUMENT in hidden and END_OF_DOCUMENT in ids else -1
-    vocabulary = Vocabulary(len(ids), *(roles[name] for name in names), reserved, mark, end)
+    vocabulary = Vocabulary(len(pieces), *(roles[name] for name in names), reserved, mark, end)
     with library_errors(str(path)):
         literal = _literal(data, hidden)
     files = {
@@ -208,9 +210,10 @@ def _config(data: Mapping[str, Any], found: Opened) -> dict[str, Any]:
 def _extended(path: Path, found: Opened, more: Iterable[str], by_bytes: bool) -> Tokenizer:
     """The vocabulary with `more` after it, as the add_tokens of transformers does it: a new piece is found before a text is cut into words,
     as a word; in a vocabulary of bytes also inside one. Raises UserError for a piece that the rules of the file never let through."""
-    tool = library.Tokenizer.from_str(found.tool.to_str())
+    tool = _without_gaps(path, found.tool)
     tool.encode_special_tokens = found.tool.encode_special_tokens
     tool.add_tokens([library.AddedToken(piece, normalized=True, single_word=not by_bytes) for piece in more])
+    tool, _ = adding.told_apart(tool)
     out = tokenizer(path, Opened(tool, found.roles, found.values, found.kind))
     for piece in more:
         if out.encode([piece]) != [[tool.token_to_id(piece)]]:
@@ -218,4 +221,17 @@ def _extended(path: Path, found: Opened, more: Iterable[str], by_bytes: bool) ->
                 f"{piece!r} is never found in a text: it is read as {out.decode(out.encode([piece])[0])!r}",
                 fix="write it as it is read, or leave it out",
             )
+    return out
+
+
+def _without_gaps(path: Path, tool: library.Tokenizer) -> library.Tokenizer:
+    """A copy of `tool` whose ids without a piece have an unused one: the library gives a new piece the number of pieces as its id."""
+    data, ids = json.loads(tool.to_str()), tool.get_vocab(with_added_tokens=True)
+    gaps = sorted({*range(max(ids.values()))} - {*ids.values()})
+    if gaps:
+        unused = (name for number in itertools.count() if (name := f"[unused{number}]") not in ids)
+        data["model"]["vocab"] |= dict(zip(unused, gaps, strict=False))
+    out = library.Tokenizer.from_str(json.dumps(data))
+    if any(out.token_to_id(piece) != index for piece, index in ids.items()):
+        raise UserError("has ids without a piece, and added pieces among them: no piece can be added", path, "name each id in model.vocab")
     return out

@@ -24,14 +24,17 @@ FILE, BERT, ROBERTA, XLNET, ALBERT, GPT = "file", "bert", "roberta", "xlnet", "a
 CLASSES: Mapping[str, str] = {
     **dict.fromkeys(("PreTrainedTokenizer", "TokenizersBackend", "PythonBackend"), FILE),
     **dict.fromkeys(("BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "MobileBertTokenizer", "ConvBertTokenizer"), BERT),
+    **dict.fromkeys(("LayoutLMTokenizer", "SqueezeBertTokenizer", "LxmertTokenizer"), BERT),
     **dict.fromkeys(("RobertaTokenizer", "BartTokenizer", "LongformerTokenizer"), ROBERTA),
     **{"XLNetTokenizer": XLNET, "AlbertTokenizer": ALBERT, "OpenAIGPTTokenizer": GPT},
 }
 # {model_type in config.json: what opens the folder where no class is named}
 MODEL_TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("bert", "electra", "distilbert"), BERT),
-    **{"roberta": ROBERTA, "xlnet": XLNET, "albert": ALBERT, "openai-gpt": GPT},
+    **dict.fromkeys(("bert", "electra", "distilbert", "mobilebert", "convbert", "megatron-bert", "layoutlm", "squeezebert"), BERT),
+    **dict.fromkeys(("roberta", "bart", "longformer", "roberta-prelayernorm", "data2vec-text", "ibert"), ROBERTA),
+    **{"xlnet": XLNET, "albert": ALBERT, "openai-gpt": GPT},
 }
+NAMED = ("BertTokenizer", "RobertaTokenizer", "XLNetTokenizer", "AlbertTokenizer", "OpenAIGPTTokenizer")  # in messages
 MODELS: Mapping[str, str] = {BERT: "WordPiece", ROBERTA: "BPE", XLNET: "Unigram", ALBERT: "Unigram", GPT: "BPE"}
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
     FILE: {},
@@ -61,45 +64,28 @@ class Choice:
     where: Path
 
 
-def chosen(folder: Path) -> Choice:
+def chosen(folder: Path, default: str = FILE) -> Choice:
     """What opens a folder: the class that its tokenizer_config.json or config.json names, or the one of its model_type.
 
-    Raises Unsupported for classes and types of other families: transformers has rules for them that are not built here.
+    default: in place of FILE, for a folder without a tokenizer.json. Raises Unsupported for classes and types of other families:
+    transformers has rules for them that are not built here.
     """
-    if (found := _named(folder)) is not None:
-        path, name, kind = found
-        if kind is None:
-            fix = f"write PreTrainedTokenizerFast in {SETTINGS}, which follows tokenizer.json to the letter, or a class of "
-            raise Unsupported(f"tokenizer_class is {name!r}", path, fix + ", ".join(CLASSES))
-        return Choice(kind, f"tokenizer_class is {name!r}", path)
-    path, content = (_settings(folder) or [(folder / SETTINGS, {})])[-1]
+    to_the_letter = f"write PreTrainedTokenizerFast as tokenizer_class in {SETTINGS}, which follows tokenizer.json to the letter"
+    if default != FILE:
+        to_the_letter = f"save it again from AutoTokenizer, which writes a tokenizer.json, and {to_the_letter}"
+    named = [(path, read_json(path, AGAIN)) for name in (SETTINGS, "config.json") if (path := folder / name).is_file()]
+    for path, content in named:
+        if (name := content.get("tokenizer_class")) is not None:
+            if (found := CLASSES.get(str(name).removesuffix("Fast"))) is None:
+                fix = f"{to_the_letter}, or one of {', '.join(NAMED)}"
+                raise Unsupported(f"tokenizer_class is {name!r}", path, fix)
+            return Choice(default if found == FILE else found, f"tokenizer_class is {name!r}", path)
+    path, content = named[-1] if named else (folder / SETTINGS, {})
     family = content.get("model_type") if path.name == "config.json" else None
     if family is not None and family not in MODEL_TYPES:
-        fix = f"write tokenizer_class in {SETTINGS}: PreTrainedTokenizerFast follows tokenizer.json to the letter"
+        fix = f"{to_the_letter}, or one of {', '.join(NAMED)}"
         raise Unsupported(f"model_type is {family!r}, whose tokenizer is not known", path, fix)
-    return Choice(MODEL_TYPES.get(str(family), FILE), f"model_type is {family!r}", path)
-
-
-def check_vocab_txt(path: Path) -> None:
-    """Raises Unsupported where the files beside a vocab.txt name a class that does not read it by BERT's rules."""
-    where, name, kind = _named(path.parent) or (path, "", BERT)
-    if kind not in (BERT, FILE):
-        what = f"tokenizer_class is {name!r}, whose rules for {path.name} are not known"
-        fix = f"give a tokenizer.json with its rules, or write BertTokenizer in {where.name} if texts are to be read by BERT's"
-        raise Unsupported(what, where, fix)
-
-
-def _named(folder: Path) -> tuple[Path, str, str | None] | None:
-    """The class that a folder names: its file, its name and what opens the folder (None: a class that is not known)."""
-    for path, content in _settings(folder):
-        if (name := content.get("tokenizer_class")) is not None:
-            return path, str(name), CLASSES.get(str(name).removesuffix("Fast"))
-    return None
-
-
-def _settings(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """The files of a folder that may name a class, with their content."""
-    return [(path, read_json(path, AGAIN)) for name in (SETTINGS, "config.json") if (path := folder / name).is_file()]
+    return Choice(MODEL_TYPES.get(str(family), default), f"model_type is {family!r}", path)
 
 
 def model_type(model: object) -> str:

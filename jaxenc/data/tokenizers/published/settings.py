@@ -85,7 +85,7 @@ def _settings(values: Mapping[str, Any], added: Mapping[int, library.AddedToken]
 def _check(config: Mapping[str, Any], where: Path) -> None:
     """Raises UserError for a field of another type than transformers takes, and for one that points to other files."""
     for name in SWITCHES:
-        if not isinstance(config.get(name, False), bool):
+        if not isinstance(config.get(name), bool | None):
             raise UserError(f"{name} is {config[name]!r}", where, "write true or false")
     if not isinstance(config.get("strip_accents"), bool | None):
         raise UserError(f"strip_accents is {config['strip_accents']!r}", where, "write true, false or null")
@@ -112,6 +112,8 @@ def _specials(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     written = read_json(path, AGAIN) if path.is_file() else {}
     out: dict[str, Any] = {}
     for name, value in written.items():
+        for item in value if isinstance(value, list) else []:
+            _piece(item, name, path)
         if not (name.endswith("_token") or name in (EXTRA, OLD_EXTRA)):
             raise Unsupported(f"{name} is no special piece", path, "remove the field")
         if name == EXTRA and isinstance(value, dict):

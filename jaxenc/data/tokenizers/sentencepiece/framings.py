@@ -5,14 +5,15 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxenc.data.tokenizers.published import classes, settings
 from jaxenc.data.tokenizers.tokenizer import SETTINGS, SPECIALS_MAP
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.files import read_json
 
+AGAIN = "save the folder again from AutoTokenizer, which writes a tokenizer.json that can be opened"
+FILES = (settings.ADDED, SPECIALS_MAP, SETTINGS)
 ROLES = ("unk", "pad", "cls", "sep", "mask")
 ENDS = ("<eop>", "<eod>")  # XLNet's ends of paragraphs and documents
-# Families of transformers whose tokenizer class gives pieces other ids than the .model does, as fairseq had them
-SHIFTED = ("XLMRoberta", "Camembert", "MBart", "Barthez", "XGLM", "Nllb", "XLMProphetNet")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,14 +58,21 @@ def of_folder(path: Path, pieces: Sequence[str], unk: str) -> Framing:
     """The special pieces of the model at `path`: XLNet's or ALBERT's, or else those that the tokenizer_config.json or the
     special_tokens_map.json beside it names (`cls_token` and so on; a text is framed as CLS, text, SEP).
 
-    pieces: all of the model; unk: its unknown piece. Raises Unsupported for a role that nothing names, UserError for one that is no piece.
+    pieces: all of the model; unk: its unknown piece. Raises Unsupported for a role that nothing names, and for pieces that the files or a
+    class of transformers add to those of the model; UserError for a role that is no piece.
     """
     known = set(pieces)
-    if any(known.issuperset(framing.specials) for framing in FRAMINGS):
-        return of_pieces(path, known)
+    _check_class(path.parent)
     named = {"unk": unk}
-    for name in (SPECIALS_MAP, SETTINGS):
+    for name in (SETTINGS, SPECIALS_MAP):
         named |= _named(path.with_name(name), known)
+    _check_added(path.parent, known)
+    if any(known.issuperset(framing.specials) for framing in FRAMINGS):
+        found = of_pieces(path, known)
+        if other := [role for role, piece in named.items() if piece != getattr(found, role)]:
+            what = f"{other[0]}_token is {named[other[0]]!r}, and that of {found.name} is {getattr(found, other[0])!r}"
+            raise Unsupported(what, path.with_name(SETTINGS), AGAIN)
+        return found
     if missing := [role for role in ROLES if role not in named]:
         lacks = " ".join(piece for piece in _nearest(known).specials if piece not in known)
         fix = f"name pieces of the model as {', '.join(f'{role}_token' for role in missing)} in a {SETTINGS} beside it"
@@ -79,12 +87,27 @@ def _nearest(known: Collection[str]) -> Framing:
     return min(FRAMINGS, key=lambda framing: sum(piece not in known for piece in framing.specials))
 
 
+def _check_class(folder: Path) -> None:
+    """Raises Unsupported for a class of transformers that is not XLNet's or ALBERT's: XLM-R's, CamemBERT's and their like shift the ids of
+    the .model, T5's adds pieces, and so on. A model_type of another family built here says nothing of its vocabulary."""
+    choice = classes.chosen(folder, classes.XLNET)
+    if choice.reason.startswith("tokenizer_class") and choice.kind not in (classes.XLNET, classes.ALBERT):
+        raise Unsupported(f"{choice.reason}, which reads no .model", choice.where, "remove the field")
+
+
+def _check_added(folder: Path, known: Collection[str]) -> None:
+    """Raises Unsupported for pieces that the files beside a .model add to its own."""
+    found = settings.read(folder, {})
+    named = {str(piece) for piece in (*found.roles.values(), *(found.extra or ())) if piece is not None}
+    if new := sorted((named | {token.content for token in found.added.values()}) - {*known}):
+        there = [path for path in map(folder.joinpath, FILES) if path.is_file()]
+        where = next((path for path in there if new[0] in path.read_text("utf-8")), folder)
+        raise Unsupported(f"{new[0]!r} is added to the pieces of the .model", where, AGAIN)
+
+
 def _named(path: Path, known: Collection[str]) -> Mapping[str, str]:
     """{role: piece} in one of the two files."""
     config: Mapping[str, Any] = read_json(path, "write it again") if path.is_file() else {}
-    if str(config.get("tokenizer_class", "")).startswith(SHIFTED):
-        what = f"tokenizer_class {config['tokenizer_class']} gives the pieces of the .model other ids, with special pieces that it lacks"
-        raise Unsupported(what, path, "give the tokenizer.json of that model")
     out = {}
     for role in ROLES:
         value = config.get(f"{role}_token")
