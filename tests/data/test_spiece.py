@@ -51,7 +51,7 @@ NOT = "spiece.model: not a SentencePiece model; make the tokenizer again, or cop
         (made_up([[(1, b"new"), (3, b"a")]]), NOT),
         (made_up([[(1, b"<0x00>"), (3, 6)]]), "trainer_spec.byte_fallback"),
         (made_up([[(1, b"f")]]), "'f' twice"),
-        (made_up([[(1, b"<mask>")]]), "'<mask>' stands twice"),
+        (made_up([[(1, b"<mask>")]]), "holds '<mask>' twice"),
         (made_up(normalizer=[(2, 5)]), NOT),
         (made_up() + message([(1, 5)]), NOT),
         (made_up() + message([(2, 5)]), NOT),
@@ -95,5 +95,5 @@ def test_a_table_of_characters_that_leads_out_of_itself_is_one_line(tmp_path):
     data = json.loads((folder / "tokenizer.json").read_text())
     data["normalizer"]["normalizers"][-2]["precompiled_charsmap"] = base64.b64encode(damaged[7]).decode()
     (folder / "tokenizer.json").write_text(json.dumps(data))
-    with pytest.raises(UserError, match="tokenizer.json: damaged .*a table of characters leads out of its texts"):
+    with pytest.raises(UserError, match="tokenizer.json: normalizer: damaged .*a table of characters leads out of its texts"):
         load(folder)

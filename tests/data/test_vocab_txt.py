@@ -216,7 +216,7 @@ def test_a_class_that_reads_texts_by_other_rules_is_refused(name: str, tmp_path:
     (folder / name).write_text(json.dumps({"tokenizer_class": "BertJapaneseTokenizer", "model_type": "bert"}))
     with pytest.raises(Unsupported) as error:
         load(folder)
-    said = f"{folder / name}: tokenizer_class is 'BertJapaneseTokenizer', whose rules for vocab.txt are not known; "
+    said = f"{folder / name}: tokenizer_class is 'BertJapaneseTokenizer'; save it again from AutoTokenizer"
     assert str(error.value).startswith(said)
     (folder / name).write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
     assert tokens(load(folder), "the cat") == [5, 6], "the advice"
