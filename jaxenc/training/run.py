@@ -61,10 +61,10 @@ class Run:
         plan = phases.resolve(self.phases, single)
         longest = max(phase.length for phase in plan)
         if 0 < self.model.positions < longest:
-            short = " and ".join(path for path, value in config.flatten(config.to_dict(self.model), "model.") if _limits(path, value, longest))
-            raise UserError(
-                f"data.length is {longest} and model.positions is {self.model.positions}", fix=f"shorten the rows, or raise {short}"
-            )
+            values = config.flatten(config.to_dict(self.model), "model.")
+            short = " and ".join(path for path, value in values if _limits(path, value, longest))
+            what = f"data.length is {longest} and model.positions is {self.model.positions}"
+            raise UserError(what, fix=f"shorten the rows, or raise {short}")
         for phase in plan:
             try:
                 sources.check(self.data.of_length(phase.length), phase.batch)

@@ -3,14 +3,15 @@
 import math
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from jaxenc import config
 from jaxenc.errors import UserError
-from jaxenc.training import run
-from jaxenc.training.override import override
 from jaxenc.families import MODELS
 from jaxenc.families.bert.model import BertConfig
+from jaxenc.training import run
+from jaxenc.training.override import override
 from tests import tiny
 from tests.advice.following import listed, literal
 
@@ -161,7 +162,8 @@ RULES: dict[str, Rule] = {
         *({**settings, "objective.unit": match[i]} for i in (2, 3)),
     ],
     r"^use shares from 0, of 1 together at most$": lambda match, error, settings: [
-        {**settings, "objective.mask_share": mask, "objective.random_share": random} for mask, random in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
+        {**settings, "objective.mask_share": mask, "objective.random_share": random}
+        for mask, random in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
     ],
     r"^leave a row for each piece$": lambda match, error, settings: [
         {**settings, _sibling(error, "spare_rows"): _value(settings, _sibling(error, "vocab_size")) - 1}
@@ -179,7 +181,9 @@ RULES: dict[str, Rule] = {
         {**settings, "model.filter_widths": tuple(min(int(match[1]), width) for width in settings["model.filter_widths"])}
     ],
     rf"^set ({NAME}) to at least ({NAME})": lambda match, error, settings: [{**settings, match[1]: _value(settings, match[2])}],
-    r"takes a number from (\S+) to (\S+)$": lambda match, error, settings: _of(literal(match[1]), literal(match[2]))(match, error, settings),
+    r"takes a number from (\S+) to (\S+)$": lambda match, error, settings: _of(literal(match[1]), literal(match[2]))(
+        match, error, settings
+    ),
     r"^alpha is from beta to (\S+)$": lambda match, error, settings: [
         {**settings, "objective.alpha": alpha, "objective.beta": min(alpha, _value(settings, "objective.beta"))}
         for alpha in (min(_value(settings, "objective.beta"), literal(match[1])), literal(match[1]))
@@ -191,7 +195,8 @@ RULES: dict[str, Rule] = {
         {**settings, field(error): _value(settings, _sibling(error, "layers"))}
     ],
     r"^set (\d+) or more, (\d+) for rows of (\d+)$": lambda match, error, settings: [
-        {**settings, field(error): int(match[1])}, {**settings, field(error): int(match[2]), "data.length": int(match[3])}
+        {**settings, field(error): int(match[1])},
+        {**settings, field(error): int(match[2]), "data.length": int(match[3])},
     ],
     r"^name each head once$": lambda match, error, settings: [_with(settings, error, tuple(dict.fromkeys(settings[field(error)])))],
     r"^give every class a name of its own$": _of(("good", "bad")),
@@ -203,9 +208,7 @@ RULES: dict[str, Rule] = {
     r"^it takes (.+), or a head of your own": lambda match, error, settings: [
         _with(settings, error, (name,)) for name in listed(match[1]) if name in BertConfig.head_names
     ],
-    r"^keep one of them$": lambda match, error, settings: [
-        _with(settings, error, (name,)) for name in settings[field(error)]
-    ],
+    r"^keep one of them$": lambda match, error, settings: [_with(settings, error, (name,)) for name in settings[field(error)]],
     r"^add the one that the model has$": lambda match, error, settings: [
         _with(settings, error, (*settings[field(error)], name))
         for name in listed(re.search(r" without (.+), whose", error.what)[1])
@@ -248,7 +251,9 @@ RULES: dict[str, Rule] = {
     ],
     r"^a pair takes two encoders, such as (\w+)$": _listed,
     r"^set it to embeddings, or": lambda match, error, settings: [{**settings, "model.sharing": "embeddings"}],
-    r"^make the embeddings equal, or set ({NAME}) to none$".replace("{NAME}", NAME): lambda match, error, settings: [{**settings, match[1]: "none"}],
+    r"^make the embeddings equal, or set ({NAME}) to none$".replace("{NAME}", NAME): lambda match, error, settings: [
+        {**settings, match[1]: "none"}
+    ],
     r"^set objective.kind to one that trains both networks, such as (\w+), or leave the head out$": lambda match, error, settings: [
         {"model.kind": settings["model.kind"], "objective.kind": match[1]},
         {**settings, "objective.heads": tuple(name for name in settings["objective.heads"] if name != "mlm")},
@@ -273,8 +278,8 @@ RULES: dict[str, Rule] = {
     r"^set train.batch or phases.batch to a multiple of it$": lambda match, error, settings: [
         {**settings, "phases.batch": (_value(settings, "train.microbatches"),) * len(settings["phases.batch"])}
     ],
-    rf"^use '(\w+)' or '(\w+)'": lambda match, error, settings: [{**settings, "train.attention": match[i]} for i in (1, 2)],
-    rf"^set (mesh.\w+) to a divisor of (\d+)$": lambda match, error, settings: [
+    r"^use '(\w+)' or '(\w+)'": lambda match, error, settings: [{**settings, "train.attention": match[i]} for i in (1, 2)],
+    r"^set (mesh.\w+) to a divisor of (\d+)$": lambda match, error, settings: [
         {**settings, match[1]: size} for size in range(1, int(match[2]) + 1) if int(match[2]) % size == 0
     ],
     r"^leave one of the two out$": lambda match, error, settings: [
@@ -290,7 +295,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-def advised(error: UserError, settings: Settings, more: Mapping[str, Rule] = {}) -> list[Settings]:  # noqa: B006
+def advised(error: UserError, settings: Settings, more: Mapping[str, Rule] = MappingProxyType({})) -> list[Settings]:
     """The settings that an error's advice names."""
     for pattern, rule in {**more, **RULES}.items():
         if match := re.search(pattern, error.fix):

@@ -10,6 +10,7 @@ from jaxenc.objectives import OBJECTIVES
 from jaxenc.sharding import mesh
 from tests.advice.following import follow
 from tests.advice.settings import Settings, advised, build, read
+from tests.selection import FULL
 
 WRONG = {
     bool: (3,),
