@@ -153,7 +153,6 @@ PIECES_TO_ADD: list[tuple[str, tuple[str, ...]]] = [
     (WP, ("baba",)),
     (WP, ("zebra fox",)),
     (WP, ("e\u0301",)),
-    (WL, ("zebra",)),
     (WP, ("z" * 120,)),
     (BPE, ("[",)),
     (BPE, ("Ġzebra",)),
