@@ -126,7 +126,9 @@ RULES: dict[str, Rule] = {
     r"^give one for each$": _rewrite('{"weights": [1.0, 1.0], "gamma": 1.0}'),
     r"^choose such a name: the ending says the format$": lambda match, error, argv: [with_value(argv, "--out", f"out{end}") for end in re.findall(r"\.\w+", error.what.partition("neither")[2])],
     r"^write it so, as in (\S+)$": lambda match, error, argv: [tuple(match[1] if item == error.where else item for item in argv)],
-    r"^give a value of the field's type$": lambda match, error, argv: [tuple("--config.train.steps=7" if item.startswith("--config.train.steps") else item for item in argv)],
+    r"^give a value of the field's type$": lambda match, error, argv: [
+        tuple(f"{item.partition('=')[0]}={'true' if 'not true' in error.what else 7}" if item.startswith("--config.") else item for item in argv)
+    ],
     r"did you mean ([^?]+)\?$": lambda match, error, argv: [
         tuple(f"--config.{name}=7" if item.startswith("--config.") else name if item == error.where.rpartition(' ')[2] else item for item in argv)
         for name in match[1].split(", ")
