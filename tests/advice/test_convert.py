@@ -1,6 +1,7 @@
 """The advice about folders that are converted, followed: another source, a command that it prints, or a field of config.json."""
 
 import functools
+import json
 import re
 import shlex
 import shutil
@@ -17,7 +18,7 @@ from jaxenc.families.foreign import Structure
 from jaxenc.inference import load
 from tests import tiny
 from tests.advice import edits
-from tests.advice.edits import GONE, Rule, in_copies, put
+from tests.advice.edits import GONE, Edit, Rule, in_copies, put, removed, rewrite, together
 from tests.advice.following import follow, literal
 from tests.convert import folders
 
@@ -103,6 +104,63 @@ def again(base: Path) -> dict[str, Rule]:
 def test_of_fields(name: str, field: str, value: Any, bases: Mapping[str, Path], tmp_path: Path) -> None:
     act = in_copies(bases[name], tmp_path, hf.load)
     assert follow(act, (put(CONFIG, field, value),), functools.partial(edits.advised, more=again(bases[name])))
+
+
+WEIGHTS = "model.safetensors"
+
+
+def _header(change: Callable[[dict[str, Any]], object]) -> Edit:
+    """Changes the header of the weights."""
+
+    def edit(content: bytes) -> bytes:
+        size = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + size])
+        change(header)
+        written = json.dumps(header).encode()
+        return len(written).to_bytes(8, "little") + written + content[8 + size :]
+
+    return rewrite(WEIGHTS, edit)
+
+
+def _shift(header: dict[str, Any]) -> None:
+    first = min((one for name, one in header.items() if name != "__metadata__"), key=lambda one: one["data_offsets"])
+    first["data_offsets"][0] += 4
+
+
+FILES: dict[str, Edit] = {
+    "cut": rewrite(WEIGHTS, lambda content: content[:-5]),
+    "short": rewrite(WEIGHTS, lambda content: content[:4]),
+    "other": rewrite(WEIGHTS, lambda content: b"text" * 99),
+    "header": rewrite(WEIGHTS, lambda content: content[:8] + b"x" + content[9:]),
+    "places": _header(_shift),
+    "lfs": rewrite(WEIGHTS, lambda content: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
+    "none": removed(WEIGHTS),
+    "index": together(removed(WEIGHTS), rewrite(f"{WEIGHTS}.index.json", lambda content: b"{}")),
+    "shard": together(removed(WEIGHTS), put(f"{WEIGHTS}.index.json", "weight_map", {"a": "model-1.safetensors"})),
+    "extra": _header(lambda header: header.update(zebra={"dtype": "F32", "shape": [0], "data_offsets": [0, 0]})),
+    "config": rewrite(CONFIG, lambda content: content[:-9]),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_of_files(name: str, bases: Mapping[str, Path], tmp_path: Path) -> None:
+    """What is damaged is copied again, and a tensor too many is left out."""
+    left_out: list[str] = []
+
+    def whole(folder: Path) -> None:
+        shutil.rmtree(folder)
+        shutil.copytree(bases["bert"], folder)
+
+    def named(match: re.Match[str], error: UserError) -> list[Edit]:
+        left_out.append(match[1].strip("'"))
+        return [lambda folder: None]
+
+    rules: dict[str, Rule] = {
+        r"again|git lfs pull|^name a folder|copy the config|^name the folder": lambda match, error: [whole],
+        r"--leave-out (\S+?)`?$": named,
+    }
+    act = in_copies(bases["bert"], tmp_path, lambda folder: hf.load(folder, leave_out=left_out))
+    assert follow(act, (FILES[name],), functools.partial(edits.advised, more=rules))
 
 
 def model(folder: Path) -> Path:
