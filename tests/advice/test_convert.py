@@ -157,7 +157,7 @@ def test_of_files(name: str, bases: Mapping[str, Path], tmp_path: Path) -> None:
 
     rules: dict[str, Rule] = {
         r"again|git lfs pull|^name a folder|copy the config|^name the folder": lambda match, error: [whole],
-        r"--leave-out (\S+?)`?$": named,
+        r"`--leave-out (\S+)` converts without": named,
     }
     act = in_copies(bases["bert"], tmp_path, lambda folder: hf.load(folder, leave_out=left_out))
     assert follow(act, (FILES[name],), functools.partial(edits.advised, more=rules))
