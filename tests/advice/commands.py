@@ -59,7 +59,9 @@ def _left_out(match: re.Match[str], error: UserError, argv: Argv) -> list[Argv]:
 def _meant(match: re.Match[str], error: UserError, argv: Argv) -> list[Argv]:
     """Each of the names that were meant, in the place of the wrong one."""
     wrong = error.where.split()[-1]
-    return [tuple(item.replace(wrong, str(name), 1) if item.partition("=")[0] == wrong else item for item in argv) for name in listed(match[1])]
+    return [
+        tuple(item.replace(wrong, str(name), 1) if item.partition("=")[0] == wrong else item for item in argv) for name in listed(match[1])
+    ]
 
 
 def _another(match: re.Match[str], error: UserError, argv: Argv) -> list[Argv]:
@@ -103,7 +105,10 @@ RULES: dict[str, Rule] = {
     r"leave it out$": _left_out,
     r"^leave it out": _left_out,
     r"^`jaxenc (.+ --help)` shows what": _printed,
-    r"; `(jaxenc .+ --help)` shows what it takes$": lambda match, error, argv: [without(argv, error.where), tuple(shlex.split(match[1])[1:])],
+    r"; `(jaxenc .+ --help)` shows what it takes$": lambda match, error, argv: [
+        without(argv, error.where),
+        tuple(shlex.split(match[1])[1:]),
+    ],
     r"`(jaxenc(?: [\w-]+)* --help)` lists them": lambda match, error, argv: [tuple(shlex.split(match[1])[1:])],
 }
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jaxenc.errors import UserError
-from tests.advice.following import listed, literal
+from tests.advice.following import listed
 
 # Changes one folder.
 Edit = Callable[[Path], None]
@@ -165,9 +164,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-def advised(
-    error: UserError, edits: tuple[Edit, ...], more: Mapping[str, Rule] = MappingProxyType({})
-) -> list[tuple[Edit, ...]]:
+def advised(error: UserError, edits: tuple[Edit, ...], more: Mapping[str, Rule] = MappingProxyType({})) -> list[tuple[Edit, ...]]:
     """The edits that an error's advice names, each after those that led to it."""
     for pattern, rule in {**more, **RULES}.items():
         if match := re.search(pattern, error.fix):

@@ -1,13 +1,11 @@
 """The advice about the options of commands, followed: the command runs, with the option as the message says."""
 
 import functools
-import gzip
 import json
 import re
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from jaxenc.cli import bench

@@ -1,5 +1,6 @@
 """The advice about fields of a config, followed: of every field by itself, and of fields that do not fit one another."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -8,9 +9,13 @@ from jaxenc import config
 from jaxenc.families import MODELS
 from jaxenc.objectives import OBJECTIVES
 from jaxenc.sharding import mesh
+from tests.advice import settings
 from tests.advice.following import follow
-from tests.advice.settings import Settings, advised, build, read
+from tests.advice.settings import Settings, build, read
+from tests.advice.together import OF_SEVERAL
 from tests.selection import FULL
+
+advised = functools.partial(settings.advised, more=OF_SEVERAL)
 
 WRONG = {
     bool: (3,),

@@ -4,12 +4,10 @@ import gzip
 import io
 import re
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from jaxenc.data.readers import Counts
 from jaxenc.errors import UserError
 from tests.advice.following import follow
 from tests.data.readers import reading

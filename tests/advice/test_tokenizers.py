@@ -3,7 +3,6 @@
 import codecs
 import functools
 import gzip
-import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -12,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.data import tokenizers
-from jaxenc.data.tokenizers import bpe, normalization, sentencepiece, word_list, wordpiece
-from jaxenc.data.tokenizers.normalization import Normalization
-from jaxenc.data.tokenizers.tokenizer import Tokenizer
+from jaxenc.data.tokenizers import bpe
 from jaxenc.errors import UserError
 from tests.advice import edits
 from tests.advice.edits import GONE, Edit, Rule, in_copies, line, put, removed, rewrite, together
@@ -69,7 +66,10 @@ def rules(base: Path) -> dict[str, Rule]:
         r"^write (gpt2 or marks)$": lambda match, error: [put(CONFIG, "word_pattern", value) for value in listed(match[1])],
         r"again$|^copy the file itself again": _again(base),
         r"^start it with (.+), in this order$": lambda match, error: [
-            rewrite("vocab.txt", lambda content: "\n".join([*match[1].split(), *sorted({*content.decode().split()} - {*match[1].split()})]).encode())
+            rewrite(
+                "vocab.txt",
+                lambda content: "\n".join([*match[1].split(), *sorted({*content.decode().split()} - {*match[1].split()})]).encode(),
+            )
         ],
         r"^put each on a line of its own, after the others": lambda match, error: [
             rewrite("vocab.txt", lambda content: content.rstrip(b"\n") + ("\n" + "\n".join(error.what.split()[1:]) + "\n").encode())
@@ -77,9 +77,13 @@ def rules(base: Path) -> dict[str, Rule]:
         r"\((.+ > new)\)": lambda match, error: [edits.shell(f"{match[1]}; mv new vocab.txt")],
         r"^rename the right one to (\S+)$": lambda match, error: [edits.shell(f"mv a.model {match[1]}")],
         r"^append the added pieces to it, and remove that file$": lambda match, error: [
-            edits.shell("python3 -c \"import json; print(*json.load(open('added_tokens.json')), sep='\\n')\" >> vocab.txt; rm added_tokens.json")
+            edits.shell(
+                "python3 -c \"import json; print(*json.load(open('added_tokens.json')), sep='\\n')\" >> vocab.txt; rm added_tokens.json"
+            )
         ],
-        r"^write the id of the piece$": lambda match, error: [put(DEFINITION, "post_processor " + re.match(r"post_processor\.(\S+)", error.what)[1].replace(".", " "), [1])],
+        r"^write the id of the piece$": lambda match, error: [
+            put(DEFINITION, "post_processor " + re.match(r"post_processor\.(\S+)", error.what)[1].replace(".", " "), [1])
+        ],
         r"^name a piece of it$": lambda match, error: [put(DEFINITION, "model unk_token", "[UNK]")],
         r"^name a vocab.txt in UTF-8$": _again(base),
     }
