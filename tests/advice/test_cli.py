@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,9 +98,7 @@ def _other_piece(match: re.Match[str], error: UserError, argv: Argv) -> list[Arg
 
 RULES: dict[str, Rule] = {
     r"^leave it out$": _other_piece,
-    r"^check the (?:path|pattern)$|^name files with at least one line of text$|^remove it from --input$|^name a file in it": _file("--input", "text.txt"),
-    r"^name the text that it was made from$": _file("--input", "text.txt"),
-    r"^name files, or use --input docstrings": _file("--input", "text.txt"),
+    r"^check the (?:path|pattern)$|^name (?:files|a file|the text)|^remove it from --input$": _file("--input", "text.txt"),
     r"^choose with --field text or --field words$": lambda match, error, argv: [(*argv, "--field", name) for name in ("text", "words")],
     r"--field(?: NAME)?[:,]? (?:one of )?([\w, ]+)$": _named("--field"),
     r"^write one object a line|^write \{\"text\"": _rewrite('{"text": "ba de"}\n'),
@@ -107,13 +106,26 @@ RULES: dict[str, Rule] = {
     r"^name one such as (\w+) or (\w+)$": lambda match, error, argv: [with_value(argv, "--encoding", name) for name in match.groups()],
     r"--encoding (\w+)": lambda match, error, argv: [(*argv, "--encoding", match[1])],
     r"^rename it, or get it again$": lambda match, error, argv: [with_value(argv, "--input", str(Path(error.where).rename("renamed.txt")))],
-    r"^add (--[\w-]+(?: and --[\w-]+)*)$": lambda match, error, argv: [(*argv, *(item for name in match[1].split(" and ") for item in (name, "8")))],
-    r"^name one with --text, or a file with --input$": lambda match, error, argv: [(*argv, "--text", "ba de"), (*argv, "--input", "text.txt")],
+    r"^add (--[\w-]+(?: and --[\w-]+)*)$": lambda match, error, argv: [
+        (*argv, *(item for name in match[1].split(" and ") for item in (name, "8")))
+    ],
+    r"^name one with --text, or a file with --input$": lambda match, error, argv: [
+        (*argv, "--text", "ba de"),
+        (*argv, "--input", "text.txt"),
+    ],
     r"^name a word exactly as it is written there$": _file("--word", "baba"),
     r"^write (\S+) in the place of a word$": lambda match, error, argv: [with_value(argv, "--text", f"baba {match[1]}")],
-    r"^it takes (\d+) to (\d+)": lambda match, error, argv: [with_value(argv, f"--{error.what.split()[0].replace('_', '-')}", n) for n in match.groups()],
+    r"^it takes (\d+) to (\d+)": lambda match, error, argv: [
+        with_value(argv, f"--{error.what.split()[0].replace('_', '-')}", n) for n in match.groups()
+    ],
     r"^it takes (\d+) or more(?: sentences)?$|^it takes (\d+), for all": lambda match, error, argv: [
-        with_value(argv, {"max_new": "--max-new", "samples": "--samples", "top_k": "--top-k", "batch": "--batch"}[error.what.removeprefix("the ").split()[0]], match[1] or match[2])
+        with_value(
+            argv,
+            {"max_new": "--max-new", "samples": "--samples", "top_k": "--top-k", "batch": "--batch"}[
+                error.what.removeprefix("the ").split()[0]
+            ],
+            match[1] or match[2],
+        )
     ],
     r"^set a temperature above 0, such as (\d)$": lambda match, error, argv: [(*argv, "--temperature", match[1])],
     r"^leave out (stateful)$": lambda match, error, argv: [without(argv, f"--{match[1]}")],
@@ -122,13 +134,21 @@ RULES: dict[str, Rule] = {
     r"^give a text with a word$": lambda match, error, argv: [with_value(argv, "--text", "ba de")],
     r"^write (\{\"weights\".+\})$": _rewrite('{"weights": [1.0, 1.0], "gamma": 1.0}'),
     r"^give one for each$": _rewrite('{"weights": [1.0, 1.0], "gamma": 1.0}'),
-    r"^choose such a name: the ending says the format$": lambda match, error, argv: [with_value(argv, "--out", f"out{end}") for end in re.findall(r"\.\w+", error.what.partition("neither")[2])],
+    r"^choose such a name: the ending says the format$": lambda match, error, argv: [
+        with_value(argv, "--out", f"out{end}") for end in re.findall(r"\.\w+", error.what.partition("neither")[2])
+    ],
     r"^write it so, as in (\S+)$": lambda match, error, argv: [tuple(match[1] if item == error.where else item for item in argv)],
     r"^give a value of the field's type$": lambda match, error, argv: [
-        tuple(f"{item.partition('=')[0]}={'true' if 'not true' in error.what else 7}" if item.startswith("--config.") else item for item in argv)
+        tuple(
+            f"{item.partition('=')[0]}={'true' if 'not true' in error.what else 7}" if item.startswith("--config.") else item
+            for item in argv
+        )
     ],
     r"did you mean ([^?]+)\?$": lambda match, error, argv: [
-        tuple(f"--config.{name}=7" if item.startswith("--config.") else name if item == error.where.rpartition(' ')[2] else item for item in argv)
+        tuple(
+            f"--config.{name}=7" if item.startswith("--config.") else name if item == error.where.rpartition(" ")[2] else item
+            for item in argv
+        )
         for name in match[1].split(", ")
     ],
     r"^a recipe is FAMILY/SIZE, such as (\S+),": lambda match, error, argv: [with_value(argv, "--config", match[1])],
@@ -139,10 +159,12 @@ RULES: dict[str, Rule] = {
     r"^`jaxenc (inspect .+ --fields)` prints the fields$": lambda match, error, argv: [
         tuple(shlex.split(match[1].replace("NAME", argv[argv.index("--config") + 1])))
     ],
-    r"^`(jaxenc tokenizer --input FILES --out \S+)` makes one$": lambda match, error, argv: [tuple(shlex.split(match[1].replace("FILES", "text.txt"))[1:])],
+    r"^`(jaxenc tokenizer --input FILES --out \S+)` makes one$": lambda match, error, argv: [
+        tuple(shlex.split(match[1].replace("FILES", "text.txt"))[1:])
+    ],
     r"^give pieces with at least one|^name a file|^write at least one": _rewrite("zebra\n"),
     r"^name a run directory or one of its checkpoints$": _file("--model", "run"),
-}  # fmt: skip
+}
 advised = functools.partial(commands.advised, more=RULES)
 
 FAULTS = """
@@ -222,6 +244,23 @@ inspect --config bert/base --no-compile --config.train.steps
 """.strip().split("\n")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+# Of several that compile or read the same, one is in the short suite.
+LONG = (
+    "--duplicate-words",
+    "--duplicate-permutations",
+    "--max-new 0",
+    "--samples 2",
+    "--out v.txt",
+    "--config zzz",
+    "--word zebra",
+    "--add none",
+)
+
+
+def marked(fault: str) -> Any:
+    return pytest.param(fault, marks=pytest.mark.full) if any(part in fault for part in LONG) else fault
+
+
+@pytest.mark.parametrize("fault", map(marked, FAULTS))
 def test_of_options(fault: str, here: Path) -> None:
     assert follow(commands.run, tuple(shlex.split(fault)), advised)

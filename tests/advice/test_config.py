@@ -1,13 +1,17 @@
 """The advice about fields of a config, followed: of every field by itself, and of fields that do not fit one another."""
 
 import functools
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from jaxenc import config
+from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.objectives import OBJECTIVES
+from jaxenc.optim import masks
 from jaxenc.sharding import mesh
 from tests.advice import settings
 from tests.advice.following import follow
@@ -146,3 +150,42 @@ def test_of_fields_together(fault: Settings) -> None:
 )
 def test_of_meshes(fault: Settings) -> None:
     assert follow(lambda settings: mesh.sizes(read(settings).mesh, 8), fault, advised)
+
+
+PARAMS = {"embeddings": {"table": np.zeros(2)}, "pooler": {"bias": np.zeros(2)}}
+
+
+def masked(settings: Settings) -> None:
+    """What `optim.freeze` and `optim.rates` select of two parameters."""
+    optim = read(settings).optim
+    masks.trained(optim.freeze, PARAMS)
+    masks.factors(optim.rates, PARAMS)
+
+
+def other_patterns(error: UserError, settings: Settings) -> list[Settings]:
+    """The patterns with the wrong one dropped or fixed."""
+    name = "optim.freeze" if "freeze" in str(error) else "optim.rates"
+    wrong = re.search(r"'(.+?)'(?: is not|$| \()", error.what)
+    kept = tuple(item for item in settings[name] if wrong and wrong[1] not in item)
+    factors = re.search(r"from (\S+) to (\S+), as in (.+)=(\S+)$", error.fix)
+    if factors:
+        return [{**settings, name: (*kept, f"{factors[3]}={factors[i]}")} for i in (1, 2, 4)]
+    fixed = "pooler/.*" if name == "optim.freeze" else "pooler/.*=0.5"
+    return [{**settings, name: kept}, {**settings, name: (fixed,)}] if "pattern" in error.fix else []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"optim.freeze": ("embeddings/.*", "pooler/.*")},
+        {"optim.freeze": ("zebra",)},
+        {"optim.freeze": ("(",)},
+        {"optim.rates": ("zebra=0.1",)},
+        {"optim.rates": ("(=0.1",)},
+        {"optim.rates": ("embeddings/.*",)},
+        {"optim.rates": ("embeddings/.*=-1",)},
+    ],
+    ids=str,
+)
+def test_of_patterns(fault: Settings) -> None:
+    assert follow(masked, fault, other_patterns)
