@@ -261,6 +261,6 @@ def marked(fault: str) -> Any:
     return pytest.param(fault, marks=pytest.mark.full) if any(part in fault for part in LONG) else fault
 
 
-@pytest.mark.parametrize("fault", map(marked, FAULTS))
+@pytest.mark.parametrize("fault", [*map(marked, FAULTS)])
 def test_of_options(fault: str, here: Path) -> None:
     assert follow(commands.run, tuple(shlex.split(fault)), advised)
