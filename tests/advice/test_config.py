@@ -165,7 +165,7 @@ def masked(settings: Settings) -> None:
 def other_patterns(error: UserError, settings: Settings) -> list[Settings]:
     """The patterns with the wrong one dropped or fixed."""
     name = "optim.freeze" if "freeze" in str(error) else "optim.rates"
-    wrong = re.search(r"'(.+?)'(?: is not|$| \()", error.what)
+    wrong = re.search(r"(?:^|matches )'([^']+)'", error.what)
     kept = tuple(item for item in settings[name] if wrong and wrong[1] not in item)
     factors = re.search(r"from (\S+) to (\S+), as in (.+)=(\S+)$", error.fix)
     if factors:

@@ -42,7 +42,7 @@ FILES: dict[str, Edit] = {
     "no json": rewrite(MANIFEST, lambda content: content[:-9]),
     "none": removed(MANIFEST),
     "cut": tokens(lambda content: content[:-4]),
-    "other": tokens(lambda content: content[:-1] + b"\0"),
+    "other": tokens(lambda content: content[:-1] + bytes([content[-1] ^ 1])),
     "lost": lost,
     "tokenizer": put("tokenizer/tokenizer_config.json", "do_lower_case", True),
     "no tokenizer": lambda folder: shutil.rmtree(folder / "tokenizer"),
