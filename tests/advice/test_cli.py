@@ -254,6 +254,8 @@ LONG = (
     "--config zzz",
     "--word zebra",
     "--add none",
+    "--layer 9",
+    "--layers some",
 )
 
 
