@@ -19,6 +19,8 @@ from jaxenc.errors import UserError
 
 # The largest whole number of a field: devices count in int32, and a larger one would wrap around or overflow there.
 LARGEST = 2**31 - 1
+# A value of each type of tuple, for messages.
+EXAMPLES = MappingProxyType({int: (1, 2), float: (1.0, 2.0), str: ("one", "two")})
 # {name: {kind: class}}: the classes that a field declared with `kinds(name)` may hold, by their class attribute `kind`.
 Tables = Mapping[str, Mapping[str, type]]
 
@@ -56,7 +58,11 @@ def from_dict(cls: type, data: Mapping[str, Any], where: str = "config", tables:
     missing = [name for name in required if name not in values]
     if missing:
         raise UserError(f"{where}.{missing[0]} is missing and has no default", fix="set it in the recipe")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except UserError as error:
+        # A part of a part, such as a pair's generator: its class knows its fields as those of `model`.
+        raise error.at(where) if where.count(".") > 1 else error from error
 
 
 def _nearest(key: str, names: Mapping[str, Any], what: str = "fields") -> str:
@@ -81,9 +87,9 @@ def _convert(field: dataclasses.Field, hint: Any, value: Any, where: str, tables
     if dataclasses.is_dataclass(hint):
         return from_dict(hint, value, where, tables)
     if typing.get_origin(hint) is tuple:
-        if not isinstance(value, (tuple, list)):
-            raise UserError(f"{where} is {value!r}", fix="it takes a tuple such as (1, 2)")
         item = typing.get_args(hint)[0]
+        if not isinstance(value, (tuple, list)):
+            raise UserError(f"{where} is {value!r}", fix=f"it takes a tuple such as {EXAMPLES[item]}")
         return tuple(_scalar(item, element, f"{where}[{i}]") for i, element in enumerate(value))
     return _scalar(hint, value, where)
 

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if given:
         raise UserError(f"`jaxenc bench {args.what}` does not take it", given[0], "leave it out")
     if missing := [_option(name) for name in needed if getattr(args, name) is None]:
-        raise UserError("missing", missing[0], f"add it: `jaxenc bench {args.what}` needs {' '.join(map(_option, needed))}")
+        raise UserError(f"`jaxenc bench {args.what}` needs {' '.join(map(_option, needed))}", fix=f"add {' and '.join(missing)}")
     return {"step": _step, "attention": _attention, "data": _data}[args.what](args)
 
 

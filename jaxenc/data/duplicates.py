@@ -89,6 +89,16 @@ def _hash(run: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(run, digest_size=4).digest(), "little")
 
 
+def _index(rule: Duplicates) -> Any:
+    """datasketch's index of candidates."""
+    index = _datasketch().MinHashLSH
+    try:
+        return index(rule.similarity, rule.permutations, WEIGHTS)
+    except ValueError:
+        # For a similarity near 1 it wants a single band and refuses it.
+        return index(num_perm=rule.permutations, params=(2, rule.permutations // 2))
+
+
 def _datasketch() -> Any:
     try:
         import datasketch
@@ -104,7 +114,7 @@ class Index:
         self._rule = rule
         self._exact: set[bytes] = set()
         self._signatures: list[np.ndarray] = []
-        self._near = _datasketch().MinHashLSH(rule.similarity, rule.permutations, WEIGHTS) if rule.kind == "near" else None
+        self._near = _index(rule) if rule.kind == "near" else None
         self._sketch = _sketch(rule) if rule.kind == "near" else None
 
     def dropped(self, keys: np.ndarray) -> tuple[int, ...]:

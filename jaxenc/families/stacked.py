@@ -30,8 +30,8 @@ class StackedConfig(EncoderConfig):
     feed_forward: int
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         at_least(1, "model", self, "heads", "feed_forward", "positions")
+        super().__post_init__()
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}", fix="make it a multiple")
 

@@ -34,9 +34,10 @@ class CausalConfig(ObjectiveConfig[ModelConfig]):
     def build(self, model: ModelConfig, setting: PhaseSetting) -> "Causal":
         """The objective of one phase. Raises UserError for a model whose attention is not causal."""
         if "causal" not in model.attentions:
-            kinds = " or ".join(kind for kind, cls in families.MODELS.items() if "causal" in cls().attentions)
+            able = encoders.with_heads((NEXT_TOKEN.name,), setting.execution)
+            kinds = [kind for kind in able if "causal" in families.MODELS[kind]().attentions]
             what = f"objective.kind {self.kind} needs model.attention=causal, which a model of kind {model.kind} does not have"
-            raise UserError(what, fix=f"set model.kind to {kinds}")
+            raise UserError(what, fix=f"set model.kind to {' or '.join(kinds)}")
         encoder = encoders.of(self.kind, model, (NEXT_TOKEN.name,), setting.execution)
         if (attention := encoder.config.attention) != "causal":
             # A model that is made of others has none of its own: the encoder's config is that of one of its fields, in a pair the last.

@@ -86,7 +86,8 @@ class DistillationConfig(MlmConfig):
         try:
             encoder = encoders.of(self.kind, setting.teacher, (MASKED_LM.name,), setting.execution)
         except UserError as error:
-            raise error.at(f"objective.teacher {self.teacher}") from error
+            fix = "name a model that was trained with objective.kind=mlm"
+            raise UserError(error.what, f"objective.teacher {self.teacher}", fix) from error
         self.check(mlm.encoder, encoder, setting.data.length)
         head = encoders.fit(encoder, (MASKED_LM,))[MASKED_LM.name]
         coef = {"soft": self.soft_coef, "mlm": self.mlm_coef, "cosine": self.cosine_coef}

@@ -27,10 +27,32 @@ def having(role: str, heads: FittedHeads) -> FittedHeads:
     return {name: one for name, one in heads.items() if one.head.role == role}
 
 
-def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution) -> Encoder:
-    """The network of `model` that the heads `names` read, for the objective `kind`. Raises UserError for a model without an encoder, and as
-    `EncoderConfig.encoder`."""
-    return families.able(model, Encodes, f"objective.kind {kind} takes an encoder").encoder(names, execution)
+def of(kind: str, model: ModelConfig, names: Collection[str], execution: Execution, chosen: bool = False) -> Encoder:
+    """The network of `model` that the heads `names` read, for the objective `kind`.
+
+    chosen: the heads are the user's choice and not those that every objective of this kind has. Raises UserError for a model without an
+    encoder, with the kinds of model that have these heads, and as `EncoderConfig.encoder`.
+    """
+    try:
+        return families.able(model, Encodes, f"objective.kind {kind} takes an encoder").encoder(names, execution)
+    except UserError as error:
+        fitting = with_heads(names, execution)
+        if model.kind in fitting or not fitting or (chosen and isinstance(model, Encodes)):
+            raise
+        raise UserError(error.what, fix=f"set model.kind to {' or '.join(fitting)}, not {model.kind}") from error
+
+
+def with_heads(names: Collection[str], execution: Execution) -> list[str]:
+    """The built-in kinds of model that have an encoder with these heads."""
+    return [kind for kind, cls in families.MODELS.items() if _has(cls(), names, execution)]
+
+
+def _has(model: ModelConfig, names: Collection[str], execution: Execution) -> bool:
+    """Whether `model` has an encoder with these heads."""
+    try:
+        return isinstance(model, Encodes) and bool(model.encoder(names, execution))
+    except UserError:
+        return False
 
 
 def fit(encoder: Encoder, heads: Collection[Head], labels: tuple[str, ...] = (), pooler_activation: str = TANH) -> dict[str, Fitted]:
@@ -42,7 +64,7 @@ def fit(encoder: Encoder, heads: Collection[Head], labels: tuple[str, ...] = (),
     for head in heads:
         if head.reads_first and model.attention == "causal":
             held = f"model.attention is causal and the head {head.name} reads the first token, which then sees nothing but itself"
-            raise UserError(held, fix="set model.attention to full, or do without the head")
+            raise UserError(held, fix="set model.attention to full, or choose an objective or heads without it")
     layer = (model.activation, model.norm_epsilon, model.initializer)
     setting = Setting(encoder.width, encoder.table_width, model.pieces, *layer, encoder.execution, labels, pooler_activation)
     whole = dataclasses.replace(setting, pieces=model.vocab_size)

@@ -63,7 +63,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a name that is not in `heads` and for
         heads that do not fit together."""
         chosen = self.chosen(setting.heads)
-        encoder = encoders.of(self.kind, model, [head.name for head in chosen], setting.execution)
+        encoder = encoders.of(self.kind, model, [head.name for head in chosen], setting.execution, chosen=True)
         # A softmax over one class is always 1, so such a head has nothing to learn.
         idle = [head.name for head in chosen if len(self.labels) == 1 and _classifies(head)]
         coef = {head.name: 1.0 for head in chosen if head.loss and head.name not in idle}

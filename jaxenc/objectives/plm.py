@@ -114,7 +114,8 @@ class PlmConfig(ObjectiveConfig[ModelConfig]):
         for budget, room in zip(rule.budgets(), (first, second - SPECIALS), strict=True):
             if budget > room:
                 what = f"{rule.predictions} predictions a row, but a half of a row has {room} tokens besides its specials"
-                raise UserError(what, fix="lower objective.predictions or lengthen data.length")
+                field = "phases.max_predictions" if max_predictions else "objective.predictions"
+                raise UserError(what, fix=f"lower {field}, or lengthen data.length and data.reuse")
         return rule
 
     def build(self, model: ModelConfig, setting: PhaseSetting) -> "Plm":

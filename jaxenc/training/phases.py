@@ -48,7 +48,8 @@ class Phases:
         for name in OVERRULES:
             values = getattr(self, name)
             if values and len(values) != len(self.steps):
-                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}", fix="give one a phase")
+                fix = "give one a phase" if self.steps else f"set phases.steps, or leave phases.{name} out"
+                raise UserError(f"phases.{name} has {len(values)} values and phases.steps has {len(self.steps)}", fix=fix)
 
     @property
     def unused(self) -> dict[str, str]:

@@ -61,11 +61,15 @@ class Run:
         plan = phases.resolve(self.phases, single)
         longest = max(phase.length for phase in plan)
         if 0 < self.model.positions < longest:
-            raise UserError(
-                f"data.length is {longest} and model.positions is {self.model.positions}", fix="shorten the rows, or raise model.positions"
-            )
+            values = config.flatten(config.to_dict(self.model), "model.")
+            short = " and ".join(path for path, value in values if _limits(path, value, longest))
+            what = f"data.length is {longest} and model.positions is {self.model.positions}"
+            raise UserError(what, fix=f"shorten the rows, or raise {short}")
         for phase in plan:
-            sources.check(self.data.of_length(phase.length), phase.batch)
+            try:
+                sources.check(self.data.of_length(phase.length), phase.batch)
+            except UserError as error:
+                raise error.at("phases") if self.phases.steps else error from error
         if self.data.rows in sources.BUCKETED and self.data.lengths[-1] > longest:
             fix = f"leave out what is beyond {longest}, or lengthen the rows with data.length"
             raise UserError(f"no row has {self.data.lengths[-1]} tokens", "data.lengths", fix)
@@ -117,6 +121,11 @@ class Run:
         data, execution = self.data.of_length(phase.length), self.execution(platform, phase.length)
         setting = PhaseSetting(vocabulary, execution, data, phase.max_predictions, heads, teacher)
         return self.objective.build(self.model, setting)
+
+
+def _limits(path: str, value: Any, length: int) -> bool:
+    """Whether a field of a model is a number of positions, its own or that of one of its networks, below `length`."""
+    return path.rpartition(".")[2] == "positions" and 0 < value < length
 
 
 def from_dict(data: Mapping[str, Any], where: str = "config", models: Models = families.MODELS) -> Run:

@@ -90,7 +90,10 @@ def test_sentence_order_is_a_class_of_the_pooled_vector() -> None:
     [
         (lambda: AlbertConfig(width=10, heads=3), "model.width 10 does not divide into model.heads 3"),
         (lambda: AlbertConfig(layers=2, groups=3), "model.groups is 3 and model.layers 2"),
-        (lambda: tiny.objective(PairConfig(), TINY, 12), "next_sentence is no head for model.kind albert; use pooler, mlm, sentence_order"),
+        (
+            lambda: tiny.objective(PairConfig(), TINY, 12),
+            "next_sentence is no head for model.kind albert; set model.kind to bert or electra or",
+        ),
         (lambda: tiny.objective(SentenceOrderConfig(), tiny.MODEL, 12), "sentence_order is no head for model.kind bert"),
     ],
 )

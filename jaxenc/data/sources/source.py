@@ -66,9 +66,8 @@ class DataConfig:
         if doubled := [folder for i, folder in enumerate(self.mixture) if names[i] in names[:i]]:
             raise UserError(f"data.mixture names {doubled[0]} twice", fix="name it once, and set data.weights")
         if self.weights and len(self.weights) != len(self.mixture):
-            raise UserError(
-                f"data.weights has {len(self.weights)} numbers and data.mixture {len(self.mixture)} folders", fix="give each its weight"
-            )
+            fix = "give each its weight" if self.mixture else "leave data.weights out"
+            raise UserError(f"data.weights has {len(self.weights)} numbers and data.mixture {len(self.mixture)} folders", fix=fix)
         if self.weights and not any(self.weights):
             raise UserError(f"data.weights is {self.weights}", fix="it takes positive numbers")
 

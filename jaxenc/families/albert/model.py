@@ -57,8 +57,8 @@ class AlbertConfig(EncoderConfig):
     spare_rows: int = 0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         at_least(1, "model", self, "heads", "feed_forward", "embedding", "groups", "positions")
+        super().__post_init__()
         if self.width % self.heads:
             raise UserError(f"model.width {self.width} does not divide into model.heads {self.heads}", fix="make it a multiple")
         if self.groups > self.layers:

@@ -82,8 +82,8 @@ class ElectraConfig(EncoderConfig):
     spare_rows: int = 0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         at_least(1, "model", self, "heads", "feed_forward", "embedding", "positions")
+        super().__post_init__()
         at_least(1, "model", self, "generator_width", "generator_layers", "generator_heads", "generator_feed_forward")
         for part in ("", "generator_"):
             width, heads = getattr(self, f"{part}width"), getattr(self, f"{part}heads")

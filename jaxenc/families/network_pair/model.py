@@ -51,7 +51,7 @@ class NetworkPairConfig(ModelConfig):
 
     def networks(self, execution: Execution) -> Networks:
         """As `networks.NetworkPair`. Raises UserError for different vocabulary sizes, and for shared tables of different shapes."""
-        for name in ("vocab_size", "spare_rows"):
+        for name in ("spare_rows", "vocab_size"):
             if getattr(self.generator, name) != getattr(self.discriminator, name):
                 sizes = f"{getattr(self.generator, name)} and model.discriminator.{name} {getattr(self.discriminator, name)}"
                 raise UserError(f"model.generator.{name} is {sizes}: both networks read the same tokens", fix="set them equal")

@@ -59,6 +59,7 @@ def read(folder: Path, data: Mapping[str, Any]) -> Settings:
         values[EXTRA] = values.pop(OLD_EXTRA)
     if isinstance(values.get(EXTRA), dict):
         values = {**{name: value for name, value in values.items() if name != EXTRA}, **values[EXTRA]}
+    _check_extra(values.get(EXTRA), OLD_EXTRA if EXTRA not in config else EXTRA, where)
     if "added_tokens_decoder" in values:
         added = _decoder(values.pop("added_tokens_decoder"), where)
     else:
@@ -76,10 +77,14 @@ def _settings(values: Mapping[str, Any], added: Mapping[int, library.AddedToken]
         if name in values and not isinstance(values[name], bool):
             found[name] = _piece(values[name], name, where)
     extra = values[EXTRA] if EXTRA in values else values.get(OLD_EXTRA)
-    if not isinstance(extra, list | None):
-        raise UserError(f"{EXTRA} is {extra!r}", where, "write a list of pieces")
+    _check_extra(extra, EXTRA if EXTRA in values else OLD_EXTRA, where)
     pieces = None if extra is None else [piece for item in extra if (piece := _piece(item, EXTRA, where)) is not None]
     return Settings({name: value for name, value in values.items() if name not in (*found, EXTRA, OLD_EXTRA)}, found, pieces, added, where)
+
+
+def _check_extra(extra: Any, name: str, where: Path) -> None:
+    if not isinstance(extra, list | None):
+        raise UserError(f"{name} is {extra!r}", where, "write a list of pieces")
 
 
 def _check(config: Mapping[str, Any], where: Path) -> None:
@@ -119,7 +124,8 @@ def _specials(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
         if name == EXTRA and isinstance(value, dict):
             out |= value
         elif name == EXTRA:
-            out[name] = list(dict.fromkeys([*(values.get(EXTRA) or []), *value]))
+            _check_extra(value, name, path)
+            out[name] = list(dict.fromkeys([*(values.get(EXTRA) or []), *(value or [])]))
         elif name == OLD_EXTRA:
             out[name] = value
         else:

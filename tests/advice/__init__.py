@@ -1,0 +1,1 @@
+"""Tests that do what the advice of an error says, read from the error itself, and repeat what failed."""
