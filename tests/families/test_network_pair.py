@@ -131,7 +131,7 @@ for _ in range(2000):  # deeper than Python's stack
         (lambda: tiny.objective(RtdConfig(), NetworkPairConfig(dataclasses.replace(SMALL, vocab_size=201), ONE)), "vocab_size is 201 and"),
         (lambda: NetworkPairConfig(SMALL, ONE, "all"), "model.sharing is 'all'"),
         (lambda: tiny.objective(RtdConfig(), NetworkPairConfig(BertConfig(200, 16, 1, 2, 8), ONE, "table")), "embeddings/token/table"),
-        (lambda: tiny.objective(model=PAIR), "mlm is the head of the generator .*; set objective.kind to one"),
+        (lambda: tiny.objective(model=PAIR), "mlm is the head of the generator .*; set model.kind to bert"),
         (
             lambda: from_dict({"model": deep}),
             "config.model.generator.kind is 'pair'; use one of the kinds albert, bert, distilbert, electra, gpt, xlnet",
