@@ -169,8 +169,9 @@ RULES: dict[str, Rule] = {
         {**settings, _sibling(error, "spare_rows"): value_of(settings, _sibling(error, "vocab_size")) - 1}
     ],
     r"^shorten the rows, or raise (.+)$": _shorten_or_raise,
-    r"^set it to the lengths of bucketed rows, rising, the last (\d+)$": lambda match, error, settings: [
-        {**settings, "data.lengths": lengths} for lengths in ((int(match[1]),), (int(match[1]) // 2, int(match[1])))
+    r"^set it to the lengths of bucketed rows, rising, with those of data.length and phases.length$": lambda match, error, settings: [
+        {**settings, "data.lengths": lengths}
+        for lengths in ((value_of(settings, "data.length"),), (value_of(settings, "data.length") // 2, value_of(settings, "data.length")))
     ],
     r"^give each length once, the shortest first$": lambda match, error, settings: [
         {**settings, "data.lengths": tuple(sorted({length for length in settings["data.lengths"] if length > 2}))}

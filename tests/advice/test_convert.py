@@ -77,6 +77,8 @@ def _put(*values: Any) -> Rule:
 
 
 RULES: dict[str, Rule] = {
+    r"^fix it: no array is that large$": _put(1),
+    r"^set \w+ to (\d+) there, or use the file that belongs to these weights$": lambda match, error: _put(int(match[1]))(match, error),
     r"^here a row says its direction, set it to (\w+)$": _put(False),
     r"^it takes a whole number, (-1) for none$": _put(-1),
     r"^only d_model / n_head, (\d+), can be converted$": lambda match, error: _put(int(match[1]))(match, error),

@@ -92,7 +92,7 @@ OF_HEADS: Rules = {
         {"labels": (Label("tokens", "float32"),), "loss": loss},
         {"head": 3},
     ],
-    ids=str,
+    ids=lambda given: "-".join(given),
 )
 def test_of_heads(given: Arguments) -> None:
     assert follow(register, given, by(OF_HEADS))

@@ -53,14 +53,13 @@ def rules(base: Path) -> dict[str, Rule]:
     """The advice that needs to know the kind of tokenizer."""
     piece = PIECES[base.name.partition("-")[0]]
     write = lambda *values: lambda match, error: [put(edits._file(error), edits._field(error), value) for value in values]
-    config = lambda *pairs: lambda match, error: [put(CONFIG, name, value) for name, value in pairs]
     return {
         r"^write a piece$": write(piece),
         r"^name a piece$": write(piece),
         r"^write an object with the piece as its content$": write({"content": piece}),
         r"^write (.+), and true or false$": lambda match, error: [_normal(form, on) for form in listed(match[1]) for on in (True, False)],
         r"^write how many words are predicted, (\d+) to (\d+)$": lambda match, error: write(int(match[1]), int(match[2]))(match, error),
-        r"^write PreTrainedTokenizerFast in ": config(("tokenizer_class", "PreTrainedTokenizerFast")),
+        r"^write (\w+) as (tokenizer_class) in tokenizer_config.json": lambda match, error: [put(CONFIG, match[2], match[1])],
         r"^write tokenizer_class in \S+: (\w+)": lambda match, error: [put(CONFIG, "tokenizer_class", match[1])],
         r'or write "(\w+)": "(\w+)" in': lambda match, error: [put(CONFIG, match[1], match[2])],
         r"^write (gpt2 or marks)$": lambda match, error: [put(CONFIG, "word_pattern", value) for value in listed(match[1])],
@@ -115,7 +114,6 @@ FAULTS: list[tuple[str, Edit]] = [
     (WP, put(CONFIG, "tokenizer_class", "RobertaTokenizer")),
     (WP, put(DEFINITION, "model", 3)),
     (WP, put(DEFINITION, "model type", "Nothing")),
-    (WP, put(DEFINITION, "model vocab [PAD]", 1000)),
     (WP, put(DEFINITION, "model unk_token", "zebra")),
     (WP, put(DEFINITION, "post_processor special_tokens [CLS] ids", [5000])),
     (WP, rewrite(DEFINITION, lambda content: content[:-9])),

@@ -158,9 +158,9 @@ def test_the_rate_of_a_product_is_two_operations_an_element_and_step(monkeypatch
 @pytest.mark.parametrize(
     "given, message",
     [
-        (["step"], "--config: missing; add it: `jaxenc bench step` needs --config"),
+        (["step"], "`jaxenc bench step` needs --config; add --config"),
         (["step", "--config", "bert/tiny", "--head-size", "4"], "--head-size: `jaxenc bench step` does not take it; leave it out"),
-        (["attention", *SHAPE[:-2]], "--head-size: missing; add it: `jaxenc bench attention` needs --rows --length --heads --head-size"),
+        (["attention", *SHAPE[:-2]], "`jaxenc bench attention` needs --rows --length --heads --head-size; add --head-size"),
         (["attention", *SHAPE, "--config", "bert/tiny"], "--config: `jaxenc bench attention` does not take it; leave it out"),
         (["attention", *SHAPE, "--peer", "hf"], "--peer: `jaxenc bench attention` does not take it; leave it out"),
         (["attention", *SHAPE, "--config.seed=1"], "--config.seed=1: `jaxenc bench attention` does not take it; leave it out"),

@@ -113,7 +113,7 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(model: Path, text: Path,
     assert "x.txt: ends in neither .npz nor .hdf5 nor .h5" in fails(*given, tmp_path / "x.txt")
     assert "gone: no such folder" in fails(*given, tmp_path / "gone" / "x.npz")
     out = tmp_path / "x.npz"
-    assert "--layers last; it takes all, top, average or mix:FILE" in fails(*given, out, "--layers", "last")
+    assert "--layers last: no such choice of layers; use all, top, average or mix:FILE" in fails(*given, out, "--layers", "last")
     assert "the batch is 0" in fails(*given, out, "--batch", "0")
     for content, words_ in (
         ('{"weights": [1, 2]}', "has 2 weights, and the model has 3 layers with layer 0"),
