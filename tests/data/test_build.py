@@ -189,7 +189,7 @@ def test_a_place_that_cannot_be_written_is_one_line(corpus, tokenizer, tmp_path)
 
 @pytest.mark.parametrize("held_out, workers", [(1.0, 1), (-0.1, 1), (0.1, 0), (0.1, 10**8)])
 def test_impossible_settings(corpus, tokenizer, tmp_path, held_out, workers):
-    with pytest.raises(UserError, match="takes"):
+    with pytest.raises(UserError, match="; use "):
         build([str(corpus)], tokenizer, tmp_path / "out", held_out, workers)
 
 

@@ -133,5 +133,5 @@ def test_a_request_without_them_is_the_one_of_older_folders(corpus: Path, tokeni
 )
 def test_impossible_rules(wrong: dict) -> None:
     (name, value), *_ = wrong.items()
-    with pytest.raises(UserError, match=f"--duplicate-{name} {value}: takes " if name != "kind" else "--drop-duplicates fuzzy"):
+    with pytest.raises(UserError, match=f"--duplicate-{name} {value}: out of range; use " if name != "kind" else "--drop-duplicates fuzzy"):
         Duplicates(**{"kind": "near", **wrong})
