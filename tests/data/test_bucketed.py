@@ -188,7 +188,7 @@ def test_a_built_folder_gives_batches_of_several_lengths(data) -> None:
         ({"lengths": (8, 8, 16)}, "data.lengths: 8,8,16 does not rise from 3 or more; give each length once, the shortest first"),
         ({"lengths": (16, 8)}, "data.lengths: 16,8 does not rise"),
         ({"lengths": (2, 16)}, "data.lengths: 2,16 does not rise from 3"),
-        ({"lengths": ()}, "data.lengths: is not set; set it to the lengths of bucketed rows, rising, with those of data.length and phases.length"),
+        ({"lengths": ()}, "data.lengths: is not set; set it to the lengths of bucketed rows, rising"),
         ({"lengths": (8, 12)}, "data.lengths: lacks 16, the length of the longest rows"),
         ({"lengths": (8, 16), "mixture": ("a", "b"), "path": ""}, "data.mixture: data.rows=bucketed reads one folder"),
     ],

@@ -248,7 +248,7 @@ def test_outputs_are_those_of_both_networks() -> None:
 )
 def test_numbers_that_are_none_are_refused_by_name(field: str, values: tuple[float, ...]) -> None:
     for value in values:
-        with pytest.raises(UserError, match=rf"^objective\.(\w+ and objective\.)?{field} [^\n]*$") as error:
+        with pytest.raises(UserError, match=rf"^objective\.(\w+ is \S+ and objective\.)?{field} [^\n]*$") as error:
             RtdConfig(**{field: value})
         assert str(value) in str(error.value) or "share" in field
 

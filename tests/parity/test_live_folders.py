@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import transformers
 
-from jaxenc.data.tokenizers import bpe, classes, load, wordpiece
+from jaxenc.data.tokenizers import bpe, load, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
+from jaxenc.data.tokenizers.published import classes
 from tests.data.hard_texts import mixed
 
 TEXT = ["The quick brown fox jumps over the lazy dog.", "Kantō İstanbul 京都 сад", "don't I'll 12 3.5", "newton e1 NASA block new york"] * 4

@@ -32,6 +32,7 @@ def tokenizer(folder: Path, family: str) -> int:
         made.save(folder.parent / "trained")
         pad, unk, *rest = (folder.parent / "trained" / "vocab.txt").read_text().splitlines()
         (folder / "vocab.txt").write_text("\n".join([unk, pad, *rest]) + "\n")
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
     else:
         made.save(folder)
     assert made.vocabulary.pad == PAD[family] or family == "roberta"

@@ -225,7 +225,7 @@ def test_an_evaluation_of_the_checkpoint_is_the_one_of_the_run(whole: Path, caps
                 assert abs(got[name] - logged[name]) <= (0 if batch == 16 else 1e-6 * abs(logged[name])), name
 
 
-@pytest.mark.parametrize("field", ["model.layers", "train.batch", "train.seed", "data.fingerprint"])
+@pytest.mark.parametrize("field", ["model.layers", "train.batch", "train.seed", "data.path"])
 def test_the_directory_of_another_run_is_refused(field: str, data: Path, other_data: Path, whole: Path) -> None:
     """One line that names the field; nothing in the directory changes."""
     run = recipe(data)
@@ -233,7 +233,7 @@ def test_the_directory_of_another_run_is_refused(field: str, data: Path, other_d
         "model.layers": dataclasses.replace(run, model=dataclasses.replace(run.model, layers=2)),
         "train.batch": dataclasses.replace(run, train=dataclasses.replace(run.train, batch=16)),
         "train.seed": dataclasses.replace(run, train=dataclasses.replace(run.train, seed=1)),
-        "data.fingerprint": dataclasses.replace(run, data=dataclasses.replace(run.data, path=str(other_data))),
+        "data.path": dataclasses.replace(run, data=dataclasses.replace(run.data, path=str(other_data))),
     }[field]
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
     with pytest.raises(UserError, match=re.escape(field)) as error:
