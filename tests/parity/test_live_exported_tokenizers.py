@@ -146,6 +146,14 @@ def measure(tool: Tokenizer, folder: Path) -> Callable[[list[int]], object]:
     return lambda ids: (tool.decode(ids), round(sum(map(model.get_score, ids)), 3))
 
 
+def agree(
+    tool: Tokenizer, same: Callable[[list[int]], object], asked: Sequence[str], ours: Sequence[list[int]], theirs: Sequence[list[int]]
+) -> None:
+    """Every text has the same reading; of a tokenizer that says what transformers reads otherwise (`only_here`) all but one in twenty."""
+    other = [text for text, one, two in zip(asked, ours, theirs, strict=True) if same(one) != same(two)]
+    assert len(other) <= len(asked) / 20 * bool(tool.only_here), other[:3]
+
+
 def compare(tool: Tokenizer, folder: Path, pieces: Sequence[str]) -> transformers.PreTrainedTokenizerBase:
     """The tokenizer of transformers, after prompts, types, corpus texts and decoded texts have been compared with those of `tool`."""
     theirs = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -154,14 +162,13 @@ def compare(tool: Tokenizer, folder: Path, pieces: Sequence[str]) -> transformer
     alone = (piece.removeprefix("##") for piece in pieces)
     asked = [*(f"a {piece} x{piece} {piece}y" for piece in alone), *mixed(COUNT, [*pieces, *specials])]
     said, measured = theirs(asked), measure(tool, folder)
-    for text, ids, types in zip(asked, said["input_ids"], said.get("token_type_ids") or [None] * len(asked), strict=True):
-        ours, own_types = tool.encode_framed(text)
-        assert measured(ours) == measured(ids), text
-        assert ours != ids or own_types == ([0] * len(ids) if types is None else types), text
+    framed = [tool.encode_framed(text) for text in asked]
+    agree(tool, measured, asked, [ids for ids, _ in framed], said["input_ids"])
+    for (ours, own_types), ids, types in zip(framed, said["input_ids"], said.get("token_type_ids") or [None] * len(asked), strict=True):
+        assert ours != ids or own_types == ([0] * len(ids) if types is None else types)
     plain = [text for text in mixed(COUNT, [*pieces, *NEW], seed=1) if not any(one.lower() in text.lower() for one in specials)]
     corpus = theirs(plain, add_special_tokens=False)["input_ids"]
-    for text, ours, ids in zip(plain, tool.encode(plain), corpus, strict=True):
-        assert measured(ours) == measured(ids), text
+    agree(tool, measured, plain, tool.encode(plain), corpus)
     seen = {index for ids in said["input_ids"] for index in ids}
     assert len(plain) > 0.9 * COUNT and len(seen) > min(300, 0.5 * vocabulary.ids)
     assert seen >= set(range(vocabulary.ids - len(pieces), vocabulary.ids)), "an added piece is in no text"
@@ -191,9 +198,8 @@ def test_a_saved_tokenizer_gives_its_ids_there_and_back(name: str, extended: boo
         return  # its tokenizer.json lacks ids
     back, asked = load(tmp_path / "theirs"), mixed(COUNT, pieces, seed=2)
     measured = measure(tool, tmp_path / "ours")
-    for text, again, ours in zip(asked, back.encode(asked), tool.encode(asked), strict=True):
-        assert measured(again) == measured(ours), text
-        assert measured(back.encode_framed(text)[0]) == measured(tool.encode_framed(text)[0]), text
+    agree(tool, measured, asked, tool.encode(asked), back.encode(asked))
+    agree(tool, measured, asked, *([one.encode_framed(text)[0] for text in asked] for one in (tool, back)))
 
 
 SIZE = {"width": 8, "layers": 1, "heads": 2, "feed_forward": 32, "positions": 24}

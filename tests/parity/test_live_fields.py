@@ -141,11 +141,12 @@ def check(kind: str, part: int, folder: Path) -> Counter[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_field_is_followed_or_named(kind: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """One change in SHORT; the long suite compares all of them. The counts are in the report of the run."""
+    """One change in SHORT; the long suite compares all of them. What transformers opens is refused for fewer than one change in ten. The
+    counts are in the report of the run."""
     counts = check(kind, 1 if FULL else SHORT, tmp_path / "tok")
     record_property("compared", ", ".join(f"{file}: {count} {outcome}" for (file, outcome), count in sorted(counts.items())))
-    refused = sum(count for (_, outcome), count in counts.items() if outcome != "same")
-    assert counts.total() and (not FULL or refused < counts.total() / 4)
+    refused = sum(count for (_, outcome), count in counts.items() if outcome == "refused")
+    assert counts.total() and (not FULL or refused < counts.total() / 10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
