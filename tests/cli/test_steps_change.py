@@ -34,5 +34,5 @@ def test_a_decay_that_ends_with_the_run_keeps_its_steps(schedule: str, data: Pat
 
 
 def test_a_constant_rate_and_phases_do_without(data: Path, tmp_path: Path) -> None:
-    saved(recipe(data, optim=OptimConfig(schedule="constant")), tmp_path / "run")(40)
+    saved(recipe(data, optim=OptimConfig(schedule="constant")), tmp_path / "run")(40)  # raises where it is refused
     saved(recipe(data, phases=Phases(steps=(2, 2))), tmp_path / "phases")(40)
