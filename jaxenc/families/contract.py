@@ -40,6 +40,9 @@ class ModelConfig(abc.ABC):
     positions: longest text in tokens; 0 = no limit.
     types: number of token types; 0 = none.
     attention_dropout: dropout rate on the attention weights, 0 in a model without attention; the fused attention of cuDNN needs 0.
+    frame_pieces: the pieces before, between and after texts to classify, of a family whose published vocabulary has none; see
+        `Tokenizer.frame`.
+    pads_left: whether the family pads texts to classify on the left.
     """
 
     kind: ClassVar[str]
@@ -54,6 +57,8 @@ class ModelConfig(abc.ABC):
     attentions: ClassVar[tuple[str, ...]] = ()
     relative: ClassVar[bool] = False
     spare_rows: ClassVar[int] = 0
+    frame_pieces: ClassVar[tuple[str, ...]] = ()
+    pads_left: ClassVar[bool] = False
 
     @property
     def pieces(self) -> int:

@@ -48,8 +48,8 @@ class Engine(Protocol):
     def encode_batch_fast(self, input: Sequence[str], *, add_special_tokens: bool) -> list[Encoding]:
         """As `encode_batch`, where only the ids are needed."""
 
-    def post_process(self, encoding: Encoding) -> Encoding:
-        """An encoding with special pieces around it."""
+    def post_process(self, encoding: Encoding, pair: Encoding | None = None) -> Encoding:
+        """An encoding, or two, with special pieces around them."""
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
         """Readable text."""

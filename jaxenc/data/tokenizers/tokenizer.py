@@ -167,6 +167,37 @@ class Tokenizer:
         places = zip(found.special_tokens_mask, found.offsets, strict=True)
         return found.ids, found.type_ids, [-1 if special else bisect.bisect_right(ends, max(b - 1, a)) for special, (a, b) in places]
 
+    def frame(self, texts: int, otherwise: Sequence[str] = ()) -> tuple[tuple[int, int], ...]:
+        """How one or two texts are framed: (id, type) of each special piece, in order, and (-1, type) and (-2, type) where the texts stand.
+
+        otherwise: for a vocabulary without special pieces around texts, its pieces before, between and after them, such as GPT's `_start_`,
+        `_delimiter_` and `_classify_`. Raises UserError for a vocabulary that lacks them.
+        """
+        samples = [self._literal.encode(text, add_special_tokens=False) for text in ("a", "b")[:texts]]
+        numbers = [len(sample.ids) for sample in samples]
+        found = self._framed.post_process(*samples)
+        special = list(zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True))
+        if all(mask == 0 for *_, mask in special):
+            return self._frame_of(texts, otherwise)
+        out, text, left = [], 0, 0
+        for index, kind, mask in special:
+            if mask:
+                out.append((index, kind))
+            elif left == 0:
+                text, left = text - 1, numbers[-text] - 1
+                out.append((text, kind))
+            else:
+                left -= 1
+        return tuple(out)
+
+    def _frame_of(self, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
+        ids = [self._framed.token_to_id(piece) for piece in pieces]
+        if missing := [piece for piece, index in zip(pieces, ids, strict=True) if index is None] or [] if ids else ["pieces around a text"]:
+            fix = f"add them with `jaxenc resize-vocab --add {' '.join(pieces)}`" if ids else "use one that has them"
+            raise UserError(f"the vocabulary lacks {', '.join(missing)}", fix=fix)
+        begin, between, end = ids
+        return ((begin, 0), (-1, 0), *[(between, 0), (-2, 0)] * (texts - 1), (end, 0))
+
     def decode(self, ids: Sequence[int]) -> str:
         """Readable text of `ids`, special and unknown pieces included.
 

@@ -24,6 +24,7 @@ class GptConfig(StackedConfig):
 
     kind: ClassVar[str] = "gpt"
     types: ClassVar[int] = 0
+    frame_pieces: ClassVar[tuple[str, ...]] = ("_start_", "_delimiter_", "_classify_")  # openai/finetune-transformer-lm train.py
     attentions: ClassVar[tuple[str, ...]] = ("causal",)
     head_names: ClassVar[tuple[str, ...]] = ("next_token", "last_token", "classifier")
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)

@@ -123,8 +123,7 @@ class Framed:
         self.normalizer, self.pre_tokenizer = literal.normalizer, literal.pre_tokenizer
         self._literal, self._special = literal, re.compile(f"({'|'.join(alternatives)})")
         self._apart = {literal.ids[piece] for piece in specials}
-        before, _, after = (part.strip() for part in framing.single.partition("$A"))
-        self._before, self._after = ([self._part(part) for part in side.split()] for side in (before, after))
+        self._frames = [[self._part(part) for part in frame.split()] for frame in (framing.single, framing.pair)]
 
     def encode(self, text: str, add_special_tokens: bool = True) -> Encoding:
         """The ids of a prompt, framed, and their types; no offsets and no words."""
@@ -143,21 +142,17 @@ class Framed:
 
     encode_batch_fast = encode_batch
 
-    def post_process(self, encoding: Encoding) -> Encoding:
-        """The encoding of a text with the special pieces around it."""
-        sides = [[number for number, _ in side] for side in (self._before, self._after)]
-        types = [[kind for _, kind in side] for side in (self._before, self._after)]
-
-        def around(inside: list, value: object) -> list:
-            return [value] * len(sides[0]) + inside + [value] * len(sides[1])
-
-        return Encoding(
-            sides[0] + encoding.ids + sides[1],
-            types[0] + encoding.type_ids + types[1],
-            around(encoding.word_ids, None),
-            around(encoding.offsets, (0, 0)),
-            around(encoding.special_tokens_mask, 1),
-        )
+    def post_process(self, encoding: Encoding, pair: Encoding | None = None) -> Encoding:
+        """The encoding of a text, or of two, with the special pieces around them."""
+        out, texts = Encoding([], [], [], [], []), {"$A": encoding, "$B": pair}
+        for part, kind in self._frames[pair is not None]:
+            if isinstance(part, int):
+                added = Encoding([part], [kind], [None], [(0, 0)], [1])
+            else:
+                held = texts[part]
+                added = dataclasses.replace(held, type_ids=[kind] * len(held.ids) if kind else held.type_ids)
+            out = Encoding(*(getattr(out, one.name) + getattr(added, one.name) for one in dataclasses.fields(Encoding)))
+        return out
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
         """Special and unknown pieces by their names, and between them what the library decodes; the blank that starts a word stays."""
@@ -183,12 +178,12 @@ class Framed:
         """The id of a piece, None for what is none."""
         return self._literal.ids.get(piece)
 
-    def _part(self, part: str) -> tuple[int, int]:
-        """(id, type) of `piece` or `piece:type`."""
+    def _part(self, part: str) -> tuple[int | str, int]:
+        """(id, type) of `piece` or `piece:type`; for a text, $A or $B, that in place of the id."""
         if part in self._literal.ids:
             return self._literal.ids[part], 0
-        piece, _, kind = part.rpartition(":")
-        return self._literal.ids[piece], int(kind)
+        piece, colon, kind = part.rpartition(":") if ":" in part else (part, "", "0")
+        return piece if piece in ("$A", "$B") else self._literal.ids[piece], int(kind)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -1,0 +1,38 @@
+"""Which files hold the examples of a task."""
+
+import dataclasses
+import os
+
+from jaxenc.config import at_least
+
+
+@dataclasses.dataclass(frozen=True)
+class FilesConfig:
+    """Which files hold the examples of a task.
+
+    path: the folder of `train`, `dev` and `test` where they are no paths of their own; a Hugging Face dataset on disk; or `tfds:NAME`.
+    train: the file of the training examples, or the split of a dataset.
+    dev: the same of the examples that the model is evaluated on. '' = none.
+    test: the same of the examples that it gives answers to at the end. '' = none.
+    train_rows: how many of the training examples are used, from the first; 0 = all.
+    dev_rows: the same of `dev`.
+    """
+
+    path: str = ""
+    train: str = ""
+    dev: str = ""
+    test: str = ""
+    train_rows: int = 0
+    dev_rows: int = 0
+
+    def __post_init__(self) -> None:
+        at_least(0, "data", self, "train_rows", "dev_rows")
+
+    def names(self, split: str) -> list[str]:
+        """The files or addresses of a split, `train`, `dev` or `test`; several are separated by commas, [] for a split without any."""
+        listed = [name for name in getattr(self, split).split(",") if name]
+        return [f"{self.path}:{name}" if self.path.startswith("tfds:") else os.path.join(self.path, name) for name in listed]
+
+    def limit(self, split: str) -> int:
+        """How many examples of a split are used, 0 for all."""
+        return {"train": self.train_rows, "dev": self.dev_rows}.get(split, 0)

@@ -1,0 +1,115 @@
+"""From the ids of texts to the rows of a model: special pieces around them, cut to a length, padded."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxenc.data.batch import Batch
+from jaxenc.data.tokenizers import Tokenizer
+from jaxenc.errors import UserError
+from jaxenc.families.contract import ModelConfig
+
+# Which text gives up tokens where all of them do not fit.
+TRUNCATIONS = ("longest", "first", "second", "refuse")
+
+Ids = Sequence[int]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Framed:
+    """rows: tokens, types, segments, positions, i32 [rows, length]. starts, kept: i32 [rows, texts], the place of the first token of each
+    text in its row, and how many of its tokens are there. shortened: bool [rows], whether a text of the row lost tokens."""
+
+    rows: Batch
+    starts: np.ndarray
+    kept: np.ndarray
+    shortened: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Framing:
+    """How a model reads one or two texts in a row of `length` tokens: with the special pieces of its tokenizer, as `[CLS] A [SEP] B [SEP]`.
+
+    left: pad on the left, as XLNet does for classification (zihangdai/xlnet classifier_utils.py). truncation: one of TRUNCATIONS:
+    `longest` takes tokens off the end of the longer text one by one, of the second where both are equal (google-research/bert
+    run_classifier.py, _truncate_seq_pair); `first` and `second` shorten that text alone; `refuse` raises UserError.
+    """
+
+    tokenizer: Tokenizer
+    model: ModelConfig
+    length: int
+    left: bool = False
+    truncation: str = "longest"
+
+    def __post_init__(self) -> None:
+        if self.truncation not in TRUNCATIONS:
+            raise UserError(f"the truncation is {self.truncation!r}", fix=f"use {', '.join(TRUNCATIONS)}")
+        if self.model.positions and self.length > self.model.positions:
+            what = f"rows have {self.length} tokens and the model takes {self.model.positions}"
+            raise UserError(what, fix=f"set train.length to {self.model.positions} or less")
+
+    def room(self, texts: int) -> int:
+        """How many tokens of text a row of one or two texts holds, beside the special pieces."""
+        return self.length - sum(index >= 0 for index, _ in self._template(texts))
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of texts, taken literally: `[MASK]` in a text is brackets and letters."""
+        return self.tokenizer.encode(texts)
+
+    def rows(self, examples: Sequence[Sequence[Ids]], wheres: Sequence[str] = ()) -> Framed:
+        """The rows of `examples`, the ids of one or two texts each, all as many. wheres: the name of each in messages.
+
+        Raises UserError for a row that has no room for text, and where texts are too long and may not be shortened.
+        """
+        texts = len(examples[0]) if len(examples) else 1
+        room, template = self.room(texts), self._template(texts)
+        if room < texts:
+            raise UserError(f"a row of {self.length} tokens has no room for {texts} texts", fix="raise train.length")
+        lengths = np.array([[len(ids) for ids in example] for example in examples], np.int64).reshape(-1, texts)
+        kept = np.array([self._kept(sizes, room, row, wheres) for row, sizes in enumerate(lengths.tolist())], np.int64).reshape(-1, texts)
+        used = kept.sum(axis=1) + self.length - room
+        begin = self.length - used if self.left else np.zeros_like(used)
+        tokens = np.full((len(examples), self.length), self.tokenizer.vocabulary.pad, np.int32)
+        types, starts = np.zeros_like(tokens), np.zeros((len(examples), texts), np.int32)
+        for row, example in enumerate(examples):
+            at = begin[row]
+            for index, kind in template:
+                ids = [index] if index >= 0 else example[-1 - index][: kept[row, -1 - index]]
+                if index < 0:
+                    starts[row, -1 - index] = at
+                tokens[row, at : at + len(ids)], types[row, at : at + len(ids)] = ids, min(kind, max(self.model.types - 1, 0))
+                at += len(ids)
+        places = np.arange(self.length)
+        segments = ((places >= begin[:, None]) & (places < (begin + used)[:, None])).astype(np.int32)
+        positions = (segments * (places - begin[:, None])).astype(np.int32)
+        rows = {"tokens": tokens, "types": types, "segments": segments, "positions": positions}
+        return Framed(rows, starts, kept.astype(np.int32), (kept < lengths).any(axis=1))
+
+    def _kept(self, sizes: Sequence[int], room: int, row: int, wheres: Sequence[str]) -> list[int]:
+        """How many tokens of each text stay."""
+        over = sum(sizes) - room
+        if over <= 0:
+            return list(sizes)
+        if self.truncation == "longest":
+            return _longest_first(sizes, room)
+        chosen = {"first": 0, "second": 1}.get(self.truncation, -1)
+        if not 0 <= chosen < len(sizes) or sizes[chosen] < over:
+            where = wheres[row] if wheres else f"example {row}"
+            what = f"{sum(sizes)} tokens of text, and a row of {self.length} has room for {room}"
+            raise UserError(what, where, "raise train.length, shorten the text, or set task.truncation=longest")
+        return [size - over * (text == chosen) for text, size in enumerate(sizes)]
+
+    def _template(self, texts: int) -> tuple[tuple[int, int], ...]:
+        """(id, type) of each special piece, in order, and (-1, type), (-2, type) for the texts."""
+        return self.tokenizer.frame(texts, self.model.frame_pieces)
+
+
+def _longest_first(sizes: Sequence[int], room: int) -> list[int]:
+    if len(sizes) == 1:
+        return [room]
+    first, second = sizes
+    if second <= room // 2:
+        return [room - second, second]
+    more = room - room // 2  # the first keeps the odd token: of equal texts the second is shortened
+    return [first, room - first] if first < more else [more, room // 2]

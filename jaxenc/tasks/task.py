@@ -1,0 +1,97 @@
+"""The contract of a fine-tuning task: its examples, the rows that a model reads of them, its answers and their scores."""
+
+import abc
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+from jaxenc.data.batch import Batch
+from jaxenc.families.contract import ModelConfig
+from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.framing import Framing
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """One example of a task; each kind of task has a subclass with its own fields.
+
+    name: its id in the files or, where they have none, its number in its split, from 0. where: file and row, for messages.
+    """
+
+    name: str
+    where: str
+
+
+E = TypeVar("E", bound=Example)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Features:
+    """The rows that a model reads of some examples; an example has one row or, cut into windows, several.
+
+    rows: the fields of a batch but `index` and `epoch`, with the labels of the task's heads: [rows, ...]; labels that are not known have
+    the value that the head ignores. example: i32 [rows], the number of the example that a row belongs to, never falling. places: what
+    `Task.answers` must know of each row, one item a row, () for nothing. shortened: how many examples lost tokens.
+    """
+
+    rows: Batch
+    example: np.ndarray
+    places: Sequence[Any] = ()
+    shortened: int = 0
+
+    def __len__(self) -> int:
+        return len(self.example)
+
+
+class Task(abc.ABC, Generic[E]):
+    """A frozen dataclass with the settings of a task; the task.json of a checkpoint holds its fields.
+
+    kind: its name in a recipe. metric: the name of the score that is quoted first and that `train.select=best` compares; larger is better.
+    pads_left: whether a family that pads on the left for classification (`EncoderConfig.pads_left`) does so for this task.
+    """
+
+    kind: ClassVar[str]
+    metric: str
+    pads_left: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def examples(self, files: FilesConfig, split: str) -> list[E]:
+        """The examples of a split, `train`, `dev` or `test`, in the order of the file; those of `test` may lack labels.
+
+        Raises UserError, which names file and row, for what cannot be read and for a label that the task does not have.
+        """
+
+    def fitted(self, train: Sequence[E]) -> Self:
+        """This task with what its training examples decide, such as the names of the classes where `labels` is ()."""
+        return self
+
+    @abc.abstractmethod
+    def objective(self, model: ModelConfig) -> HeadsConfig:
+        """The heads that a model of this family is fine-tuned with, as published. Raises UserError for a family without them."""
+
+    @abc.abstractmethod
+    def features(self, examples: Sequence[E], framing: Framing) -> Features:
+        """The rows of `examples`. Raises UserError for an example that does not fit and may not be shortened."""
+
+    @abc.abstractmethod
+    def answers(self, examples: Sequence[E], features: Features, predictions: Mapping[str, np.ndarray]) -> list[Any]:
+        """The task's answer to each example, a JSON value.
+
+        predictions: {head: [rows, ...]} of the rows of `features`, in order, as `Objective.predict` gives them.
+        """
+
+    @abc.abstractmethod
+    def score(self, answers: Sequence[Any], examples: Sequence[E]) -> dict[str, float]:
+        """{metric: number} of labelled examples; `metric` is among them. Defined, and finite, for any answers."""
+
+    def submission(self, answers: Sequence[Any], examples: Sequence[E]) -> Mapping[str, str]:
+        """{file name: content}: the answers as the benchmark takes them; {} for a task without such a form."""
+        return {}
+
+    @abc.abstractmethod
+    def of_record(self, record: Mapping[str, Any], where: str) -> E:
+        """An example without a label from one record of a user, such as {"text": "..."}, for `jaxenc predict`. where: its file and row, for
+        messages. Raises UserError for a record without the task's fields."""
