@@ -182,7 +182,7 @@ class Framed:
         """(id, type) of `piece` or `piece:type`; for a text, $A or $B, that in place of the id."""
         if part in self._literal.ids:
             return self._literal.ids[part], 0
-        piece, colon, kind = part.rpartition(":") if ":" in part else (part, "", "0")
+        piece, _, kind = part.rpartition(":") if ":" in part else (part, "", "0")
         return piece if piece in ("$A", "$B") else self._literal.ids[piece], int(kind)
 
 
