@@ -13,7 +13,7 @@ import numpy as np
 from jaxenc.convert import assemble
 from jaxenc.inference import load
 from jaxenc.inference.decode import Decoder
-from jaxenc.training import begin, evaluate, held_out, job, loop, predict, state, step
+from jaxenc.training import begin, evaluate, job, loop, predict, state, step
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -37,7 +37,7 @@ MAKERS = (
     (state.layout, (job,)),
     (step.compile_step, (loop,)),
     (evaluate.compile_evaluation, (evaluate,)),
-    (predict.compile_predictions, (held_out,)),
+    (predict.compile_predictions, (predict,)),
 )
 
 

@@ -33,11 +33,12 @@ def never() -> bool:
 def evaluation(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
     """A function (all parameters, `stopping`) -> the held-out numbers, which calls `evaluate` on all held-out batches, of every length. Its
     first call opens the data and compiles; it raises as `read_ahead`, and UserError where the device runs out of memory."""
-    of_length = functools.cache(lambda length: compile_evaluation(job.objective(phase.of_length(length)), place))
     one_pass = held_out_batches(job, phase, objective)
 
     def step(params: Tree, carry: Tree, batch: Mapping[str, Array], seed: Array) -> tuple[Sums, Tree]:
-        return of_length(row_length(batch))(params, carry, batch, seed)
+        length = row_length(batch)
+        build = lambda: compile_evaluation(job.objective(phase.of_length(length)), place)
+        return job.programs.once(("evaluation", phase, length), build)(params, carry, batch, seed)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
         with one_pass() as batches:

@@ -16,18 +16,16 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.files import npz, user_errors, written
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.objectives.base import TEACHER, Objective
+from jaxenc.objectives.base import TEACHER
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
-from jaxenc.training.evaluate import evaluation, held_out_batches
-from jaxenc.training.job import Job
+from jaxenc.training.evaluate import evaluation
 from jaxenc.training.override import override
-from jaxenc.training.phases import Phase
-from jaxenc.training.predict import compile_predictions, predict, predicted
+from jaxenc.training.predict import predicted
+from jaxenc.training.predict import predictions as predicted_rows
 from jaxenc.training.run import Run, of_checkpoint
-from jaxenc.training.state import Layout, without
-from jaxenc.tree import Tree
+from jaxenc.training.state import without
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -107,13 +105,8 @@ def evaluate(
         if job.teacher:
             params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, models, place.abstract.frozen[TEACHER])
         numbers = evaluation(job, phase, objective, place)(params)
-        index, found = _predictions(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
+        index, found = predicted_rows(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
     return Evaluation(int(path.name), numbers, index, found)
-
-
-def _predictions(job: Job, phase: Phase, objective: Objective, place: Layout, params: Tree) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    with held_out_batches(job, phase, objective)() as batches:
-        return predict(objective, compile_predictions(objective, place), job.run.train.seed, params, batches, job.mesh)
 
 
 def _check_values(values: Mapping[str, Any], batch: int, mesh: str) -> None:

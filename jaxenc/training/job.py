@@ -1,10 +1,11 @@
 """A run with its data, devices and work directory."""
 
 import dataclasses
-import functools
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
+import numpy as np
 from jax.sharding import Mesh
 
 from jaxenc.data.pipeline import Batches
@@ -19,6 +20,23 @@ from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout
 from jaxenc.training.teacher import Teacher
 
+T = TypeVar("T")
+# From {head: [rows, ...]}, the predictions of all held-out rows in order, to {name: number}.
+Judge = Callable[[Mapping[str, np.ndarray]], Mapping[str, float]]
+
+
+class Programs:
+    """Owner of what a run builds once: objectives, layouts and compiled functions. Runs that differ in seed and directory only share it."""
+
+    def __init__(self) -> None:
+        self._built: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, build: Callable[[], T]) -> T:
+        """The result of `build` for `key`, called the first time only."""
+        if key not in self._built:
+            self._built[key] = build()
+        return self._built[key]
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:
@@ -27,7 +45,8 @@ class Job:
     vocabulary: of the data's tokenizer. batches(split, phase, rows): opens the batches of `train` or `held_out` at the lengths of a
     phase, with `rows` rows in a global batch. evaluates: whether any document is held out. directory: the work directory. files: {name:
     content} of what every checkpoint holds next to the state. heads: those that the objective may name; models: the kinds of model that a
-    config.json may name. attention: its implementation for each length of rows. teacher: of an objective that has one, else None.
+    config.json may name. attention: its implementation for each length of rows. teacher: of an objective that has one, else None. judge:
+    what a task makes of the predictions of the held-out rows; None for a run whose held-out numbers are those of its loss.
     """
 
     run: Run
@@ -41,13 +60,13 @@ class Job:
     models: Models
     attention: Attention
     teacher: Teacher | None = None
+    judge: Judge | None = None
+    programs: Programs = dataclasses.field(default_factory=Programs)
 
     def objective(self, phase: Phase) -> Objective:
         """The objective of a phase, or of one of `Run.in_lengths`, for the platform of the mesh. The first call for each builds it, and may
         trace its models."""
-        if phase not in self._objectives:
-            self._objectives[phase] = self._build(phase)
-        return self._objectives[phase]
+        return self.programs.once(("objective", phase), lambda: self._build(phase))
 
     def _build(self, phase: Phase) -> Objective:
         run = with_backend(self.run, self.attention.backends[phase.length])
@@ -57,14 +76,6 @@ class Job:
     def layout(self, phase: Phase) -> Layout:
         """The shapes and shardings of the state in a phase. The first call for a phase traces the model, which takes a second or more for a
         large one."""
-        if phase not in self._layouts:
-            self._layouts[phase] = layout(self.objective(phase), self.run.optim, phase.batch, self.mesh, self.run.mesh.preset)
-        return self._layouts[phase]
-
-    @functools.cached_property
-    def _objectives(self) -> dict[Phase, Objective]:
-        return {}
-
-    @functools.cached_property
-    def _layouts(self) -> dict[Phase, Layout]:
-        return {}
+        run, mesh = self.run, self.mesh
+        build = lambda: layout(self.objective(phase), run.optim, phase.batch, mesh, run.mesh.preset)
+        return self.programs.once(("layout", phase), build)

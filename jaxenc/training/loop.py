@@ -18,8 +18,8 @@ from jaxenc.processes.agreement import Agreement
 from jaxenc.processes.watch import Watch
 from jaxenc.sharding import partition
 from jaxenc.training import phases
+from jaxenc.training.assess import assessment
 from jaxenc.training.begin import is_finite
-from jaxenc.training.evaluate import evaluation
 from jaxenc.training.job import Job
 from jaxenc.training.log import Log
 from jaxenc.training.phases import Phase
@@ -69,7 +69,7 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
     for phase in plan[phases.locate(plan, step) :]:
         objective, place = job.objective(phase), job.layout(phase)
         of_length = functools.cache(functools.partial(_compile, job, phase, log))
-        assess = evaluation(job, phase, objective, place)
+        assess = assessment(job, phase, objective, place)
         log.begin(phase, objective, job.mesh)
         with contextlib.closing(_batches(job, phase, objective, step, save)) as batches:
             for batch in batches:
@@ -107,7 +107,8 @@ def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[S
     row)."""
     log.compiles(length)
     objective = job.objective(phase.of_length(length))
-    taken, compiled = fields(objective, job.run.train), compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+    build = lambda: compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+    taken, compiled = fields(objective, job.run.train), job.programs.once(("step", phase, length), build)
 
     def step(state: State, batch: Batch, seed: np.int32) -> tuple[State, StepReport]:
         return compiled(state, partition.place({name: batch[name] for name in taken}, job.mesh), seed)
@@ -118,7 +119,7 @@ def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[S
 def _missed_evaluation(job: Job, step: int, state: State, asked: Callable[[], bool]) -> Mapping[str, float]:
     """The evaluation of `step` that an earlier start did not finish, for the phase that took the step; {} where it is stopped."""
     phase = phases.saved_by(job.run.plan, step)
-    return evaluation(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
+    return assessment(job, phase, job.objective(phase), job.layout(phase))(state.all_params, asked)
 
 
 def _batches(job: Job, phase: Phase, objective: Objective, step: int, save: Callable[[], None]) -> Generator[Batch]:

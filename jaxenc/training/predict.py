@@ -1,7 +1,7 @@
 """Predictions for held-out rows, one a row, collected on the host in the order of the rows."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +10,11 @@ from jax import Array
 from jax.sharding import Mesh
 
 from jaxenc import rng
-from jaxenc.data.batch import Batch, empty
+from jaxenc.data.batch import Batch, empty, row_length
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import partition
-from jaxenc.training.evaluate import padded_batch
+from jaxenc.training.evaluate import held_out_batches, padded_batch
+from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
 from jaxenc.training.state import Layout
 from jaxenc.training.step import corrupt
@@ -24,6 +25,18 @@ INDEX, REAL = "index", "real"
 SEGMENTS = "segments"
 
 Predict = Callable[[Tree, Mapping[str, Array], Array], dict[str, Array]]
+
+
+def predictions(job: Job, phase: Phase, objective: Objective, place: Layout, params: Tree) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """`predict` of all held-out rows, of every length. Raises as `held_out_batches`."""
+
+    def step(params: Tree, batch: Mapping[str, Array], seed: Array) -> dict[str, Array]:
+        length = row_length(batch)
+        build = lambda: compile_predictions(job.objective(phase.of_length(length)), place)
+        return job.programs.once(("predictions", phase, length), build)(params, batch, seed)
+
+    with held_out_batches(job, phase, objective)() as batches:
+        return predict(objective, step, job.run.train.seed, params, batches, job.mesh)
 
 
 def compile_predictions(objective: Objective, layout: Layout) -> Predict:
@@ -50,18 +63,25 @@ def predict(
     """(index u32 [rows], {name: [rows, ...]}) over all batches, NumPy: the number of each row within its epoch, in rising order, and its
     predictions.
 
-    step: the function from `compile_predictions`; seed: the run's; batches: this process's rows of each, all of one shape. Every process
-    gets all rows. Rows without a token, such as padding of the last batch, are left out. A batch moves to the host while the next one is
-    computed, so the devices hold the predictions of two batches.
+    step: the function from `compile_predictions`; seed: the run's; batches: this process's rows of each. Where batches have rows of several
+    lengths, predictions of the tokens of a row are filled with zeros to the longest. Every process gets all rows. Rows without a token,
+    such as padding of the last batch, are left out. A batch moves to the host while the next one is computed, so the devices hold the
+    predictions of two batches.
     """
     dispatched = (step(params, partition.place(_rows(objective, batch), mesh), np.int32(seed)) for batch in batches)
     parts = []
     for on_device, _ in itertools.pairwise(itertools.chain(dispatched, [None])):
         found = jax.device_get(on_device)
         parts.append({name: array[found[REAL]] for name, array in found.items() if name != REAL})
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    joined = {name: _concatenated([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(joined[INDEX], kind="stable")
     return joined.pop(INDEX)[order], {name: array[order] for name, array in joined.items()}
+
+
+def _concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    longest = np.max([part.shape[1:] for part in parts], axis=0)
+    filled = [np.pad(part, [(0, 0), *((0, to - size) for to, size in zip(longest, part.shape[1:], strict=True))]) for part in parts]
+    return np.concatenate(filled)
 
 
 def predicted(objective: Objective, layout: Layout, phase: Phase) -> tuple[str, ...]:

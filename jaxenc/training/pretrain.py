@@ -48,9 +48,13 @@ def pretrain(
     All checks come before the first write, and a finished run is not changed. With several processes each calls it; process 0 locks the
     directory and decides where they start. Raises UserError, and the errors of `training.loop.train`.
     """
-    workdir = pathlib.Path(workdir)
-    must_hold_a_run(workdir, "--workdir")
-    job = prepare.prepare(run, workdir, heads, models)
+    must_hold_a_run(pathlib.Path(workdir), "--workdir")
+    return train_job(prepare.prepare(run, pathlib.Path(workdir), heads, models), continue_from, init_from, init_map)
+
+
+def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = ()) -> Outcome:
+    """As `pretrain`, for a run whose data is open and whose mesh is made; it writes to `job.directory`."""
+    workdir = job.directory
     refusals.refuse_other_teacher(job, workdir)
     prepare.check(job)
     resume.refuse_other_run(job, workdir)

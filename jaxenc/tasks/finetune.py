@@ -1,0 +1,121 @@
+"""Fine-tunes a model on a task with one or several seeds: the implementation of `jaxenc finetune` and `jaxenc.finetune`."""
+
+import json
+import pathlib
+import shutil
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.verify import steps
+from jaxenc.errors import Diverged, UserError
+from jaxenc.files import user_errors, write_bytes
+from jaxenc.processes import barriers
+from jaxenc.tasks import results
+from jaxenc.tasks.prepare import Split, Tuning, open_task
+from jaxenc.tasks.results import Outcome, Results
+from jaxenc.tasks.tuning import FineTune
+from jaxenc.training import record
+from jaxenc.training.predict import predictions
+from jaxenc.training.pretrain import train_job
+
+RESULT = "result.json"
+ADVICE = "free some space or choose another --workdir"
+
+
+def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds: int = 1) -> Results:
+    """Fine-tunes the model of `init_from` on a task in `workdir`, with the seeds `train.seed`, `train.seed` + 1, ...
+
+    Each seed is a run of its own in WORKDIR/seed_N, which resumes where it stopped; a finished one is not trained again. All share their
+    compiled programs. WORKDIR/results.json has the scores of every seed and their summary; seed_N/result.json those of one, dev.jsonl and
+    test.jsonl the answers, and submission/ the files of the benchmark, where it has such. A seed that diverges is reported, and the others
+    go on. Raises UserError before anything is written for whatever does not fit, and the errors of `training.pretrain.pretrain`.
+    """
+    if seeds < 1:
+        raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
+    workdir = pathlib.Path(workdir)
+    tuning = open_task(tune, init_from)
+    done: list[Outcome] = []
+    for seed in range(tune.train.seed, tune.train.seed + seeds):
+        outcome = _seed(tuning, seed, workdir / f"seed_{seed}")
+        if outcome is None:
+            return Results(tuning.task.metric, tuple(done), preempted=True)
+        done.append(outcome)
+        found = Results(tuning.task.metric, tuple(done))
+        if barriers.is_primary():
+            with user_errors(workdir / results.NAME, ADVICE):
+                write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
+    return found
+
+
+def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
+    """The result of one seed, None where it was stopped."""
+    started = time.monotonic()
+    try:
+        ended = train_job(tuning.job(seed, directory), init_from=str(tuning.start))
+    except Diverged as error:
+        return Outcome(seed, str(directory), 0, {}, str(error))
+    if ended.preempted:
+        return None
+    if (directory / RESULT).exists():
+        return Outcome.read(directory / RESULT)
+    step, scores = _kept(tuning, directory, ended.step)
+    outcome = Outcome(seed, str(directory), step, scores, seconds=round(time.monotonic() - started, 3))
+    for split in ("dev", "test"):
+        if split in tuning.splits:
+            _answer(tuning, seed, directory, step, split)
+    barriers.barrier("answers")
+    if barriers.is_primary():
+        _remove_others(directory, {step, ended.step})
+        with user_errors(directory / RESULT, ADVICE):
+            outcome.write(directory / RESULT)
+    return outcome
+
+
+def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict[str, float]]:
+    """(the step that `train.select` keeps, its scores on the dev set, {} without one)."""
+
+    def read() -> list[Any]:
+        path = directory / record.METRICS
+        rows = [row for row in record.read(path) if row["split"] == "held_out"] if path.exists() else []
+        numbers = {row["step"]: {k: v for k, v in row.items() if k not in ("step", "split", "seconds")} for row in rows}
+        if not numbers:
+            return [last, {}]
+        metric = tuning.task.metric
+        # The first of equal scores.
+        chosen = max(numbers, key=lambda step: numbers[step][metric]) if tuning.tune.train.select == "best" else last
+        return [chosen, numbers[chosen]]
+
+    step, scores = barriers.from_primary("kept step", read)
+    return step, {name: value for name, value in scores.items() if not name.endswith("_predictions")}
+
+
+def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split: str) -> None:
+    """Writes the answers of the checkpoint of `step` to the examples of a split."""
+    job, held = tuning.job(seed, directory, split), tuning.splits[split]
+    phase = job.run.plan[0]
+    with jax.set_mesh(job.mesh):
+        place = job.layout(phase)
+        params = restore.restore_params(directory / "checkpoints" / str(step), place.abstract.all_params)
+        _, found = predictions(job, phase, job.objective(phase), place, params)
+    answers = tuning.task.answers(held.examples, held.features, found)
+    if barriers.is_primary():
+        with user_errors(directory, ADVICE):
+            write_bytes(directory / f"{split}.jsonl", _lines(held, answers).encode())
+            for name, content in tuning.task.submission(answers, held.examples).items() if split == "test" else ():
+                (directory / "submission").mkdir(exist_ok=True)
+                write_bytes(directory / "submission" / name, content.encode())
+
+
+def _lines(split: Split, answers: Sequence[Any]) -> str:
+    pairs = zip(split.examples, answers, strict=True)
+    return "".join(json.dumps({"id": example.name, "answer": answer}, ensure_ascii=False) + "\n" for example, answer in pairs)
+
+
+def _remove_others(directory: pathlib.Path, kept: set[int]) -> None:
+    """Deletes the checkpoints of a finished run but those of `kept`."""
+    for step in set(steps(directory / "checkpoints")) - kept:
+        shutil.rmtree(directory / "checkpoints" / str(step))

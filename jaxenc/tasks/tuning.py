@@ -1,0 +1,134 @@
+"""FineTune: all settings of a fine-tuning run, and the Run that it is on one model."""
+
+import dataclasses
+from typing import Any
+
+from jaxenc import config
+from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.config import at_least
+from jaxenc.data.sources import DataConfig
+from jaxenc.errors import UserError
+from jaxenc.families.contract import ModelConfig
+from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.task import Task
+from jaxenc.training.run import Run
+from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
+
+SELECT = ("last", "best")
+# Shorter rows are padded to this many tokens: compiling for fewer saves no time.
+SHORTEST = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class TuneConfig:
+    """How long and on what rows a model is fine-tuned.
+
+    epochs: passes over the training examples. steps: steps instead of `epochs`; 0 = by epochs.
+    batch: examples of a step, on all devices and processes together.
+    warmup: share of the steps in which the rate rises from 0; `optim.warmup` in steps overrules it.
+    length: tokens in a row, specials included; longer examples are shortened or cut into windows, as the task says.
+    lengths: the lengths that a batch is padded to, rising to `length`: the shortest that holds its longest row; () = 32, 64, ... `length`.
+    seed: of the first run: the new heads, the order of the examples, dropout. `--seeds N` also runs the N - 1 seeds after it.
+    select: which step is kept: `last`, or `best`, the one with the highest `task.metric` on the dev set, the first of equals. `best` is
+        evaluated after every epoch, or every `eval.every` steps.
+    dropout: false turns every dropout of the model off.
+    microbatches, precision, remat, attention, stop_after_bad: as in a pretraining run; the precision '' is `bfloat16` on accelerators and
+        `float32` on CPUs.
+    """
+
+    epochs: float = 3.0
+    steps: int = 0
+    batch: int = 32
+    warmup: float = 0.1
+    length: int = 128
+    lengths: tuple[int, ...] = ()
+    seed: int = 0
+    select: str = "last"
+    dropout: bool = True
+    microbatches: int = 1
+    precision: str = ""
+    remat: str = "none"
+    attention: str = "auto"
+    stop_after_bad: int = 20
+
+    def __post_init__(self) -> None:
+        at_least(0, "train", self, "steps", "warmup")
+        at_least(3, "train", self, "length")
+        if not self.epochs > 0:
+            raise UserError(f"train.epochs is {self.epochs}", fix="it takes a positive number")
+        if self.warmup > 1:
+            raise UserError(f"train.warmup is {self.warmup}", fix="it takes a share of the steps, from 0 to 1 (optim.warmup takes steps)")
+        if self.select not in SELECT:
+            raise UserError(f"train.select is {self.select!r}", fix=f"use {' or '.join(SELECT)}")
+
+    @property
+    def row_lengths(self) -> tuple[int, ...]:
+        """The lengths that rows have, rising to `length`."""
+        if self.lengths:
+            return self.lengths
+        powers = (SHORTEST << i for i in range(self.length.bit_length()))
+        return (*(power for power in powers if power < self.length), self.length)
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTune:
+    """A fine-tuning run. `task` takes any class of `jaxenc.tasks.TASKS`.
+
+    published: the name of a task in `tasks/published.py`, whose hyper-parameters for the family of the model replace those of the other
+        fields (`tasks.recipe.resolve`); '' = the fields hold.
+    optim: `optim.warmup` 0 leaves the warm-up to `train.warmup`.
+    checkpoint: `every` 0 saves after every epoch. eval: `every` 0 evaluates at the end, and with `train.select=best` after every epoch.
+    """
+
+    task: Task = dataclasses.field(default=Classify(), metadata=config.kinds("task"))
+    published: str = ""
+    data: FilesConfig = FilesConfig()
+    train: TuneConfig = TuneConfig()
+    optim: OptimConfig = OptimConfig(lr=3e-5, warmup=0)
+    mesh: MeshConfig = MeshConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig(every=0, keep=1)
+    eval: EvalConfig = EvalConfig(every=0)
+    log: LogConfig = LogConfig()
+
+
+def as_run(tune: FineTune, objective: HeadsConfig, model: ModelConfig, examples: int, platform: str) -> Run:
+    """The run of `tune` on one model. examples: rows of the training set. platform: the answer of `sharding.mesh.platform`.
+
+    Steps are epochs · examples / batch, rounded, at least 1 (google-research/bert run_classifier.py takes the integer part).
+    """
+    train, best = tune.train, tune.train.select == "best"
+    epoch = max(1, round(examples / train.batch))
+    steps = train.steps or max(1, round(train.epochs * examples / train.batch))
+    evaluated = tune.eval.every or epoch * best
+    # With `best`, every evaluated step is saved and kept until the best one is known.
+    saved = {"every": evaluated, "keep": -(-steps // evaluated)} if best else {"every": tune.checkpoint.every or epoch}
+    numbers = {name: getattr(train, name) for name in ("batch", "seed", "microbatches", "remat", "attention", "stop_after_bad")}
+    precision = train.precision or ("float32" if platform == "cpu" else "bfloat16")
+    several = len(train.row_lengths) > 1
+    return Run(
+        objective=objective,
+        model=model if train.dropout else without_dropout(model),
+        data=DataConfig(length=train.length, rows="bucketed" if several else "text", lengths=train.row_lengths if several else ()),
+        train=TrainConfig(steps=steps, precision=precision, **numbers),
+        optim=dataclasses.replace(tune.optim, warmup=tune.optim.warmup or round(train.warmup * steps)),
+        mesh=tune.mesh,
+        checkpoint=dataclasses.replace(tune.checkpoint, **saved),
+        eval=dataclasses.replace(tune.eval, every=evaluated),
+        log=tune.log,
+    )
+
+
+def without_dropout(part: Any) -> Any:
+    """A model's config with every rate of dropout at 0, in its networks too."""
+    changed: dict[str, Any] = {}
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if dataclasses.is_dataclass(value):
+            changed[field.name] = without_dropout(value)
+        elif field.name.endswith("dropout"):
+            changed[field.name] = 0.0
+    return dataclasses.replace(part, **changed)
