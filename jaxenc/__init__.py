@@ -3,6 +3,7 @@
     jaxenc.load(DIR)                a trained model: encode, fill_mask, complete, apply
     jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
     jaxenc.pretrain(run, workdir)   trains, as `jaxenc pretrain` does
+    jaxenc.finetune(tune, ...)      trains a model on a task, as `jaxenc finetune` does
     jaxenc.evaluate(workdir)        held-out numbers, as `jaxenc evaluate` prints them
 
 jax and the rest are imported when one of them is first used.
@@ -16,8 +17,9 @@ _HOMES = {
     "override": "jaxenc.training.override",
     "pretrain": "jaxenc.training.pretrain",
     "evaluate": "jaxenc.training.held_out",
+    "finetune": "jaxenc.tasks.finetune",
 }
-__all__ = ["evaluate", "load", "override", "pretrain"]
+__all__ = ["evaluate", "finetune", "load", "override", "pretrain"]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ COMMANDS = {
     "tokenizer": "train a vocabulary on your text",
     "data": "turn text into token shards",
     "pretrain": "train a model, or continue a run",
+    "finetune": "train a pretrained model on a labelled task, with one or several seeds",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "the tokens that a model predicts for a mask, [MASK] or <mask>",
     "complete": "continue texts with a causal model",
@@ -37,10 +38,10 @@ COMMANDS = {
 }
 
 # Commands that call the same large compiled programs many times.
-COMPUTING = ("demo", "pretrain", "evaluate", "embed", "bench")
+COMPUTING = ("demo", "pretrain", "finetune", "evaluate", "embed", "bench")
 
 # Commands that take --config.FIELD=VALUE.
-CONFIGURED = ("demo", "pretrain", "evaluate", "inspect", "bench")
+CONFIGURED = ("demo", "pretrain", "finetune", "evaluate", "inspect", "bench")
 
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75

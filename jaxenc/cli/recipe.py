@@ -38,7 +38,7 @@ def resolve(name: str, overrides: Sequence[str]) -> Run:
     `training.override`. Raises UserError for anything invalid, with the nearest names. Warns on stderr as `effect.check`.
     """
     recipe = _load(name)
-    run = override.override(recipe, _values(recipe, overrides))
+    run = override.override(recipe, parsed(recipe, overrides, tables(MODELS)))
     effect.check(recipe, run, overrides)
     return run
 
@@ -48,7 +48,7 @@ def of_evaluation(overrides: Sequence[str]) -> dict[str, Any]:
     `refusals.refuse_fixed`, and for a value of another type. Warns on stderr of a field that an evaluation does not read."""
     refusals.refuse_fixed(path for path, _ in map(_split, overrides))
     effect.check_evaluation(overrides)
-    return _values(Run(), overrides)
+    return parsed(Run(), overrides, tables(MODELS))
 
 
 def with_vocabulary(run: Run, overrides: Sequence[str]) -> tuple[Run, Vocabulary]:
@@ -67,20 +67,28 @@ def names() -> list[str]:
 
 
 def _load(name: str) -> Run:
-    path, _, argument = name.partition(":")
-    if path.endswith(".json"):
-        return _whole(_from_json(pathlib.Path(path)), path)
-    if path.endswith(".py"):
-        return _whole(_from_file(pathlib.Path(path), argument), path)
-    return from_dict(_call(_from_package(path), path, argument).to_dict())
-
-
-def _whole(data: dict[str, Any], path: str) -> Run:
-    """The run of `data`; errors name the file `path`."""
+    data = read(name)
+    if "task" in data:
+        raise UserError("a fine-tuning recipe", f"--config {name}", "use it with `jaxenc finetune`")
     try:
         return from_dict(data)
     except UserError as error:
-        raise error.at(f"--config {path}") from error
+        raise error.at(f"--config {name}") if is_file(name) else error from error
+
+
+def read(name: str) -> dict[str, Any]:
+    """The fields of what `name` describes, as in `resolve`. Raises UserError."""
+    path, _, argument = name.partition(":")
+    if path.endswith(".json"):
+        return _from_json(pathlib.Path(path))
+    if path.endswith(".py"):
+        return _from_file(pathlib.Path(path), argument)
+    return _call(_from_package(path), path, argument).to_dict()
+
+
+def is_file(name: str) -> bool:
+    """Whether `name` is a file of the user and no recipe of the package."""
+    return name.partition(":")[0].endswith((".json", ".py"))
 
 
 def _from_json(path: pathlib.Path) -> dict[str, Any]:
@@ -147,10 +155,11 @@ def _from_package(name: str) -> Any:
     return importlib.import_module("jaxenc.configs." + name.replace("/", "."))
 
 
-def _values(recipe: Run, overrides: Sequence[str]) -> dict[str, Any]:
-    """{dotted path: value} of `overrides`, parsed by ml_collections with the types of the fields, those of a changed kind included."""
+def parsed(recipe: Any, overrides: Sequence[str], kinds: config.Tables) -> dict[str, Any]:
+    """{dotted path: value} of `overrides` of a dataclass of settings, parsed by ml_collections with the types of the fields, those of a
+    changed kind included. kinds: the tables of `config.from_dict`. Raises UserError."""
     texts = dict(_split(item) for item in overrides)
-    recipe = override.of_kinds(recipe, texts, tables(MODELS))
+    recipe = override.of_kinds(recipe, texts, kinds)
     override.check_names(recipe, texts)
     data = config.to_dict(recipe)
     values, argv = flags.FlagValues(), ["jaxenc", *_items(texts, dict(config.flatten(data)))]

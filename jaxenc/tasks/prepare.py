@@ -4,7 +4,6 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -138,13 +137,3 @@ def is_left(task: Task, run: Run) -> bool:
 def _limited(tune: FineTune, split: str) -> list[Example]:
     found, most = tune.task.examples(tune.data, split), tune.data.limit(split)
     return found[:most] if most else found
-
-
-def tuned(data: Mapping[str, Any], where: object) -> FineTune:
-    """The FineTune of what a task.json holds. Raises UserError for anything else."""
-    from jaxenc.tasks import TASKS
-
-    try:
-        return config.from_dict(FineTune, {name: value for name, value in data.items() if name != "format"}, "task.json", {"task": TASKS})
-    except UserError as error:
-        raise error.at(where) from error

@@ -29,7 +29,16 @@ def override(recipe: Run | Mapping[str, Any], values: Mapping[str, Any], models:
     steps than phases.
     """
     recipe = recipe if isinstance(recipe, Run) else from_dict(recipe, models=models)
-    recipe = of_kinds(recipe, values, tables(models))
+    data = with_values(recipe, values, tables(models))
+    data["phases"] |= dict.fromkeys(_replaced(data["phases"], values), ())
+    run = from_dict(data, models=models)
+    return _scaled(run, values) if "train.steps" in values and run.phases.steps else run
+
+
+def with_values(recipe: Any, values: Mapping[str, Any], kinds: config.Tables) -> dict[str, Any]:
+    """The dict of `recipe`, a dataclass of settings, with the fields at the dotted paths of `values` set. kinds: as in `of_kinds`. Raises
+    UserError as `check_names`."""
+    recipe = of_kinds(recipe, values, kinds)
     check_names(recipe, values)
     data = config.to_dict(recipe)
     for path, value in values.items():
@@ -38,9 +47,7 @@ def override(recipe: Run | Mapping[str, Any], values: Mapping[str, Any], models:
         for part in parts:
             branch = branch[part]
         branch[name] = value
-    data["phases"] |= dict.fromkeys(_replaced(data["phases"], values), ())
-    run = from_dict(data, models=models)
-    return _scaled(run, values) if "train.steps" in values and run.phases.steps else run
+    return data
 
 
 def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix: str = "") -> Part:
@@ -61,7 +68,7 @@ def of_kinds(part: Part, values: Mapping[str, Any], kinds: config.Tables, prefix
     return dataclasses.replace(part, **changed)
 
 
-def check_names(recipe: Run, paths: Iterable[str]) -> None:
+def check_names(recipe: Any, paths: Iterable[str]) -> None:
     """Raises UserError, with the nearest field names, for the first of `paths` that is not a field of `recipe`."""
     known = dict(config.flatten(config.to_dict(recipe)))
     for path in map(str, paths):

@@ -50,5 +50,5 @@ def stepping(
         patched.enter_context(mock.patch.object(loop, "compile_step", compile_step))
         patched.enter_context(mock.patch.object(encoder, "init", one_layer))
         if evaluate is not None:
-            patched.enter_context(mock.patch.object(loop, "evaluation", evaluation))
+            patched.enter_context(mock.patch.object(loop, "assessment", evaluation))
         yield

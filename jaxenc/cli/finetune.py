@@ -1,0 +1,55 @@
+"""`jaxenc finetune`: a pretrained model on a labelled task, with one or several seeds."""
+
+import argparse
+import os
+import pathlib
+import sys
+
+from jaxenc.checkpoint import restore
+from jaxenc.cli import recipe as cli_config
+from jaxenc.cli.main import PREEMPTED, report_error
+from jaxenc.processes import barriers, cluster
+from jaxenc.tasks import recipe
+from jaxenc.tasks.finetune import finetune
+from jaxenc.tasks.results import table
+from jaxenc.tasks.tuning import FineTune
+from jaxenc.training.run import of_checkpoint
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    what = "a task such as tasks/glue:sst2 or tasks/text, a FILE.py of yours, or a task.json; --config.FIELD=VALUE sets a field"
+    parser.add_argument("--config", required=True, help=what)
+    parser.add_argument(
+        "--init-from", required=True, metavar="DIR", help="the pretrained model: a run's directory or one of its checkpoints"
+    )
+    parser.add_argument(
+        "--workdir", required=True, type=pathlib.Path, help="where the seeds go, seed_0, seed_1, ...; run again, it continues"
+    )
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="how many seeds, from train.seed on (default: %(default)s)")
+    parser.add_argument("--text", default="", metavar="COLUMN[,COLUMN]", help="the column of the text, or of both texts (task.text)")
+    parser.add_argument("--label", default="", metavar="COLUMN", help="the column of the label (task.label)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the scores of every seed and their summary. Returns 0, 3 where every seed diverged, and 75 where it was stopped: run the same
+    command again. Raises UserError."""
+    tune = resolve(args)
+    with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
+        found = finetune(tune, args.init_from, args.workdir, args.seeds)
+        if barriers.is_primary():
+            print(*table(found), sep="\n")
+        if found.preempted:
+            print(f"{args.workdir}: stopped: run the same command to continue", file=sys.stderr)
+            return PREEMPTED
+        return 3 if found.failed == len(found.seeds) else 0
+
+
+def resolve(args: argparse.Namespace) -> FineTune:
+    """The settings that the arguments describe. Raises UserError."""
+    data = cli_config.read(args.config)
+    written = recipe.from_dict(data, f"--config {args.config}")
+    named = {"task.text": tuple(args.text.split(",")) if args.text else (), "task.label": args.label}
+    values = {path: value for path, value in named.items() if value}
+    values |= cli_config.parsed(written, args.overrides, recipe.KINDS)
+    model = of_checkpoint(restore.find(pathlib.Path(args.init_from), False, "--init-from")).model
+    return recipe.resolve(written, model, values)

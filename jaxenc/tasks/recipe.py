@@ -1,0 +1,27 @@
+"""The settings of a fine-tuning run from a recipe, the family of the model and fields set by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxenc import config
+from jaxenc.families.contract import ModelConfig
+from jaxenc.tasks import TASKS, published
+from jaxenc.tasks.tuning import FineTune
+from jaxenc.training.override import with_values
+
+KINDS: config.Tables = {"task": TASKS}
+
+
+def from_dict(data: Mapping[str, Any], where: str = "config") -> FineTune:
+    """The FineTune of a plain dict, such as the content of a task.json. Raises UserError as `config.from_dict`."""
+    return config.from_dict(FineTune, {name: value for name, value in data.items() if name != "format"}, where, KINDS)
+
+
+def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Mapping[str, Any]) -> FineTune:
+    """`recipe` for one model: with the published hyper-parameters of the model's family, where the recipe asks for them, and then with the
+    fields at the dotted paths of `values`. Raises UserError for an unknown field and for a value that does not fit."""
+    recipe = recipe if isinstance(recipe, FineTune) else from_dict(recipe)
+    task = values.get("published", recipe.published)
+    numbers = {**published.numbers(model, task), "published": ""} if task else {}
+    rest = {path: value for path, value in values.items() if path != "published"}
+    return from_dict(with_values(from_dict(with_values(recipe, numbers, KINDS)), rest, KINDS))
