@@ -19,12 +19,10 @@ from jaxenc.training.run import of_checkpoint
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = "a task such as tasks/glue:sst2 or tasks/text, a FILE.py of yours, or a task.json; --config.FIELD=VALUE sets a field"
     parser.add_argument("--config", required=True, help=what)
-    parser.add_argument(
-        "--init-from", required=True, metavar="DIR", help="the pretrained model: a run's directory or one of its checkpoints"
-    )
-    parser.add_argument(
-        "--workdir", required=True, type=pathlib.Path, help="where the seeds go, seed_0, seed_1, ...; run again, it continues"
-    )
+    model = "the pretrained model: a run's directory or one of its checkpoints"
+    parser.add_argument("--init-from", required=True, metavar="DIR", help=model)
+    where = "the folder of the seeds, seed_0, seed_1, ...; a run that stopped continues from its newest checkpoint"
+    parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="how many seeds, from train.seed on (default: %(default)s)")
     parser.add_argument("--text", default="", metavar="COLUMN[,COLUMN]", help="the column of the text, or of both texts (task.text)")
     parser.add_argument("--label", default="", metavar="COLUMN", help="the column of the label (task.label)")

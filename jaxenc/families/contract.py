@@ -26,6 +26,11 @@ from jaxenc.tree import Tree
 TOKEN_TABLE = "token/table"
 
 
+# The built-in heads of fine-tuned models, on the vector of a text and on tokens.
+ON_TEXTS = ("classifier", "regressor", "multilabel", "choice")
+TUNED = (*ON_TEXTS, "tags", "spans")
+
+
 class ModelConfig(abc.ABC):
     """A frozen dataclass with the hyper-parameters of a model: all that training, inference and conversion ask of any model.
 
@@ -134,12 +139,14 @@ class EncoderConfig(ModelConfig):
     init: distribution of the initial weights: `truncated_normal` or `normal`.
     init_scale: standard deviation of the initial weights, before any cut.
     head_names: the built-in heads that its family has; a user's own heads fit any family.
+    pools: which of them gives the vector of a text that fine-tuning classifies.
     attention: which tokens of its text a token sees: `full`, all of them, or `causal`, itself and those before it.
     """
 
     attentions: ClassVar[tuple[str, ...]] = ("full", "causal")
-    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", "classifier", "tags", "spans", "next_token")
-    dropped_out: ClassVar[tuple[str, ...]] = ("classifier", "tags")
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", *TUNED, "next_token")
+    pools: ClassVar[str] = "pooler"
+    dropped_out: ClassVar[tuple[str, ...]] = (*ON_TEXTS, "tags")
 
     activation: str
     norm_epsilon: float

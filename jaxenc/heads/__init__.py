@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 
+from jaxenc.heads.choice import CHOICE
 from jaxenc.heads.classifier import CLASSIFIER
 from jaxenc.heads.contract import Head, registry
+from jaxenc.heads.first_token import FIRST_TOKEN
 from jaxenc.heads.last_token import LAST_TOKEN
 from jaxenc.heads.lm import LM
 from jaxenc.heads.masked_lm import MASKED_LM
+from jaxenc.heads.multilabel import MULTILABEL
 from jaxenc.heads.next_sentence import NEXT_SENTENCE
 from jaxenc.heads.next_token import NEXT_TOKEN
 from jaxenc.heads.pooler import POOLER
+from jaxenc.heads.regressor import REGRESSOR
 from jaxenc.heads.replaced import REPLACED
 from jaxenc.heads.sentence_order import SENTENCE_ORDER
 from jaxenc.heads.spans import SPANS
@@ -17,7 +21,24 @@ from jaxenc.heads.summary import SUMMARY
 from jaxenc.heads.tags import TAGS
 
 BUILT_IN = registry(
-    (POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY, SENTENCE_ORDER, NEXT_TOKEN, LAST_TOKEN),
+    (
+        POOLER,
+        MASKED_LM,
+        NEXT_SENTENCE,
+        REPLACED,
+        CLASSIFIER,
+        TAGS,
+        SPANS,
+        LM,
+        SUMMARY,
+        SENTENCE_ORDER,
+        NEXT_TOKEN,
+        LAST_TOKEN,
+        FIRST_TOKEN,
+        REGRESSOR,
+        MULTILABEL,
+        CHOICE,
+    )
 )
 
 

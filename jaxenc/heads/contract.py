@@ -31,6 +31,8 @@ ROLES = ("pools", "text", "tokens", "vocabulary")
 TAKEN = ("hidden", "pooled", "index")
 # Bounds of labels that depend on the run.
 BOUNDS = ("classes", "length", "choices")
+# Axes of labels, after the rows.
+AXES = ("", "length", "classes")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +40,9 @@ class Label:
     """A batch field with the target of a head.
 
     dtype: `int32`, where negative values are ignored in the loss, or `float32`, where NaN is. axis: "" for one value a row, "length" for
-    one a token. bound: exclusive upper bound of int32 values: "classes" (the number of `objective.labels`), "length" (positions in the
-    row; a value after the end of the row is ignored), "choices" (texts in a row, `objective.choices`), or a number, 0 for no bound.
+    one a token, "classes" for one for each of `objective.labels`. bound: exclusive upper bound of int32 values: "classes" (the number of
+    `objective.labels`), "length" (positions in the row; a value after the end of the row is ignored), "choices" (texts in a row,
+    `objective.choices`), or a number, 0 for no bound.
     """
 
     name: str
@@ -49,7 +52,7 @@ class Label:
 
     @property
     def field(self) -> Field:
-        """The label as a field of a batch."""
+        """The label as a field of a batch; the size of its axis "classes" is the number of `objective.labels`."""
         return Field((self.axis,) if self.axis else (), self.dtype, least=-1)
 
 
@@ -78,6 +81,11 @@ class Setting:
 Loss = Callable[[Array, Mapping[str, Array], Array], tuple[Array, Mapping[str, Array]]]
 
 
+# (tokens, segments), i32 [batch, length], to (the id to predict at each place, 1 where it is counted and 0 elsewhere), both i32 with this
+# shape: what a head on the vocabulary learns from the row itself.
+Targets = Callable[[Array, Array], tuple[Array, Array]]
+
+
 def unchanged(logits: Array) -> Array:
     """The logits themselves: the prediction of a head whose output is the answer, such as a score."""
     return logits
@@ -94,10 +102,11 @@ class Head:
 
     name: the key of its parameters and of its output, and its name in `objective.heads`. role: one of ROLES. site: the unique number that
     its random draws are derived from, which must never change; `rng.FIRST_OWN_SITE` or more for a head outside of jaxenc. module: builds
-    the Flax module. labels, loss: both or neither; the objective `heads` does not train a head without them. prediction: from its logits to
-    what an evaluation keeps of each row. reads_first: whether it reads only the first token of a text, which has seen nothing but
-    itself in a model with causal attention. vocabulary: paths, below `name`, of the parameters with a (padded) row for each token. Raises
-    UserError where these do not fit together.
+    the Flax module. labels, loss: both or neither. prediction: from its logits to what an evaluation keeps of each row. reads_first:
+    whether it reads only the first token of a text, which has seen nothing but itself in a model with causal attention. vocabulary: paths,
+    below `name`, of the parameters with a (padded) row for each token. targets: of a head on the vocabulary of a causal model, what it
+    learns from the tokens of a row; such a head has no labels. The objective `heads` does not train a head with neither labels nor targets.
+    Raises UserError where these do not fit together.
     """
 
     name: str
@@ -109,6 +118,7 @@ class Head:
     prediction: Callable[[Array], Array] = unchanged
     reads_first: bool = False
     vocabulary: tuple[str, ...] = ()
+    targets: Targets | None = None
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -126,13 +136,15 @@ class Head:
             raise UserError(
                 f"head {self.name}: its labels are {self.labels!r}", fix="give a tuple of Label, (Label(...),) for a single one"
             )
+        if self.targets and (self.labels or self.role != "vocabulary"):
+            raise UserError(f"head {self.name}: it has targets", fix="give them to a head with the role vocabulary and without labels")
         if bool(self.labels) != (self.loss is not None):
             raise UserError(f"head {self.name}: it has labels or a loss but not both", fix="give both or neither")
         if len({label.name for label in self.labels}) < len(self.labels):
             raise UserError(f"head {self.name}: two of its labels have one name", fix="give each its own")
         for label in self.labels:
-            if label.dtype not in ("int32", "float32") or label.axis not in ("", "length"):
-                kinds = "int32 or float32, with the axis '' or 'length'"
+            if label.dtype not in ("int32", "float32") or label.axis not in AXES:
+                kinds = f"int32 or float32, with the axis {', '.join(map(repr, AXES))}"
                 raise UserError(
                     f"head {self.name}: its label {label.name} is {label.dtype} with the axis {label.axis!r}", fix=f"use {kinds}"
                 )
@@ -140,14 +152,19 @@ class Head:
             if not known or (label.bound and label.dtype == "float32"):
                 kinds = f"{' or '.join(BOUNDS)} or a number that is not negative, and 0 for float32"
                 raise UserError(f"head {self.name}: its label {label.name} has the bound {label.bound!r}", fix=f"use {kinds}")
-        if len({label.axis for label in self.labels}) > 1:
-            raise UserError(f"head {self.name}: some of its labels are per row and some per token", fix="use one kind for all")
+        if len(axes := list(dict.fromkeys(repr(label.axis) for label in self.labels))) > 1:
+            raise UserError(f"head {self.name}: its labels have different axes, {' and '.join(axes)}", fix="use one axis for all")
         if self.chooses and (self.role != "text" or self.labels[0].axis):
             raise UserError(
                 "a label with the bound 'choices' needs the role text and one label a row",
                 f"head {self.name}",
                 "set role='text' and give a label of rows",
             )
+
+    @property
+    def classifies(self) -> bool:
+        """Whether its labels are the classes that `objective.labels` names."""
+        return any("classes" in (label.bound, label.axis) for label in self.labels)
 
     @property
     def chooses(self) -> bool:

@@ -7,14 +7,12 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import families, losses
-from jaxenc.data.vocabulary import padded
+from jaxenc import families
 from jaxenc.errors import UserError
 from jaxenc.families.contract import Encoder, ModelConfig
 from jaxenc.heads.contract import Fitted
-from jaxenc.heads.next_token import NEXT_TOKEN
+from jaxenc.heads.next_token import NEXT_TOKEN, targets
 from jaxenc.objectives import encoder as encoders
-from jaxenc.objectives import parts
 from jaxenc.objectives.base import Objective, ObjectiveConfig, PhaseSetting, Sums
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -74,20 +72,13 @@ class Causal(Objective):
         return dict(one)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
-        return {"causal": jnp.sum(predicts(example["segments"]))}
+        return {"causal": jnp.sum(targets(example["tokens"], example["segments"])[1])}
 
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         states = encoders.read(self.encoder, params, example, keys if train else None)
-        counted = predicts(example["segments"])
-
-        def some(hidden: Array, targets: Array, counted: Array) -> tuple[Array, Array]:
-            return losses.cross_entropy(encoders.apply(self.head, params, hidden, states.table), targets, counted)
-
-        targets = jnp.pad(example["tokens"][:, 1:], ((0, 0), (0, 1)))
-        loss, correct = parts.of_logits(some, padded(self.encoder.config.vocab_size), (states.last, targets, counted))
-        count = jnp.sum(counted).astype(jnp.float32)
+        loss, correct, count = encoders.own_tokens(self.encoder, self.head, params, states, example)
         return {"causal": loss}, {"causal_loss": (loss, count), "causal_accuracy": (correct, count)}, carry
 
     def outputs(self, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
@@ -95,9 +86,3 @@ class Causal(Objective):
 
     def flops(self, length: int) -> float:
         return 3 * (self.encoder.forward_flops(length) + encoders.forward_flops(self.encoder, self.head, length))
-
-
-def predicts(segments: Array) -> Array:
-    """i32 [batch, length], 1 where a place and the one after it hold tokens of one segment; segments: i32 [batch, length], 0 = padding."""
-    here, after = segments[:, :-1], segments[:, 1:]
-    return jnp.pad(((here > 0) & (here == after)).astype(jnp.int32), ((0, 0), (0, 1)))

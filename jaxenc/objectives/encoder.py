@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxenc import families, rng
+from jaxenc import families, losses, rng
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
@@ -16,6 +16,7 @@ from jaxenc.heads.contract import Fitted, Head, Setting
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.visible import Visible
+from jaxenc.objectives import parts
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
 
@@ -132,6 +133,18 @@ def logits(model: EncoderConfig, heads: FittedHeads, params: Tree, states: State
             read = dropout(features, model.dropout, noise, one.head.site) if name in model.dropped_out else features
             given[name] = apply(one, params, read)
     return given | {name: apply(one, params, states.last, states.table) for name, one in having("vocabulary", heads).items()}
+
+
+def own_tokens(encoder: Encoder, one: Fitted, params: Tree, states: States, texts: Mapping[str, Array]) -> tuple[Array, Array, Array]:
+    """(sum of the cross-entropies of a head that learns from the tokens of its rows (`Head.targets`), number of right predictions, number
+    of predictions), float32 scalars. texts: fields [batch, length]. The logits are computed part by part where they are too many."""
+    targets, counted = one.head.targets(texts["tokens"], texts["segments"])
+
+    def some(hidden: Array, targets: Array, counted: Array) -> tuple[Array, Array]:
+        return losses.cross_entropy(apply(one, params, hidden, states.table), targets, counted)
+
+    loss, correct = parts.of_logits(some, padded(encoder.config.vocab_size), (states.last, targets, counted))
+    return loss, correct, jnp.sum(counted).astype(jnp.float32)
 
 
 def row_logits(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:

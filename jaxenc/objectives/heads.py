@@ -1,6 +1,7 @@
 """An encoder with the heads of fine-tuned models: classes of texts and of tokens, spans of answers (Devlin et al. 2018, section 4)."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -32,13 +33,17 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     Of a pair of networks it uses the one that has these heads: the generator for `mlm`, which cannot be combined with others, and the
     discriminator for all others. Raises UserError for repeated names; `build`, which knows the heads, for heads that do not fit together.
 
-    heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`, or
-        what the model has in its place: `summary` for XLNet, `last_token` for GPT. RoBERTa's classification head (dense, tanh, out_proj on
-        the first token) is `pooler` and `classifier`.
-    labels: names of the classes, for `classifier` and `tags`.
-    pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
-        GELU, out_proj; google-research/electra has no such layer.
+    heads: names of heads, those of `jaxenc.heads` or your own. `classifier`, `regressor`, `multilabel`, `choice` and `next_sentence` read a
+        text's vector and need `pooler`, or what the model has in its place (`EncoderConfig.pools`): `summary` for XLNet, `last_token` for
+        GPT, `first_token` for ELECTRA. RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
+        `classifier`. `next_token` is trained too, on the tokens of the texts: GPT's auxiliary objective.
+    labels: names of the classes, for `classifier`, `multilabel` and `tags`.
+    pooler_activation: `tanh` is BERT's and RoBERTa's, `relu` DistilBERT's, `gelu_erf` that of the head that transformers gives ELECTRA.
+        That head is dense, GELU, out_proj; google-research/electra has no such layer (`first_token`).
     choices: number of texts in a row, for a head whose label has the bound `choices`; 0 for rows of one text.
+    weights: the factor of each head's loss, in the order of `heads`; () for 1 each. With 0 a head is not trained. The number of a head
+        without a loss, such as `pooler`, does nothing. GPT's fine-tuning has 0.5 for `next_token` (openai/finetune-transformer-lm train.py,
+        lm_coef); there it weighs the mean over texts of their means, here, as in transformers, the mean over tokens.
     """
 
     kind: ClassVar[str] = "heads"
@@ -46,6 +51,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     labels: tuple[str, ...] = ()
     pooler_activation: str = TANH
     choices: int = 0
+    weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if len(set(self.heads)) < len(self.heads):
@@ -58,17 +64,32 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
                 "objective.choices is 1, which leaves nothing to choose", fix="set it to 0 for rows of one text, or to 2 or more"
             )
         activation.check(self.pooler_activation, "objective.pooler_activation")
+        if self.weights and len(self.weights) != len(self.heads):
+            counts = f"objective.weights has {len(self.weights)} numbers for {len(self.heads)} heads"
+            raise UserError(counts, fix=f"give {len(self.heads)}, in the order of objective.heads, or () for 1 each")
+        if wrong := [weight for weight in self.weights if not 0 <= weight < math.inf]:
+            raise UserError(f"objective.weights holds {wrong[0]}", fix="use finite numbers that are not negative")
 
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Heads":
         """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a name that is not in `heads` and for
         heads that do not fit together."""
         chosen = self.chosen(setting.heads)
         encoder = encoders.of(self.kind, model, [head.name for head in chosen], setting.execution, chosen=True)
-        # A softmax over one class is always 1, so such a head has nothing to learn.
-        idle = [head.name for head in chosen if len(self.labels) == 1 and _classifies(head)]
-        coef = {head.name: 1.0 for head in chosen if head.loss and head.name not in idle}
+        coef = self._coef(chosen)
+        for head in chosen:
+            if head.name in coef and head.targets and encoder.config.attention != "causal":
+                sees = f"model.attention is {encoder.config.attention} and the head {head.name} learns to predict tokens that it then sees"
+                raise UserError(sees, fix="set model.attention to causal, or leave the head out")
         fitted = encoders.fit(encoder, chosen, self.labels, self.pooler_activation)
         return Heads(encoder, fitted, len(self.labels), coef, self.choices)
+
+    def _coef(self, chosen: list[Head]) -> dict[str, float]:
+        """{name: factor} of the heads among `chosen` that are trained."""
+        weights = dict(zip(self.heads, self.weights or (1.0,) * len(self.heads), strict=True))
+        # A softmax over one class is always 1, so such a head has nothing to learn.
+        idle = {head.name for head in chosen if len(self.labels) == 1 and any(label.bound == "classes" for label in head.labels)}
+        trains = lambda head: (head.loss or head.targets) and weights[head.name] > 0 and head.name not in idle
+        return {head.name: weights[head.name] for head in chosen if trains(head)}
 
     def chosen(self, heads: Mapping[str, Head]) -> list[Head]:
         """The heads that the config names, in the order of `heads`. Raises UserError as `build`."""
@@ -91,18 +112,18 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
                 both = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
                 raise UserError(f"{both}, which does not choose between texts", fix="set objective.choices to 0, or leave the head out")
-        if not self.labels and (classify := [head.name for head in chosen if _classifies(head)]):
+        if not self.labels and (classify := [head.name for head in chosen if head.classifies]):
             raise UserError("objective.labels is empty", fix=f"name the classes of {' and '.join(classify)}")
         return chosen
 
 
 @dataclasses.dataclass(frozen=True)
 class Heads(Objective):
-    """The sum of the losses of its heads, each a mean over its own labels, on uncorrupted rows.
+    """The weighted sum of the losses of its heads, each a mean over its own labels, on uncorrupted rows.
 
     `heads.contract.Label` says which labels are ignored; so are padding places and rows, and for a head with several labels the rows or
-    tokens where any of them is ignored. classes: the number of `objective.labels`. Parameters: the encoder's, and each head's under its
-    name.
+    tokens where any of them is ignored. A head with `Head.targets` learns from the tokens of all texts. classes: the number of
+    `objective.labels`. Parameters: the encoder's, and each head's under its name.
 
     choices: 0 for rows of one text; otherwise tokens, types, positions and segments are [batch, choices, length]. The encoder reads batch ·
     choices texts; choice c of row r draws as row r · choices + c. An empty choice is never chosen.
@@ -127,7 +148,8 @@ class Heads(Objective):
     @property
     def fields(self) -> Mapping[str, Field]:
         """The standard fields and the labels of all heads. With choices, the fields of a text have an axis of choices."""
-        labels = {label.name: label.field for one in self.heads.values() for label in one.head.labels}
+        sized = lambda field: dataclasses.replace(field, shape=tuple(self.classes if axis == "classes" else axis for axis in field.shape))
+        labels = {label.name: sized(label.field) for one in self.heads.values() for label in one.head.labels}
         of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
         return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
 
@@ -145,16 +167,24 @@ class Heads(Objective):
         return dict(one)
 
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
-        return {name: jnp.sum(_counted(one.head, example)) for name, one in self.trained.items()}
+        texts = self._texts(example)
+        own = lambda head: head.targets(texts["tokens"], texts["segments"])[1]
+        counted = lambda head: own(head) if head.targets else _counted(head, example)
+        return {name: jnp.sum(counted(one.head)) for name, one in self.trained.items()}
 
     def terms(
         self, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, train: bool
     ) -> tuple[dict[str, Array], Sums, Tree]:
         noise, texts = self._text_keys(keys) if train else None, self._texts(example)
         states = encoders.read(self.encoder, params, texts, noise)
-        given = encoders.logits(self.encoder.config, self.computed, params, states, texts["segments"], noise)
+        labelled = {name: one for name, one in self.computed.items() if not one.head.targets}
+        given = encoders.logits(self.encoder.config, labelled, params, states, texts["segments"], noise)
         terms, metrics = {}, {}
         for name, one in self.trained.items():
+            if one.head.targets:
+                terms[name], correct, count = encoders.own_tokens(self.encoder, one, params, states, texts)
+                metrics |= {f"{name}_loss": (terms[name], count), f"{name}_accuracy": (correct, count)}
+                continue
             counted = _counted(one.head, example)
             labels = {label.name: jnp.where(counted > 0, example[label.name], 0) for label in one.head.labels}
             logits = self._by_row(given["pooled" if one.head.role == "pools" else name].astype(jnp.float32), example)
@@ -198,18 +228,15 @@ class Heads(Objective):
         return 3 * (self.encoder.forward_flops(length) + heads) * (self.choices or 1)
 
 
-def _classifies(head: Head) -> bool:
-    """Whether its labels are the classes that `objective.labels` names."""
-    return any(label.bound == "classes" for label in head.labels)
-
-
 def _counted(head: Head, example: Mapping[str, Array]) -> Array:
-    """i32, 1 for each row [batch] or token [batch, length] that the head's loss averages over."""
-    real = example["segments"] > 0
-    counted = real if head.labels[0].axis else real.any(axis=tuple(range(1, real.ndim)))
+    """i32, 1 for each row [batch], token [batch, length] or class [batch, classes] that the head's loss averages over."""
+    real, axis = example["segments"] > 0, head.labels[0].axis
+    counted = real if axis == "length" else real.any(axis=tuple(range(1, real.ndim)))
+    if axis == "classes":
+        counted = counted[:, None]
     for label in head.labels:
         values = example[label.name]
-        counted &= ~jnp.isnan(values) if label.dtype == "float32" else values >= 0
+        counted = counted & (~jnp.isnan(values) if label.dtype == "float32" else values >= 0)
         if label.bound == "length":
             counted &= values < real.shape[1]
     return counted.astype(jnp.int32)

@@ -40,6 +40,10 @@ def test_the_built_in_heads_keep_their_sites() -> None:
         "sentence_order": (50, "text"),
         "next_token": (49, "vocabulary"),
         "last_token": (51, "pools"),
+        "first_token": (56, "pools"),
+        "regressor": (57, "text"),
+        "multilabel": (58, "text"),
+        "choice": (59, "text"),
     }
     assert list(found.items()) == list(wanted.items())
     assert (SOFTMAX.site, COPY.site) == (42, 43) and all(site < rng.FIRST_OWN_SITE for site, _ in found.values())
@@ -97,7 +101,10 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
         ({"labels": (Label("score", "float32", bound=3),), "loss": loss}, "has the bound 3"),
         ({"labels": (Label("one", axis="length", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
         ({"role": "tokens", "labels": (Label("one", bound="choices"),), "loss": loss}, "needs the role text and one label a row"),
-        ({"labels": (FLOAT, Label("other", axis="length")), "loss": loss}, "some per token; use one kind for all"),
+        (
+            {"labels": (FLOAT, Label("other", axis="length")), "loss": loss},
+            "its labels have different axes, '' and 'length'; use one axis for all",
+        ),
     ],
 )
 def test_a_head_that_does_not_fit_together_is_one_line(changed: dict, said: str) -> None:
@@ -148,6 +155,10 @@ def test_predictions_are_what_an_evaluation_keeps() -> None:
         "sentence_order": odds / odds.sum(-1, keepdims=True),
         "next_token": np.array([[1, 0]]),
         "last_token": logits,
+        "first_token": logits,
+        "regressor": logits,
+        "multilabel": odds / (1 + odds),
+        "choice": odds / odds.sum(-1, keepdims=True),
         "spans": logits,
         "pooler": logits,
         "summary": logits,

@@ -8,15 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen as nn
 
-from jaxenc import heads, rng
+from jaxenc import rng
 from jaxenc.data.batch import Batch, check_ranges, empty
 from jaxenc.data.pipeline import Pass
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.heads.classifier import loss_of
-from jaxenc.heads.contract import Head, Label
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.heads import Heads, HeadsConfig
 from jaxenc.optim.optimizer import OptimConfig
@@ -29,27 +26,6 @@ from tests import tiny
 from tests.families.reference_bert import dense
 
 CHOICES, LENGTH, ROWS = 3, 12, 16
-
-
-class Score(nn.Module):
-    """One number for a text. A bias would be the same for all choices: its gradient is zero."""
-
-    @nn.compact
-    def __call__(self, pooled: jax.Array) -> jax.Array:
-        return nn.Dense(1, use_bias=False, name="dense")(pooled)[..., 0]
-
-
-# One score a text, and a softmax over those of a row.
-CHOICE = Head(
-    name="choice",
-    role="text",
-    site=rng.FIRST_OWN_SITE,
-    module=lambda setting: Score(),
-    labels=(Label("choice", bound="choices"),),
-    loss=loss_of("choice"),
-    prediction=jax.nn.softmax,
-)
-OWN = heads.with_built_in(CHOICE)
 CONFIG = HeadsConfig(("pooler", "choice"), choices=CHOICES)
 QUIET = dataclasses.replace(tiny.MODEL, layers=1, dropout=0.0, attention_dropout=0.0)
 NOISY = dataclasses.replace(QUIET, dropout=0.5)
@@ -75,8 +51,8 @@ def rows() -> Batch:
 @functools.cache
 def built(model: BertConfig = QUIET) -> tuple[Heads, dict]:
     """(objective, parameters)"""
-    drawn = tiny.drawn(Run(objective=CONFIG, model=model), heads=OWN)
-    return tiny.objective(CONFIG, model, LENGTH, heads=OWN), jax.tree.map(jnp.asarray, drawn)
+    drawn = tiny.drawn(Run(objective=CONFIG, model=model))
+    return tiny.objective(CONFIG, model, LENGTH), jax.tree.map(jnp.asarray, drawn)
 
 
 def expected(scores: np.ndarray) -> tuple[float, int]:
@@ -95,7 +71,7 @@ def test_a_row_is_a_softmax_over_its_choices() -> None:
     objective, params = built()
     hidden = np.float64(jax.jit(objective.outputs)(params, texts())["hidden"][-1])
     p = jax.device_get(params)
-    scores = (np.tanh(dense(hidden[:, 0], p["pooler"]["dense"])) @ p["choice"]["dense"]["kernel"]).reshape(ROWS, CHOICES)
+    scores = dense(np.tanh(dense(hidden[:, 0], p["pooler"]["dense"])), p["choice"]["dense"]).reshape(ROWS, CHOICES)
     terms, metrics, _ = jax.jit(lambda params: objective.terms(params, {}, rows(), rng.training(0, jnp.int32(0), ROWS), False))(params)
     loss, correct = expected(scores)
     assert int(objective.weights(rows())["choice"]) == len(COUNTED) == 14
@@ -124,17 +100,21 @@ def test_a_choice_draws_from_its_row_and_its_number() -> None:
 
 @functools.cache
 def step(devices: int, microbatches: int) -> tiny.Compiled:
-    objective = tiny.objective(CONFIG, dataclasses.replace(NOISY, dropout=0.1), LENGTH, heads=OWN)
+    objective = tiny.objective(CONFIG, dataclasses.replace(NOISY, dropout=0.1), LENGTH)
     config = TrainConfig(batch=ROWS, microbatches=microbatches, precision="float32")
     return tiny.compile_for(objective, OptimConfig(warmup=0), config, tiny.phase(ROWS, LENGTH, 30, lr=3e-3), tiny.mesh("dp", devices))
 
 
 def test_parts_and_devices_are_the_whole_batch() -> None:
-    """Loss and gradient of a step with dropout: one device, and eight in two parts (<= 1e-5); no row moves between devices."""
+    """Loss and gradient of a step with dropout: one device, and eight in two parts (<= 1e-5); no row moves between devices.
+
+    The bias of the scores is the same for all choices of a row: its gradient is zero."""
     whole, parts = step(1, 1), step(8, 2)
     (first, told), (second, said) = (one.run(tiny.reads(rows(), one.objective)) for one in (whole, parts))
     assert abs(told["loss"] - said["loss"]) <= 1e-6 * told["loss"]
-    tiny.assert_close(tiny.gradient(second), tiny.gradient(first), 1e-5)
+    slopes = [tiny.gradient(state) for state in (second, first)]
+    assert all(abs(one["choice"]["dense"].pop("bias").item()) <= 1e-6 for one in slopes)
+    tiny.assert_close(*slopes, 1e-5)
     collectives = set(re.findall(r" (all-reduce|all-to-all|collective-permute|all-gather)(?:-start)?\(", parts.step.as_text()))
     assert collectives == {"all-reduce"}
 
@@ -196,5 +176,5 @@ def test_fields_have_an_axis_of_choices() -> None:
 )
 def test_what_does_not_go_together_is_one_line(config: dict, told: str) -> None:
     with pytest.raises(UserError) as error:
-        tiny.objective(dataclasses.replace(CONFIG, **config), QUIET, heads=OWN)
+        tiny.objective(dataclasses.replace(CONFIG, **config), QUIET)
     assert told in str(error.value) and "\n" not in str(error.value)

@@ -12,7 +12,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.albert.vocabulary import published_albert
-from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.families.contract import TUNED, EncoderConfig, States, states
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
@@ -36,7 +36,7 @@ class AlbertConfig(EncoderConfig):
     """
 
     kind: ClassVar[str] = "albert"
-    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "sentence_order", "classifier", "tags", "spans")
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "sentence_order", *TUNED)
 
     vocab_size: int = 30000
     width: int = 768

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families.bert.vocabulary import published_bert
+from jaxenc.families.contract import TUNED
 from jaxenc.families.stacked import StackedConfig
 from jaxenc.layers.embeddings import EmbeddingsSpec
 
@@ -20,7 +21,7 @@ class DistilbertConfig(StackedConfig):
 
     kind: ClassVar[str] = "distilbert"
     types: ClassVar[int] = 0
-    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "classifier", "tags", "spans")
+    head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", *TUNED)
 
     vocab_size: int = 30522
     width: int = 768

@@ -98,6 +98,11 @@ class NetworkPairConfig(ModelConfig):
         return self.discriminator.spare_rows
 
     @property
+    def pools(self) -> str:
+        """As `EncoderConfig`, of the discriminator."""
+        return self.discriminator.pools
+
+    @property
     def attentions(self) -> tuple[str, ...]:
         """As the contract says, of the discriminator."""
         return self.discriminator.attentions

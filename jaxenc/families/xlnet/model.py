@@ -14,7 +14,7 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.families.contract import ON_TEXTS, TUNED, EncoderConfig, States, states
 from jaxenc.families.two_stream import Rows, TwoStreams
 from jaxenc.families.xlnet.vocabulary import published_xlnet
 from jaxenc.layers.dropout import dropout
@@ -50,9 +50,10 @@ class XlnetConfig(EncoderConfig):
     attentions: ClassVar[tuple[str, ...]] = ("full",)  # in training the permutation decides which tokens a token sees
     relative: ClassVar[bool] = True
     pads_left: ClassVar[bool] = True  # zihangdai/xlnet classifier_utils.py
-    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
+    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", *TUNED)
+    pools: ClassVar[str] = "summary"
     # The last layer has its own dropout, so heads on tokens need none; the summary that the classifier reads has none.
-    dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
+    dropped_out: ClassVar[tuple[str, ...]] = ON_TEXTS
 
     vocab_size: int = 32000
     width: int = 768
