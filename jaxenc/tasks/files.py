@@ -16,6 +16,8 @@ class FilesConfig:
     test: the same of the examples that it gives answers to at the end. '' = none.
     train_rows: how many of the training examples are used, from the first; 0 = all.
     dev_rows: the same of `dev`.
+    encoding: of text files. '' = UTF-8, or what a byte order mark says.
+    ragged: whether rows of a table without a header may have more columns than are read, as those of the STS benchmark have.
     """
 
     path: str = ""
@@ -24,6 +26,8 @@ class FilesConfig:
     test: str = ""
     train_rows: int = 0
     dev_rows: int = 0
+    encoding: str = ""
+    ragged: bool = False
 
     def __post_init__(self) -> None:
         at_least(0, "data", self, "train_rows", "dev_rows")

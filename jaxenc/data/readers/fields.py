@@ -8,7 +8,7 @@ from jaxenc.errors import UserError
 
 USUAL = ("text", "words")  # the fields that are read without --field
 _NAMED = 12  # fields that a message names
-_MISSING = object()
+MISSING = object()  # what `nested` returns for a name that a record does not have
 
 
 def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -> str:
@@ -27,8 +27,8 @@ def text_of(record: Mapping[str, Any], field: str, where: str, counts: Counts) -
         field = found[0] if found else next((name for name in USUAL if name in record), "")
         if not field:
             raise UserError("has no text", where, _advice(_names(record)))
-    value = _nested(record, field)
-    if value is _MISSING:
+    value = nested(record, field)
+    if value is MISSING:
         raise UserError(f"has no field {field}", where, _advice(_names(record)))
     parts = value if isinstance(value, list) else [value]
     texts = [part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in parts if part is not None]
@@ -68,8 +68,8 @@ def _names(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _nested(record: Mapping[str, Any], field: str) -> Any:
-    """The value of a dotted name, None below a null, or _MISSING. A key that itself contains the dots comes first."""
+def nested(record: Mapping[str, Any], field: str) -> Any:
+    """The value of a dotted name, None below a null, or MISSING. A key that itself contains the dots comes first."""
     if field in record:
         return record[field]
     value: Any = record
@@ -77,7 +77,7 @@ def _nested(record: Mapping[str, Any], field: str) -> Any:
         if value is None:
             return None
         if not isinstance(value, Mapping) or name not in value:
-            return _MISSING
+            return MISSING
         value = value[name]
     return value
 

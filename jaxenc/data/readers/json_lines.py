@@ -25,17 +25,26 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
 
     Raises UserError naming file and line for what is not a record, for one without the field, and for one longer than LONGEST bytes.
     """
-    head = file.peek(HEAD)[:HEAD].lstrip()
-    over_lines = head.startswith(b"[") or (b"\n" in head and head.split(b"\n", 1)[0].rstrip().endswith((b"{", b"[", b",")))
-    for where, record in (_over_lines if over_lines else _on_lines)(name, file, counts):
-        if not isinstance(record, dict):
-            raise UserError("not an object", where, 'write {"text": "..."} or {"words": ["...", ...]}')
+    for where, record in records(name, file, counts):
         if len(record) == 1 and isinstance(record.get("index"), dict):
             continue
         if record.get("namespace") and "wiki" in record:
             counts.skipped_pages += 1
             continue
         yield from documents_of(text_of(record, reading.field, where, counts), where, counts)
+
+
+def records(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(file and line, or number of the record; record) of each object: one a line, in one array, or one after another over several lines.
+
+    Raises UserError naming file and line for what is not an object, and for one longer than LONGEST bytes.
+    """
+    head = file.peek(HEAD)[:HEAD].lstrip()
+    over_lines = head.startswith(b"[") or (b"\n" in head and head.split(b"\n", 1)[0].rstrip().endswith((b"{", b"[", b",")))
+    for where, record in (_over_lines if over_lines else _on_lines)(name, file, counts):
+        if not isinstance(record, dict):
+            raise UserError("not an object", where, 'write {"text": "..."} or {"words": ["...", ...]}')
+        yield where, record
 
 
 def _on_lines(name: str, file: io.BufferedReader, counts: Counts) -> Iterator[tuple[str, Any]]:

@@ -5,7 +5,7 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from jaxenc.data.readers import fields
 from jaxenc.data.readers.document import Counts, Document, Reading, documents_of
@@ -50,6 +50,26 @@ def documents(name: str, file: io.BufferedReader, reading: Reading, counts: Coun
                 f"has {len(row)} columns, and the first row has {width}", f"{name}:{number}", "quote cells with delimiters in them"
             )
         yield from documents_of(row[index], f"{name}:{number}", counts)
+
+
+def rows(name: str, file: io.BufferedReader, counts: Counts, names: Collection[str], literal: bool) -> Iterator[tuple[int, list[str]]]:
+    """(number of its first line, cells) of each row, the header too; blank lines are left out.
+
+    literal: tabs separate cells and quotes stand for themselves, as in the files of GLUE. Otherwise the file is a CSV, in which quoted
+    cells may hold line ends, delimiters and doubled quotes. Its delimiter is the one with which the first line has a column of `names`;
+    without such a column it is a tab where the first line has one, and the file is read literally, or else a comma.
+    Raises UserError naming file and line for a quote that is not closed.
+    """
+    lines = _lines(name, file, counts)
+    number, first = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (1, ""))
+    lines = itertools.chain(["\n"] * (number - 1), [first], lines)  # the numbers of lines stay
+    if not literal:
+        has = lambda delimiter: any(cell.strip() in names for cell in next(csv.reader([first], delimiter=delimiter), ()))
+        delimiter = next(filter(has, _DELIMITERS), "\t" if "\t" in first else ",")
+        literal = delimiter == "\t" and not has(delimiter)
+    cut = lambda line: line.removesuffix("\n").removesuffix("\r").split("\t")
+    found = enumerate(map(cut, lines), 1) if literal else _quoted(name, lines, delimiter)
+    return ((number, cells) for number, cells in found if len(cells) > 1 or any(cell.strip() for cell in cells))
 
 
 def _delimiter(header: str, field: str) -> str:

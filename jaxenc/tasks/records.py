@@ -1,0 +1,199 @@
+"""Rows of labelled files: tables, JSON, Parquet and Arrow, datasets of tensorflow_datasets and of Hugging Face."""
+
+import dataclasses
+import io
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxenc.data.readers import archives, columns, compressed, encoding, fields, inputs, json_lines, kinds, tables, tfds
+from jaxenc.data.readers.document import Counts, Reading
+from jaxenc.data.readers.streams import HEAD, seekable
+from jaxenc.errors import UserError
+from jaxenc.files import user_errors
+
+# Between the names that a column may have.
+OR = "|"
+_TABULAR = (".tsv", ".tab", ".txt", ".csv")
+# Readers name the options of `jaxenc data`; these are what a task has in their place.
+_OPTIONS = (("--encoding ", "data.encoding="), ("--tfds-dir", "TFDS_DATA_DIR"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One row. where: file and line, or number of the row. values: {column as it was asked for: value}; an optional column that the file
+    does not have is missing."""
+
+    where: str
+    values: Mapping[str, Any]
+
+    def text(self, column: str) -> str:
+        """The text of a column, which may be empty. Raises UserError for a null and for what is no text."""
+        value = self.values[column]
+        if value is None:
+            raise UserError(f"the column {column} holds no text (null)", self.where, "fill it in, or leave the row out")
+        if not isinstance(value, str):
+            what = f"the column {column} holds {_shown(value)}, which is not a text"
+            raise UserError(what, self.where, "name another column in task.text")
+        return value
+
+    def name(self, column: str) -> str:
+        """The value of a column as the name of a class, '' for a null and a missing column: 1 and 1.0 are '1', true is 'true'."""
+        value = self.values.get(column)
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
+        if not isinstance(value, (str, int, float)):
+            what = f"the column {column} holds {_shown(value)}, which is not a label"
+            raise UserError(what, self.where, "name another column in task.label")
+        return "" if value != value else str(value).strip()
+
+
+def read(name: str, required: Sequence[str], optional: Sequence[str] = (), ragged: bool = False, coding: str = "") -> Iterator[Record]:
+    """The rows of a file, in order, with the columns that are asked for.
+
+    name: a .tsv, .csv, .txt, .jsonl, .json or .parquet file, also compressed; a folder of such files; tfds:NAME[/CONFIG]:SPLIT; or a folder
+    of `datasets.save_to_disk` with its split, DIR/SPLIT. A .json holds a list of records, or an object with such a list under `data`.
+    required, optional: columns, with dots for nested ones; `A|B` is the first of A and B that the file has. A table has a header unless
+    none of the required columns is in its first row and each may be a number: then columns are numbered from 1.
+    ragged: rows of a table without a header may have more columns than are read. coding: of text, "" for UTF-8 or a byte order mark.
+
+    Of .tsv and .txt, quotes are part of the text, as in the files of GLUE. Blank lines are left out. Raises UserError, with file and row,
+    for a missing column, which names those that are there; for a row of another width; for what is not text; and for a name without rows.
+    """
+    found = False
+    try:
+        for record in _read(name, tuple(required), tuple(optional), ragged, coding):
+            found = True
+            yield record
+    except UserError as error:
+        fix = error.fix
+        for option, ours in _OPTIONS:
+            fix = fix.replace(option, ours)
+        raise type(error)(error.what, error.where, fix) from error
+    if not found:
+        raise UserError("has no rows", name, "name a file with a row for each example")
+
+
+def picked(record: Mapping[str, Any], where: str, required: Sequence[str], optional: Sequence[str] = ()) -> Record:
+    """The columns of one record. Raises UserError as `read`."""
+    values = {}
+    for column in (*required, *optional):
+        value = next((value for one in column.split(OR) if (value := fields.nested(record, one)) is not fields.MISSING), fields.MISSING)
+        if value is fields.MISSING and column in required:
+            raise _missing(column, list(record), where)
+        if value is not fields.MISSING:
+            values[column] = value.item() if isinstance(value, np.generic) else value
+    return Record(where, values)
+
+
+def _read(name: str, required: Sequence[str], optional: Sequence[str], ragged: bool, coding: str) -> Iterator[Record]:
+    counts = Counts()
+    for source in inputs([name], Reading(), counts):
+        if source.name.startswith(tfds.PREFIX):
+            for number, example in enumerate(tfds.examples(source.name), 1):
+                yield picked(example, f"{source.name}:{number}", required, optional)
+            continue
+        with user_errors(source.name, "check that the file can be read"), open(source.path, "rb", buffering=HEAD) as file:
+            for record in _of_file(source.name, file, required, optional, ragged, coding, counts):
+                if counts.invalid and any("\ufffd" in value for value in record.values.values() if isinstance(value, str)):
+                    fix = "name its encoding, such as data.encoding=cp1252"
+                    raise UserError("holds bytes that are not text in its encoding", record.where, fix)
+                yield record
+
+
+def _of_file(
+    where: str, file: io.BufferedReader, required: Sequence[str], optional: Sequence[str], ragged: bool, coding: str, counts: Counts
+) -> Iterator[Record]:
+    file, name = compressed.unpacked(file, where, counts)
+    head = file.peek(HEAD)[:HEAD]
+    if archives.is_archive(head):
+        raise UserError("is an archive", where, "unpack it, and name the file in it")
+    if kind := kinds.table_kind(head, name, "auto"):
+        with seekable(file, where) as whole:
+            choose = lambda names: _top_columns(names, where, required, optional)
+            for number, row in enumerate(columns.records(where, whole, kind, choose), 1):
+                yield picked(row, f"{where}:{number}", required, optional)
+        return
+    text = encoding.utf8(file, where, coding, counts)
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix in _TABULAR and kinds.text_kind(text.peek(HEAD)[:HEAD], name) != "jsonl":
+        wanted = {one for column in (*required, *optional) for one in column.split(OR)}
+        rows = tables.rows(where, text, counts, wanted, literal=suffix != ".csv")
+        yield from _of_table(where, rows, required, optional, ragged)
+        return
+    for place, record in _of_json(json_lines.records(where, text, counts)):
+        yield picked(record, place, required, optional)
+
+
+def _of_json(records: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records, or those in the list `data` of a file that holds one object."""
+    for place, record in records:
+        data = record.get("data")
+        if isinstance(data, list) and data and all(isinstance(one, dict) for one in data):
+            yield from ((f"{place.rpartition(':')[0]}:record {number}", one) for number, one in enumerate(data, 1))
+        else:
+            yield place, record
+
+
+def _of_table(
+    name: str, rows: Iterator[tuple[int, list[str]]], required: Sequence[str], optional: Sequence[str], ragged: bool
+) -> Iterator[Record]:
+    number, first = next(rows, (0, []))
+    if not first:
+        return
+    header = [cell.strip() for cell in first]
+    places, numbered = _places(header, f"{name}:{number}", required, optional)
+    if numbered:
+        rows = itertools.chain([(number, first)], rows)
+    least = max(places.values(), default=-1) + 1
+    for number, cells in rows:
+        if len(cells) != len(first) and not (numbered and ragged and len(cells) >= least):
+            what = f"has {len(cells)} columns, and the first row has {len(first)}"
+            fix = "write one cell for each column; texts with tabs or commas need a .csv with quotes, or a .jsonl"
+            raise UserError(what, f"{name}:{number}", fix)
+        yield Record(f"{name}:{number}", {column: cells[place] for column, place in places.items()})
+
+
+def _places(header: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]) -> tuple[dict[str, int], bool]:
+    """({column: its index in a row}, whether the columns are numbered and the first row is no header)."""
+    named = {column: [one for one in column.split(OR) if one in header] for column in (*required, *optional)}
+    numbers = {column: [int(one) for one in column.split(OR) if one.isdecimal()] for column in named}
+    if any(named[column] for column in required) or not all(numbers[column] for column in required):
+        if missing := next((column for column in required if not named[column]), ""):
+            raise _missing(missing, header, where)
+        chosen = {column: found[0] for column, found in named.items() if found}
+        if twice := next((one for one in chosen.values() if header.count(one) > 1), ""):
+            raise UserError(f"has several columns {twice}", where, "rename all but the one to read")
+        return {column: header.index(one) for column, one in chosen.items()}, False
+    if wrong := [column for column in required if not 0 < numbers[column][0] <= len(header)]:
+        raise UserError(f"has {len(header)} columns, and task names column {numbers[wrong[0]][0]}", where, f"use 1 to {len(header)}")
+    return {column: found[0] - 1 for column, found in numbers.items() if found and 0 < found[0] <= len(header)}, True
+
+
+def _top_columns(names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]) -> list[str]:
+    """The top-level columns to read of a columnar file."""
+    tops = {}
+    for column in (*required, *optional):
+        found = [top for one in column.split(OR) for top in (one, one.split(".")[0]) if top in names]
+        if not found and column in required:
+            raise _missing(column, names, where)
+        tops |= dict.fromkeys(found)
+    return list(tops)
+
+
+def _missing(column: str, names: Sequence[str], where: str) -> UserError:
+    shown = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    wanted = " or ".join(column.split(OR))
+    return UserError(f"has no column {wanted}", where, f"name one of its columns in task.text and task.label: {shown}")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

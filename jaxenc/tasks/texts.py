@@ -1,0 +1,101 @@
+"""What the tasks of one text or two share: reading them from files, and their rows."""
+
+import abc
+import dataclasses
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from jaxenc.errors import UserError
+from jaxenc.tasks import records
+from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.framing import TRUNCATIONS, Framing
+from jaxenc.tasks.records import Record
+from jaxenc.tasks.task import Example, Features, Task
+
+
+@dataclasses.dataclass(frozen=True)
+class TextExample(Example):
+    """texts: one or two. part: the file of the split that it is from, without folder and suffix."""
+
+    texts: tuple[str, ...]
+    part: str = dataclasses.field(default="", kw_only=True)
+
+
+E = TypeVar("E", bound=TextExample)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextTask(Task[E]):
+    """A task of one text or of a pair (Devlin et al. 2018, section 4.1).
+
+    text: columns of the text, or of both texts; `A|B` is the first of A and B that the file has.
+    label: column of the label.
+    id: column of an example's name. '' = its number in the split, from 0.
+    truncation: which text is cut where a row has no room: `longest` (token by token), `first`, `second`, or `refuse`.
+    double_unordered: whether each training pair is also used with its texts exchanged, as ELECTRA does for MRPC and STS-B.
+    """
+
+    pads_left: ClassVar[bool] = True
+
+    text: tuple[str, ...] = ("text",)
+    label: str = "label"
+    id: str = ""
+    truncation: str = "longest"
+    double_unordered: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.text) not in (1, 2):
+            raise UserError(f"task.text names {len(self.text)} columns", fix="name one, or two for pairs")
+        if self.truncation not in TRUNCATIONS:
+            raise UserError(f"task.truncation is {self.truncation!r}", fix=f"use {', '.join(TRUNCATIONS)}")
+        if self.double_unordered and len(self.text) == 1:
+            raise UserError("task.double_unordered is set, and task.text names one column", fix="name two, or unset it")
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns that a label is made of."""
+        return (self.label,)
+
+    @abc.abstractmethod
+    def example(self, record: Record, name: str, part: str, labelled: bool) -> E:
+        """The example of a record. labelled: whether its label must be known. Raises UserError for a label that the task does not have."""
+
+    def examples(self, files: FilesConfig, split: str) -> list[E]:
+        """See `Task.examples`. Pairs that are doubled come first in their own order and then all exchanged (google-research/electra
+        finetune/classification/classification_tasks.py)."""
+        found: list[E] = []
+        labelled, limit = split != "test", files.limit(split)
+        for name in files.names(split):
+            part = os.path.basename(name).rpartition(":")[2].partition(".")[0]
+            rows = itertools.islice(self._records(name, files, labelled), limit - len(found) if limit else None)
+            numbered = enumerate(rows, len(found))
+            found += [self.example(record, self._name(record, str(number)), part, labelled) for number, record in numbered]
+        if self.double_unordered and split == "train":
+            found += [dataclasses.replace(example, texts=example.texts[::-1]) for example in found]
+        return found
+
+    def of_record(self, record: Mapping[str, Any], where: str) -> E:
+        found = records.picked(record, where, self.text, self._ids)
+        return self.example(found, self._name(found, where), "", False)
+
+    def rows_of(self, examples: Sequence[E], framing: Framing, labels: Mapping[str, np.ndarray]) -> Features:
+        """Features of one row an example, with the labels of the task's head, [examples, ...]."""
+        columns = [framing.ids([example.texts[i] for example in examples]) for i in range(len(self.text))]
+        framed = framing.rows(list(zip(*columns, strict=True)), [example.where for example in examples])
+        return Features({**framed.rows, **labels}, np.arange(len(examples), dtype=np.int32), (), int(framed.shortened.sum()))
+
+    def _records(self, name: str, files: FilesConfig, labelled: bool) -> Iterator[Record]:
+        required = (*self.text, *(self.label_columns if labelled else ()))
+        optional = (*self._ids, *(() if labelled else self.label_columns))
+        return records.read(name, required, optional, files.ragged, files.encoding)
+
+    @property
+    def _ids(self) -> tuple[str, ...]:
+        return (self.id,) if self.id else ()
+
+    def _name(self, record: Record, otherwise: str) -> str:
+        return (self.id and record.name(self.id)) or otherwise
