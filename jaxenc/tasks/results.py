@@ -11,6 +11,7 @@ from typing import Any, Self
 from jaxenc.files import read_json, write_bytes
 
 NAME = "results.json"
+DEGENERATE = "degenerate"  # the score that is 1 where a model gives all examples one answer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,16 +82,18 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def table(results: Results) -> list[str]:
-    """The lines that a terminal shows: every seed, then the summary of every metric."""
-    lines = []
+    """The lines that a terminal shows: `metric` and the other scores of every seed, then their summary."""
+    names = [name for name in results.summary if name != results.metric and name != DEGENERATE]
+    names = [results.metric] * (results.metric in results.summary) + names
+    width = max([len(name) for name in names], default=0) + 2
+    lines = ["seed    step" + "".join(f"{name:>{max(width, 10)}}" for name in names)]
     for one in results.seeds:
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in one.scores.items())
-        lines.append(f"seed {one.seed}: {f'failed: {one.failed}' if one.failed else f'step {one.step:,}  {shown}'}")
-    done = len(results.seeds) - results.failed
-    for name, one in results.summary.items():
-        spread = f"  std {one['std']:.4f}  min {one['min']:.4f}  max {one['max']:.4f}" if done > 1 else ""
-        mean = f"  mean {one['mean']:.4f}" if done > 1 else ""
-        lines.append(f"{name}: {'median ' if done > 1 else ''}{one['median']:.4f}{mean}{spread}")
-    if len(results.seeds) > 1:
-        lines.append(f"{done} of {len(results.seeds)} seeds finished")
+        numbers = "".join(f"{one.scores[name]:>{max(width, 10)}.4f}" for name in names if name in one.scores)
+        note = f"  failed: {one.failed}" if one.failed else "  one class for all" if one.scores.get(DEGENERATE) else ""
+        lines.append(f"{one.seed:>4}{one.step:>8,}{numbers}{note}")
+    if len(results.seeds) - results.failed > 1:
+        for key in ("median", "mean", "std", "min", "max"):
+            lines.append(f"{key:<12}" + "".join(f"{results.summary[name][key]:>{max(width, 10)}.4f}" for name in names))
+    if results.failed:
+        lines.append(f"{results.failed} of {len(results.seeds)} seeds failed and are not in these numbers")
     return lines

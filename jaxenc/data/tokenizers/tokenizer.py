@@ -178,7 +178,7 @@ class Tokenizer:
         found = self._framed.post_process(*samples)
         special = list(zip(found.ids, found.type_ids, found.special_tokens_mask, strict=True))
         if all(mask == 0 for *_, mask in special):
-            return self._frame_of(texts, otherwise)
+            return self._framed_by(texts, otherwise)
         out, text, left = [], 0, 0
         for index, kind, mask in special:
             if mask:
@@ -190,11 +190,13 @@ class Tokenizer:
                 left -= 1
         return tuple(out)
 
-    def _frame_of(self, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    def _framed_by(self, texts: int, pieces: Sequence[str]) -> tuple[tuple[int, int], ...]:
+        if not pieces:
+            raise UserError("the vocabulary has no special pieces around a text", fix="use a model whose vocabulary has them")
         ids = [self._framed.token_to_id(piece) for piece in pieces]
-        if missing := [piece for piece, index in zip(pieces, ids, strict=True) if index is None] or [] if ids else ["pieces around a text"]:
-            fix = f"add them with `jaxenc resize-vocab --add {' '.join(pieces)}`" if ids else "use one that has them"
-            raise UserError(f"the vocabulary lacks {', '.join(missing)}", fix=fix)
+        if lacks := [piece for piece, index in zip(pieces, ids, strict=True) if index is None]:
+            add = f"jaxenc resize-vocab --model MODEL --tokens {' '.join(lacks)} --out LARGER"
+            raise UserError(f"the vocabulary lacks {', '.join(lacks)}", fix=f"add them with `{add}` and start from LARGER")
         begin, between, end = ids
         return ((begin, 0), (-1, 0), *[(between, 0), (-2, 0)] * (texts - 1), (end, 0))
 
