@@ -3,7 +3,7 @@
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from jaxenc.errors import UserError
@@ -56,10 +56,12 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
         _check_above(workdir, option)
 
 
-def must_hold_only(workdir: Path, names: Iterable[str], option: str) -> None:
-    """Raises UserError, before anything is written, where `workdir` exists and holds anything but `names` and IGNORED ones."""
+def must_hold_only(workdir: Path, names: Collection[str], option: str) -> None:
+    """Raises UserError, before anything is written, where `workdir` exists and holds anything but `names` and IGNORED ones. names: patterns
+    of `fnmatch`."""
+    known = lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
     with user_errors(workdir, f"choose another {option}"):
-        if os.path.lexists(workdir) and not (workdir.is_dir() and not _names(workdir) - set(names)):
+        if os.path.lexists(workdir) and not (workdir.is_dir() and all(map(known, _names(workdir)))):
             raise UserError(f"exists already, {described(workdir)}", workdir, f"choose another {option}")
         _check_above(workdir, option)
 

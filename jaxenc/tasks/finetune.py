@@ -11,6 +11,7 @@ import jax
 
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import steps
+from jaxenc.data.folders import must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.processes import barriers
@@ -22,7 +23,7 @@ from jaxenc.training import record
 from jaxenc.training.predict import predictions
 from jaxenc.training.pretrain import train_job
 
-RESULT = "result.json"
+RESULT, SEEDS = "result.json", "seed_{}"
 ADVICE = "free some space or choose another --workdir"
 
 
@@ -37,16 +38,18 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
     workdir = pathlib.Path(workdir)
+    must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME), "--workdir")
     tuning = open_task(tune, init_from)
     done: list[Outcome] = []
     for seed in range(tune.train.seed, tune.train.seed + seeds):
-        outcome = _seed(tuning, seed, workdir / f"seed_{seed}")
+        outcome = _seed(tuning, seed, workdir / SEEDS.format(seed))
         if outcome is None:
             return Results(tuning.task.metric, tuple(done), preempted=True)
         done.append(outcome)
         found = Results(tuning.task.metric, tuple(done))
         if barriers.is_primary():
             with user_errors(workdir / results.NAME, ADVICE):
+                workdir.mkdir(parents=True, exist_ok=True)  # not there where the first seed diverged at once
                 write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
     return found
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from jaxenc.files import read_json, write_bytes
+from jaxenc.tasks.scores import DEGENERATE
 
 NAME = "results.json"
-DEGENERATE = "degenerate"  # the score that is 1 where a model gives all examples one answer
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 
 import jax
 import numpy as np
+from jax import Array
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.data.batch import Batch, row_length
@@ -105,9 +106,12 @@ def train(job: Job, state: State, recorder: Recorder, checkpoints: Manager, stop
 def _compile(job: Job, phase: Phase, log: Log, length: int) -> tuple[Callable[[State, Batch, np.int32], tuple[State, StepReport]], float]:
     """(the step of a phase for its rows of `length` tokens, which takes this process's rows and compiles at its first call; the FLOPs of a
     row)."""
-    log.compiles(length)
     objective = job.objective(phase.of_length(length))
-    build = lambda: compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+
+    def build() -> Callable[[State, Mapping[str, Array], Array], tuple[State, StepReport]]:
+        log.compiles(length)
+        return compile_step(objective, job.run.train, job.run.optim, phase, job.layout(phase))
+
     taken, compiled = fields(objective, job.run.train), job.programs.once(("step", phase, length), build)
 
     def step(state: State, batch: Batch, seed: np.int32) -> tuple[State, StepReport]:

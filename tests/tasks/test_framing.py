@@ -11,6 +11,7 @@ from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.tasks.framing import Framing
+
 TESTS = Path(__file__).parents[1]
 GOLDEN = TESTS / "golden" / "tokenizers"
 WORDPIECE = tokenizers.load(GOLDEN / "wordpiece")
@@ -102,5 +103,3 @@ def test_xlnet_puts_its_specials_at_the_end() -> None:
     vocabulary = tokenizer.vocabulary
     assert framed.rows["tokens"][0].tolist() == [vocabulary.pad, vocabulary.pad, 10, 11, vocabulary.sep, 12, vocabulary.sep, vocabulary.cls]
     assert framed.rows["types"][0].tolist() == [0, 0, 0, 0, 0, 1, 1, 2]
-
-

@@ -1,0 +1,99 @@
+"""finetune: seeds, the step that is kept, resumes, answers, and what goes wrong before anything is written."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import jax
+import numpy as np
+import pytest
+
+from jaxenc import tree
+from jaxenc.checkpoint import restore
+from jaxenc.errors import Diverged, UserError
+from jaxenc.tasks import finetune as finetuning
+from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.finetune import finetune
+from jaxenc.tasks.prepare import open_task
+from jaxenc.tasks.tuning import FineTune, OptimConfig
+from jaxenc.training import loop, pretrain, step
+
+Labelled = Callable[..., FineTune]
+
+
+def params(directory: Path, number: int) -> dict[str, np.ndarray]:
+    """{path: array} of every parameter in a checkpoint."""
+    stored = restore._stored(directory / "checkpoints" / str(number))
+    shapes = tree.from_leaves((path.split("/", 1)[1], jax.ShapeDtypeStruct(*kind)) for path, kind in stored.items() if "params/" in path)
+    found = restore.restore_params(directory / "checkpoints" / str(number), shapes)
+    return {path: np.asarray(leaf) for path, leaf in tree.leaves(found)}
+
+
+def test_a_task_is_learned_by_every_seed(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    """The words of a sentence give its label, so a random encoder learns it in a few steps; the seeds share one compiled step."""
+    compiled = mock.Mock(side_effect=step.compile_step)
+    with mock.patch.object(loop, "compile_step", compiled):
+        found = finetune(labelled(epochs=8.0, length=16, lengths=(16,)), str(model), tmp_path / "runs", seeds=2)
+    assert compiled.call_count == 1
+    assert [one.seed for one in found.seeds] == [0, 1] and not found.failed
+    assert found.summary["accuracy"]["min"] > 0.9, found.summary
+    first, second = (params(Path(one.directory), one.step) for one in found.seeds)
+    assert first.keys() == second.keys() and any((first[name] != second[name]).any() for name in first)
+    saved = json.loads((tmp_path / "runs" / "results.json").read_text())
+    assert [one["scores"]["accuracy"] for one in saved["seeds"]] == [one.scores["accuracy"] for one in found.seeds]
+    assert saved["summary"]["accuracy"]["mean"] == np.mean([one.scores["accuracy"] for one in found.seeds])
+
+
+def test_answers_are_those_that_were_scored(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    tune = labelled(train=32, dev=23, epochs=3.0)
+    (outcome,) = finetune(tune, str(model), tmp_path / "runs").seeds
+    lines = [json.loads(line) for line in (tmp_path / "runs" / "seed_0" / "dev.jsonl").read_text().splitlines()]
+    examples = open_task(tune, str(model)).splits["dev"].examples
+    assert [line["id"] for line in lines] == [example.name for example in examples]
+    right = np.mean([line["answer"] == example.label for line, example in zip(lines, examples, strict=True)])
+    assert outcome.scores["accuracy"] == pytest.approx(right, abs=1e-12)
+
+
+def test_best_keeps_the_first_of_the_highest_scores(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    """Scores are made up: the second of four evaluations is the best, and so is the third."""
+    scores = iter([0.5, 0.75, 0.75, 0.25])
+    task = mock.patch.object(Classify, "score", lambda self, answers, examples: {"accuracy": next(scores, 0.0)})
+    with task:
+        (outcome,) = finetune(labelled(train=32, epochs=4.0, select="best"), str(model), tmp_path / "runs").seeds
+    assert (outcome.step, outcome.scores["accuracy"]) == (4, 0.75)
+    kept = {int(path.name) for path in (tmp_path / "runs" / "seed_0" / "checkpoints").iterdir()}
+    assert kept == {4, 8}  # the last one too, or a second start would train on from the fourth
+
+
+def test_a_finished_run_is_not_trained_again(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    tune = labelled(train=32, epochs=1.0)
+    first = finetune(tune, str(model), tmp_path / "runs")
+    with mock.patch.object(pretrain, "train", side_effect=AssertionError):
+        assert finetune(tune, str(model), tmp_path / "runs") == first
+    more = finetune(tune, str(model), tmp_path / "runs", seeds=2)
+    assert more.seeds[0] == first.seeds[0] and more.seeds[1].seed == 1
+
+
+def test_a_seed_that_diverges_is_reported_and_the_next_one_goes_on(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    real = finetuning.train_job
+
+    def train_job(job, **given):
+        if job.run.train.seed == 0:
+            raise Diverged("step 3")
+        return real(job, **given)
+
+    with mock.patch.object(finetuning, "train_job", train_job):
+        found = finetune(labelled(train=32, epochs=1.0), str(model), tmp_path / "runs", seeds=2)
+    assert found.failed == 1 and found.seeds[0].failed.startswith("step 3") and found.seeds[1].scores
+    assert found.summary["accuracy"]["mean"] == found.seeds[1].scores["accuracy"]
+
+
+def test_another_task_in_the_work_directory_is_refused(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    tune = labelled(train=32, epochs=1.0)
+    finetune(tune, str(model), tmp_path / "runs")
+    with pytest.raises(UserError, match=r"seed_0: checkpoint optim.lr 0.003, this run's 0.002"):
+        finetune(dataclasses.replace(tune, optim=OptimConfig(lr=2e-3, warmup=0)), str(model), tmp_path / "runs")
+    with pytest.raises(UserError, match=r"seed_0: checkpoint .*data.fingerprint"):
+        finetune(dataclasses.replace(tune, data=dataclasses.replace(tune.data, dev_rows=8)), str(model), tmp_path / "runs")
