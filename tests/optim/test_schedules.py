@@ -40,7 +40,8 @@ def electra(step: int, lr: float, warmup: int, steps: int, power: float | str) -
 
 
 def rates(config: OptimConfig, lr: float, warmup: int, steps: int, upto: int) -> np.ndarray:
-    return np.asarray(jax.jit(learning_rate(config.schedule, config.origin, lr, warmup, steps))(jnp.arange(upto, dtype=jnp.int32)))
+    rate = learning_rate(config.schedule, config.origin, lr, warmup, steps, config.slanted_ratio)
+    return np.asarray(jax.jit(rate)(jnp.arange(upto, dtype=jnp.int32)))
 
 
 @pytest.mark.parametrize("warmup, steps", [(10, 100), (0, 7), (100, 100), (2843, 10_000), (1, 3)])
@@ -61,7 +62,7 @@ def test_every_step_equals_the_original(
 
 def test_the_last_steps_of_a_million_keep_their_digits() -> None:
     steps = np.array([0, 1, 9_999, 10_000, 999_998, 999_999, 1_000_000, 1_000_001], np.int32)
-    got = learning_rate("linear", "step_zero", 1e-4, 10_000, 1_000_000)(jnp.asarray(steps))
+    got = learning_rate("linear", "step_zero", 1e-4, 10_000, 1_000_000, 1.0)(jnp.asarray(steps))
     np.testing.assert_allclose(got, [bert(int(s), 1e-4, 10_000, 1_000_000, 1.0) for s in steps], rtol=1e-6, atol=1e-20)
 
 
