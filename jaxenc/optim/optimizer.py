@@ -66,8 +66,8 @@ class OptimConfig:
     layer_decay_top: exponent of the top layer's factor. Each layer below has one more, and the embeddings one more than the first layer. It
         is 2 in google-research/electra:model/optimization.py, where the top layer has decay squared and the embeddings decay^(layers + 2),
         1 in ULMFiT (Howard and Ruder 2018), and 0 in XLNet (zihangdai/xlnet:model_utils.py).
-    layer_decay_of: what is multiplied: the learning `rate` or the clipped `gradient`. The second is zihangdai/xlnet:model_utils.py; but Adam
-        divides by the size of the gradient, so a constant factor of it cancels except through epsilon. A true decay needs `rate`.
+    layer_decay_of: what is multiplied: the learning `rate` or the clipped `gradient`. The second is zihangdai/xlnet:model_utils.py, where
+        most of the decay is lost: Adam divides by the size of the gradient, which cancels a constant factor except through epsilon.
     layer_decay_exclude: patterns of the paths that layer_decay leaves alone. XLNet's are embeddings/.*, encoder/.*/attention/[a-z]+_bias
         and encoder/.*/segment/table, which zihangdai/xlnet keeps outside its layers.
     """

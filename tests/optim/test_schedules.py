@@ -77,3 +77,27 @@ def test_constant_stays_at_the_rate(origin: str) -> None:
     got = rates(OptimConfig(schedule="constant", origin=origin), 1e-3, 4, 10, 30)
     np.testing.assert_array_equal(got[4:], np.full(26, np.float32(1e-3)))
     np.testing.assert_allclose(got[:4], 1e-3 * np.arange(4) / 4, rtol=1e-6)
+
+
+def triangle(step: int, steps: int, cut_frac: float, ratio: float) -> float:
+    """Howard and Ruder 2018, equation 3, for a peak of 1."""
+    cut = math.floor(steps * cut_frac)
+    p = step / cut if step < cut else 1 - (step - cut) / (cut * (1 / cut_frac - 1))
+    return (1 + p * (ratio - 1)) / ratio
+
+
+@pytest.mark.parametrize("origin", ["step_zero", "step_zero_ramp", "warmup_end"])
+@pytest.mark.parametrize("steps, cut_frac, ratio", [(100, 0.1, 32.0), (1000, 0.1, 32.0), (40, 0.25, 8.0), (10, 0.1, 1.0)])
+def test_the_slanted_triangle_is_the_papers(steps: int, cut_frac: float, ratio: float, origin: str) -> None:
+    got = rates(OptimConfig(schedule="slanted", slanted_ratio=ratio, origin=origin), 0.01, int(steps * cut_frac), steps, steps + 5)
+    expected = [0.01 * triangle(step, steps, cut_frac, ratio) for step in range(steps + 1)]
+    np.testing.assert_allclose(got[: steps + 1], expected, rtol=1e-6)
+    assert np.argmax(got) == int(steps * cut_frac) or ratio == 1
+    np.testing.assert_array_equal(got[steps:], got[steps])
+
+
+def test_a_slanted_triangle_whose_cut_is_no_integer_ends_at_its_lowest_rate() -> None:
+    """Where the paper's formula is negative."""
+    got = rates(OptimConfig(schedule="slanted"), 1.0, 1, 19, 20)
+    assert triangle(18, 19, 0.1, 32) < 0
+    np.testing.assert_allclose(got[[0, 1, 10, 19]], [1 / 32, 1, (1 + 0.5 * 31) / 32, 1 / 32], rtol=1e-6)
