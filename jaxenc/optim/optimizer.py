@@ -36,9 +36,9 @@ class OptimConfig:
     name: `adamw`, `lamb` (for batches of many thousands of rows), `adagrad` or `adafactor`. Loshchilov and Hutter 2019, You et al. 2020,
         Duchi et al. 2011, Shazeer and Stern 2018 (with optax's numbers); the last two read no beta, no epsilon and no bias_correction.
     lr: learning rate at the end of the warm-up; `phases` may have their own.
-    warmup: steps of linear warm-up from 0; `phases` may have their own.
-    schedule: `linear`, `square_root` or `cosine` decay to 0 at the last step, `constant` after the warm-up, or `slanted`. That is ULMFiT's
-        triangle (Howard and Ruder 2018, equation 3), whose cut_frac · steps is `warmup`.
+    warmup: steps of linear warm-up from 0, or under `slanted` from lr / slanted_ratio; `phases` may have their own.
+    schedule: `linear`, `square_root` or `cosine` decay to 0 at the last step, `constant` after the warm-up, or `slanted`. The last is
+        ULMFiT's triangle (Howard and Ruder 2018, equation 3), with `warmup` as its cut, a tenth of the steps as published.
     slanted_ratio: how many times larger the peak of `slanted` is than the rate at its two ends; 32 as published.
     origin: where the decay starts: `warmup_end`, `step_zero` or `step_zero_ramp`. `warmup_end` is fairseq's (RoBERTa) and XLNet's;
         `step_zero` is BERT's and NVIDIA's: the warm-up replaces the first steps of a decay that runs from step 0, so at its end the rate
