@@ -139,10 +139,10 @@ class OptimConfig:
 class Optimizer:
     """The update rule of one phase.
 
-    transform: an optax chain of named stages, from clipped gradients to a direction; its state, the moments, is a dict by stage. Its update
-    takes the `clock`, the i32 step in the phase's schedule. rate: the learning rate as a function of the clock. factors, of_gradient: a
-    multiplier of the rate and one of the clipped gradient for each leaf, None for 1 everywhere. starts: the clock at which each leaf starts
-    to train, None for 0 everywhere. clip: limit of the gradient's global norm, 0 for none.
+    transform: an optax chain of named stages, from clipped gradients to a direction; its state, the moments, is a dict by stage, or with
+    `starts` one of those for each start (`unfreeze.in_turn`). rate: the learning rate as a function of the clock, the i32 step in the
+    phase's schedule. factors, of_gradient: multipliers of the rate and of the clipped gradient of each leaf, None for 1 everywhere. starts:
+    the clock at which each leaf starts to train, None for 0 everywhere. clip: limit of the gradient's global norm, 0 for none.
     """
 
     transform: optax.GradientTransformationExtraArgs
@@ -160,7 +160,8 @@ class Optimizer:
         """(parameters, moments, learning rate) after one update.
 
         norm: float32, the global norm of `grads` (`optax.tree.norm`). clock: i32, the step in the schedule, which also counts skipped
-        steps. The count of Adam's bias correction is in the moments and does not count them.
+        steps. The count of Adam's bias correction is in the moments and does not count them. The norm that is clipped leaves out what does
+        not train yet.
         """
         if self.starts is not None:
             grads = unfreeze.begun(grads, self.starts, clock)
@@ -179,7 +180,8 @@ def build(config: OptimConfig, params: Tree, lr: float, warmup: int, steps: int)
     """The optimizer of a phase whose schedule has `steps` steps.
 
     params: all parameters of the model or their shapes, also frozen ones, so that every pattern is checked against the full model; `init`
-    and `update` take only the trained ones. lr, warmup: as `schedules.learning_rate`. Raises UserError as `masks`.
+    and `update` take only the trained ones. lr, warmup: as `schedules.learning_rate`. Raises UserError as `masks`,
+    `unfreeze` and `layer_decay`.
     """
     trained = masks.trained(config.freeze, params)
     decays = masks.select(trained, masks.decay_mask(config.decay_exclude, params))
@@ -196,8 +198,7 @@ def _multipliers(config: OptimConfig, trained: Tree, params: Tree) -> tuple[Tree
     by_path = masks.select(trained, masks.factors(config.rates, params)) if config.rates else None
     if config.layer_decay == 1:
         return by_path, None
-    by_layer = layer_decay.factors(config.layer_decay, config.layer_decay_top, config.layer_decay_exclude, params)
-    by_layer = masks.select(trained, by_layer)
+    by_layer = masks.select(trained, layer_decay.factors(config.layer_decay, config.layer_decay_top, config.layer_decay_exclude, params))
     if config.layer_decay_of == "gradient":
         return by_path, by_layer
     return by_layer if by_path is None else jax.tree.map(operator.mul, by_path, by_layer), None
