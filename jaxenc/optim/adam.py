@@ -1,10 +1,12 @@
 """Adam's direction, with and without bias correction."""
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import optax
+from jax import Array
 
 
 def scale_by_adam(beta1: float, beta2: float, epsilon: float, bias_correction: bool, epsilon_added: str) -> optax.GradientTransformation:
@@ -40,6 +42,11 @@ def scale_by_adam(beta1: float, beta2: float, epsilon: float, bias_correction: b
     return optax.GradientTransformation(init, update)
 
 
-def _correction(beta: float, count: jax.Array) -> jax.Array:
+def bias_correction(beta1: float, beta2: float) -> Callable[[Array], Array]:
+    """sqrt(1 - beta2^t) / (1 - beta1^t), float32, of the update t (i32, 1 for the first): the factor of m / sqrt(v)."""
+    return lambda count: jnp.sqrt(_correction(beta2, count)) / _correction(beta1, count)
+
+
+def _correction(beta: float, count: Array) -> Array:
     """1 - beta^count to full float32 precision."""
     return -jnp.expm1(count.astype(jnp.float32) * math.log(beta))

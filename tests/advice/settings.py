@@ -137,6 +137,7 @@ RULES: dict[str, Rule] = {
     r"^it takes 0 to 2\^31 - 1$": each_of(0, 2**31 - 1),
     r"^it takes a rate from 0 up to but not including 1$": each_of(0.0, 0.5, math.nextafter(1, 0)),
     r"^it takes a positive number$": each_of(1e-3, 1.0),
+    r"^it takes a number above 0 and up to 1$": each_of(1e-3, 1.0),
     r"^use a number between 0 and 1$": each_of(0.001, 0.999),
     r"^it takes a share from 0 to 1$": each_of(0.0, 0.5, 1.0),
     r"^it takes finite numbers$": each_of(1.0),

@@ -1,5 +1,6 @@
 """The advice about fields of a config, followed: of every field by itself, and of fields that do not fit one another."""
 
+import dataclasses
 import functools
 import re
 from typing import Any
@@ -7,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxenc import config
+from jaxenc import config, tree
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.objectives import OBJECTIVES
-from jaxenc.optim import masks
+from jaxenc.optim import optimizer
 from jaxenc.sharding import mesh
 from tests.advice import settings
 from tests.advice.following import follow
-from tests.advice.settings import Settings, build, read
+from tests.advice.settings import Settings, build, field, read
 from tests.advice.together import OF_SEVERAL
 from tests.selection import FULL
 
@@ -152,40 +153,57 @@ def test_of_meshes(fault: Settings) -> None:
     assert follow(lambda settings: mesh.sizes(read(settings).mesh, 8), fault, advised)
 
 
-PARAMS = {"embeddings": {"table": np.zeros(2)}, "pooler": {"bias": np.zeros(2)}}
+PATHS = ("embeddings/table", "generator/encoder/layer_00/bias", "discriminator/encoder/layer_01/bias", "pooler/bias")
+PARAMS = tree.from_leaves((path, np.zeros(2)) for path in PATHS)
+EVEN = {"optim.layer_decay_exclude": ("generator/.*",)}
 
 
-def masked(settings: Settings) -> None:
-    """What `optim.freeze` and `optim.rates` select of two parameters."""
-    optim = read(settings).optim
-    masks.trained(optim.freeze, PARAMS)
-    masks.factors(optim.rates, PARAMS)
+def selected(settings: Settings) -> None:
+    """What the patterns of `optim` select of a pair of networks, one with a layer and one with two."""
+    optimizer.build(dataclasses.replace(read(settings).optim, decay_exclude=()), PARAMS, lr=1.0, warmup=0, steps=1)
 
 
 def other_patterns(error: UserError, settings: Settings) -> list[Settings]:
     """The patterns with the wrong one dropped or fixed."""
-    name = "optim.freeze" if "freeze" in str(error) else "optim.rates"
-    wrong = re.search(r"(?:^|matches )'([^']+)'", error.what)
-    kept = tuple(item for item in settings[name] if wrong and wrong[1] not in item)
-    factors = re.search(r"from (\S+) to (\S+), as in (.+)=(\S+)$", error.fix)
-    if factors:
-        return [{**settings, name: (*kept, f"{factors[3]}={factors[i]}")} for i in (1, 2, 4)]
-    fixed = "pooler/.*" if name == "optim.freeze" else "pooler/.*=0.5"
-    return [{**settings, name: kept}, {**settings, name: (fixed,)}] if "pattern" in error.fix else []
+    if error.fix.startswith("set it to 1"):
+        other = re.search(r"with (\S+)=(\S+)$", error.fix)
+        return [{**settings, "optim.layer_decay": 1.0}, *([{**settings, other[1]: (other[2],)}] if other else [])]
+    name = field(error)
+    if error.fix.startswith("leave out what is to train"):
+        return [{**settings, name: settings[name][1:]}]
+    wrong = re.search(r"(?:^|matches |all that )'([^']+)'", error.what)
+    kept = lambda name: tuple(item for item in settings[name] if wrong and wrong[1] not in item)
+    if error.fix.endswith("one of the two"):
+        return [{**settings, name: kept(name)} for name in ("optim.freeze", "optim.unfreeze")]
+    numbers = re.search(r"from (\S+) to (\S+), as in (.+)=(\S+)$", error.fix)
+    if numbers:
+        return [{**settings, name: (*kept(name), f"{numbers[3]}={numbers[i]}")} for i in (1, 2, 4)]
+    fixed = {"optim.rates": "pooler/.*=0.5", "optim.unfreeze": "pooler/.*=5"}.get(name, "pooler/.*")
+    more = EVEN["optim.layer_decay_exclude"] if name == "optim.layer_decay_exclude" else ()
+    return [{**settings, name: (*more, *kept(name))}, {**settings, name: (*more, fixed)}] if "pattern" in error.fix else []
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        {"optim.freeze": ("embeddings/.*", "pooler/.*")},
+        {"optim.freeze": ("embeddings/.*", ".*bias")},
         {"optim.freeze": ("zebra",)},
         {"optim.freeze": ("(",)},
         {"optim.rates": ("zebra=0.1",)},
         {"optim.rates": ("(=0.1",)},
         {"optim.rates": ("embeddings/.*",)},
         {"optim.rates": ("embeddings/.*=-1",)},
+        {"optim.unfreeze": ("zebra=1",)},
+        {"optim.unfreeze": ("(=1",)},
+        {"optim.unfreeze": ("embeddings/.*",)},
+        {"optim.unfreeze": ("embeddings/.*=1.5",)},
+        {"optim.unfreeze": (".*=4", "pooler/.*=0")},
+        {"optim.unfreeze": ("embeddings/.*=4",), "optim.freeze": ("embeddings/.*",)},
+        {"optim.layer_decay": 0.8},
+        {"optim.layer_decay": 0.8, "optim.layer_decay_exclude": (".*/encoder/.*",)},
+        {"optim.layer_decay": 0.8, "optim.layer_decay_exclude": ("zebra",)},
     ],
     ids=str,
 )
 def test_of_patterns(fault: Settings) -> None:
-    assert follow(masked, fault, other_patterns)
+    assert follow(selected, fault, other_patterns)

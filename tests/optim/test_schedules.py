@@ -40,7 +40,8 @@ def electra(step: int, lr: float, warmup: int, steps: int, power: float | str) -
 
 
 def rates(config: OptimConfig, lr: float, warmup: int, steps: int, upto: int) -> np.ndarray:
-    return np.asarray(jax.jit(learning_rate(config.schedule, config.origin, lr, warmup, steps))(jnp.arange(upto, dtype=jnp.int32)))
+    rate = learning_rate(config.schedule, config.origin, lr, warmup, steps, config.slanted_ratio)
+    return np.asarray(jax.jit(rate)(jnp.arange(upto, dtype=jnp.int32)))
 
 
 @pytest.mark.parametrize("warmup, steps", [(10, 100), (0, 7), (100, 100), (2843, 10_000), (1, 3)])
@@ -61,7 +62,7 @@ def test_every_step_equals_the_original(
 
 def test_the_last_steps_of_a_million_keep_their_digits() -> None:
     steps = np.array([0, 1, 9_999, 10_000, 999_998, 999_999, 1_000_000, 1_000_001], np.int32)
-    got = learning_rate("linear", "step_zero", 1e-4, 10_000, 1_000_000)(jnp.asarray(steps))
+    got = learning_rate("linear", "step_zero", 1e-4, 10_000, 1_000_000, 1.0)(jnp.asarray(steps))
     np.testing.assert_allclose(got, [bert(int(s), 1e-4, 10_000, 1_000_000, 1.0) for s in steps], rtol=1e-6, atol=1e-20)
 
 
@@ -76,3 +77,27 @@ def test_constant_stays_at_the_rate(origin: str) -> None:
     got = rates(OptimConfig(schedule="constant", origin=origin), 1e-3, 4, 10, 30)
     np.testing.assert_array_equal(got[4:], np.full(26, np.float32(1e-3)))
     np.testing.assert_allclose(got[:4], 1e-3 * np.arange(4) / 4, rtol=1e-6)
+
+
+def triangle(step: int, steps: int, cut_frac: float, ratio: float) -> float:
+    """Howard and Ruder 2018, equation 3, for a peak of 1."""
+    cut = math.floor(steps * cut_frac)
+    p = step / cut if step < cut else 1 - (step - cut) / (cut * (1 / cut_frac - 1))
+    return (1 + p * (ratio - 1)) / ratio
+
+
+@pytest.mark.parametrize("origin", ["step_zero", "step_zero_ramp", "warmup_end"])
+@pytest.mark.parametrize("steps, cut_frac, ratio", [(100, 0.1, 32.0), (1000, 0.1, 32.0), (40, 0.25, 8.0), (10, 0.1, 1.0)])
+def test_the_slanted_triangle_is_the_papers(steps: int, cut_frac: float, ratio: float, origin: str) -> None:
+    got = rates(OptimConfig(schedule="slanted", slanted_ratio=ratio, origin=origin), 0.01, int(steps * cut_frac), steps, steps + 5)
+    expected = [0.01 * triangle(step, steps, cut_frac, ratio) for step in range(steps + 1)]
+    np.testing.assert_allclose(got[: steps + 1], expected, rtol=1e-6)
+    assert np.argmax(got) == int(steps * cut_frac) or ratio == 1
+    np.testing.assert_array_equal(got[steps:], got[steps])
+
+
+def test_a_slanted_triangle_whose_cut_is_no_integer_ends_at_its_lowest_rate() -> None:
+    """Where the paper's formula is negative."""
+    got = rates(OptimConfig(schedule="slanted"), 1.0, 1, 19, 20)
+    assert triangle(18, 19, 0.1, 32) < 0
+    np.testing.assert_allclose(got[[0, 1, 10, 19]], [1 / 32, 1, (1 + 0.5 * 31) / 32, 1 / 32], rtol=1e-6)

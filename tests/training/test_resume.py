@@ -103,11 +103,18 @@ STATE = {
     "optim.schedule": "constant",
     "optim.weight_decay": 0.1,
     "optim.clip": 0.5,
+    "optim.layer_decay": 0.8,
     "objective.rate": 0.4,
     "model.dropout": 0.0,
 }
 PHASE = {"train.batch": 16, "train.seed": 5, "data.length": 16, "data.rows": "doc_sentences"}
-PARAMETERS = {"optim.name": "adagrad", "optim.freeze": ("embeddings/.*",), "objective.kind": "mlm_nsp"}
+PARAMETERS = {
+    "optim.name": "adagrad",
+    "optim.freeze": ("embeddings/.*",),
+    "optim.unfreeze": ("embeddings/.*=2",),
+    "optim.decay_corrected": True,
+    "objective.kind": "mlm_nsp",
+}
 NOTHING = {"model.layers": 2, "model.width": 32, "model.kind": "albert", "model.positions": 32}
 SIZES = {"model.width": 16, "model.layers": 1, "model.heads": 2, "model.feed_forward": 32, "model.positions": 24}
 ALLOWED = {"mesh.preset": "fsdp", "train.microbatches": 2, "checkpoint.keep": 3, "eval.rows": 5, "log.every": 2}
