@@ -1,6 +1,7 @@
 """`jaxenc demo`: everything on one CPU, from text found on this machine to a model that fills in words."""
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import sys
@@ -13,10 +14,13 @@ from jaxenc.cli.report import show
 from jaxenc.data.folders import must_hold_only
 from jaxenc.inference.load import load
 from jaxenc.processes import cluster
+from jaxenc.tasks import packages, scores
+from jaxenc.tasks import recipe as task_recipes
+from jaxenc.tasks.baselines import baselines
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.report import report
 
-PARTS = ("tokenizer", "data", "run")
+PARTS = ("tokenizer", "data", "run", "task", "tuned")
 SENTENCES = (
     "Return the [MASK] of the given object.",
     "If the file does not exist, an [MASK] is raised.",
@@ -28,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", default="bert/tiny", help="what to train; small enough for this machine")
     where = "where everything goes; run again, it continues"
     parser.add_argument("--workdir", default=pathlib.Path("runs/demo"), type=pathlib.Path, help=where)
+    tuned = "then fine-tune the model: which package was a docstring written for? (needs the extra `tasks`)"
+    parser.add_argument("--finetune", action="store_true", help=tuned)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
     code."""
     cluster.must_be_alone(os.environ, "jaxenc demo")
     must_hold_only(args.workdir, PARTS, "--workdir")
-    tokenizer, data, workdir = (args.workdir / name for name in PARTS)
+    if args.finetune:
+        scores.require()
+    tokenizer, data, workdir = (args.workdir / name for name in PARTS[:3])
     steps = [
         ["tokenizer", "--input", "docstrings", "--type", "wordpiece", "--vocab-size", "4096", "--lowercase", "--out", str(tokenizer)],
         ["data", "--input", "docstrings", "--tokenizer", str(tokenizer), "--out", str(data), "--held-out", "0.02"],
@@ -56,6 +64,25 @@ def run(args: argparse.Namespace) -> int:
     for sentence in SENTENCES:
         say(f'$ jaxenc fill-mask --model {workdir} --text "{sentence}"')
         print(sentence, *map(fill_mask.shown, model.fill_mask(sentence)), sep="\n")
+    return finetune(args.workdir) if args.finetune else 0
+
+
+def finetune(folder: pathlib.Path) -> int:
+    """Fine-tunes the model in `folder` on a task from the docstrings of this machine and prints its scores beside baselines. Returns the
+    exit code. Raises UserError."""
+    task, tuned = folder / "task", folder / "tuned"
+    if not (task / "dev.jsonl").exists():
+        say(f"writing {task}: paragraphs of docstrings and the package of each")
+        packages.write(task)
+    step = ["finetune", "--config", "tasks/packages", f"--config.data.path={task}", "--init-from", str(folder / "run")]
+    step += ["--workdir", str(tuned)]
+    say("$ jaxenc " + " ".join(step))
+    if failed := main(step):
+        return failed
+    tune = task_recipes.from_dict(cli_config.read("tasks/packages"))
+    files = dataclasses.replace(tune.data, path=str(task))
+    for name, score in baselines(tune.task, *(tune.task.examples(files, split) for split in ("train", "dev"))).items():
+        print(f"{name}: {tune.task.metric} {score:.4f}")
     return 0
 
 

@@ -14,7 +14,7 @@ import os
 import re
 import sysconfig
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from jaxenc.data.workers import pool
@@ -82,12 +82,12 @@ def identity() -> str:
     return hashlib.sha256("\n".join([f"rules {RULES}", *facts]).encode()).hexdigest()
 
 
-def modules() -> Iterator[tuple[str, tuple[str, ...]]]:
+def modules(packages: Collection[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
     """(source, paragraphs) of every module that keeps at least MIN_PARAGRAPHS, in a fixed order, no paragraph twice.
 
-    Source files are parsed by one process a core.
+    packages: only those of these top-level packages, () for all. Source files are parsed by one process a core.
     """
-    files = _files()
+    files = [(name, path) for name, path in _files() if not packages or name.partition("/")[0] in packages]
     seen: set[bytes] = set()
     with pool(os.cpu_count() or 1) as processes:
         for (name, _), paragraphs in zip(files, processes.map(_paragraphs_of, [path for _, path in files], chunksize=32), strict=True):
