@@ -10,18 +10,22 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.tasks import records
+from jaxenc.tasks.files import FilesConfig
 
 ROWS = [("a good film", "1"), ('"quoted" and "more"', "0"), ("über é", "1")]
 
 
 def read(path, required=("text", "label"), optional=(), **how):
     """The values of the rows."""
-    return [tuple(record.values.get(column) for column in (*required, *optional)) for record in records.read(str(path), required, optional, **how)]
+    return [
+        tuple(record.values.get(column) for column in (*required, *optional))
+        for record in records.read(str(path), required, optional, FilesConfig(**how))
+    ]
 
 
 def refused(path, required=("text", "label"), **how) -> str:
     with pytest.raises(UserError) as caught:
-        list(records.read(str(path), required, **how))
+        list(records.read(str(path), required, (), FilesConfig(**how)))
     return str(caught.value).replace(str(path), "FILE")
 
 
@@ -94,6 +98,18 @@ def test_rows_of_the_sts_benchmark(tmp_path):
     assert "FILE:2: has 6 columns, and the first row has 7" in refused(short, columns, ragged=True)
 
 
+def test_broken_rows_of_training_files_may_be_left_out(tmp_path):
+    """GLUE's train.tsv of QQP has rows that line ends in a question have cut in two."""
+    content = "text\tlabel\na\t1\nbroken\nb\t0\nalso\tbroken\there\nc\t1\n"
+    path = written(tmp_path / "a.tsv", content)
+    assert read(path, broken_rows=2) == [("a", "1"), ("b", "0"), ("c", "1")]
+    assert "FILE:5: has 3 columns, and the first row has 2" in refused(path, broken_rows=1)
+    files = FilesConfig(str(tmp_path), train="a.tsv", test="a.tsv", broken_rows=2)
+    assert len(list(records.of_split(files, "train", ["text"], ["label"]))) == 3
+    with pytest.raises(UserError, match="a.tsv:3: has 1 columns"):
+        list(records.of_split(files, "test", ["text"], ["label"]))
+
+
 def test_numbers_stay_numbers_and_parquet_reads_nested_columns(tmp_path):
     table = pa.table({"text": ["a", "b"], "label": [0, 1], "score": [0.5, None], "choices": [{"text": ["x", "y"]}, {"text": ["z"]}]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
@@ -136,7 +152,11 @@ def test_a_dataset_of_tensorflow_datasets(tmp_path, monkeypatch):
 
     builders.TinyLabels(data_dir=tmp_path, file_format="array_record").download_and_prepare()
     monkeypatch.setattr("tensorflow_datasets.core.constants.DATA_DIR", str(tmp_path))
-    assert sorted(read("tfds:tiny_labels:train", ("text", "label"))) == [("bad film", "negative"), ("good film", "positive"), ("no label", "")]
+    assert sorted(read("tfds:tiny_labels:train", ("text", "label"))) == [
+        ("bad film", "negative"),
+        ("good film", "positive"),
+        ("no label", ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +196,7 @@ def test_another_encoding_is_refused_and_can_be_named(tmp_path, few):
     path = written(tmp_path / "a.tsv", content, "latin-1")
     message = refused(path)
     assert re.match(r"FILE(:2)?: ", message) and "data.encoding=cp1252" in message and "--encoding" not in message
-    assert read(path, coding="cp1252")[0] == ("Gruß aus Köln, Düsseldorf und Görlitz", "1")
+    assert read(path, encoding="cp1252")[0] == ("Gruß aus Köln, Düsseldorf und Görlitz", "1")
 
 
 def test_what_is_no_text_and_no_label(tmp_path):
@@ -195,3 +215,12 @@ def test_a_record_of_a_user():
     assert records.picked({"b": "x"}, "line 1", ["a|b"]).text("a|b") == "x"
     with pytest.raises(UserError, match="^line 1: has no column a; name one of its columns in task.text and task.label: 'b'"):
         records.picked({"b": "x"}, "line 1", ["a"])
+
+
+def test_the_first_of_several_files_that_exist(tmp_path):
+    written(tmp_path / "a.tsv", TSV), written(tmp_path / "b.tsv", TSV)
+    names = lambda train, path=str(tmp_path): FilesConfig(path, train=train).names("train")
+    assert names("x.tsv|b.tsv,a.tsv|a.tsv") == [f"{tmp_path}/b.tsv", f"{tmp_path}/a.tsv"]
+    assert names("x.tsv|b.tsv,x.tsv|train") == [f"{tmp_path}/x.tsv"] and names("x.tsv|") == [] == names("")
+    assert names("train.tsv|train", "tfds:glue/sst2") == ["tfds:glue/sst2:train"]
+    assert names("a.tsv,b.tsv|validation", "tfds:glue/sst2:1.0.0") == ["tfds:glue/sst2:1.0.0:validation"]
