@@ -78,9 +78,11 @@ class Choice(Task[Chosen]):
         return [self._example(record, str(number), split != "test") for number, record in numbered]
 
     def fitted(self, train: Sequence[Chosen]) -> Self:
+        """This task with the number of choices that the training examples have."""
         return self if self.count else dataclasses.replace(self, count=max(len(example.choices) for example in train))
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
+        """The head that gives the vector of each pair a number."""
         return HeadsConfig(heads=(model.pools, HEAD), choices=self.count)
 
     def features(self, examples: Sequence[Chosen], framing: Framing) -> Features:
@@ -116,6 +118,7 @@ class Choice(Task[Chosen]):
         return scores.accuracy([label for label, _ in known], [answer for _, answer in known])
 
     def of_record(self, record: Mapping[str, Any], where: str) -> Chosen:
+        """See `Task.of_record`."""
         found = records.picked(record, where, self._texts, tuple(column for column in (self.id,) if column))
         return self._example(found, where, False)
 

@@ -10,7 +10,6 @@ from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import labels, scores
-from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
@@ -58,6 +57,7 @@ class Classify(TextTask[Classified]):
         return labels.classes(self.labels)
 
     def example(self, record: Record, name: str, part: str, labelled: bool) -> Classified:
+        """See `TextTask.example`."""
         texts, label = tuple(map(record.text, self.text)), record.name(self.label)
         label = labels.spelled(self.labels).get(label, label)
         if label in UNLABELLED and (self.labels or not label):
@@ -79,9 +79,11 @@ class Classify(TextTask[Classified]):
         return dataclasses.replace(self, labels=labels.ordered(self.labels, classes))
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
+        """The head on the vector of a text, which the family's own head gives."""
         return HeadsConfig(heads=(model.pools, HEAD), labels=self.classes)
 
     def features(self, examples: Sequence[Classified], framing: Framing) -> Features:
+        """Rows with `label`, i32 [examples], -1 where it is not known. Raises UserError for a label that the task does not have."""
         number = {name: i for i, name in enumerate(self.classes)} | {"": -1}
         if wrong := next((example for example in examples if example.label not in number), None):
             raise labels.wrong(wrong.label, self.labels, wrong.where)
@@ -108,7 +110,3 @@ class Classify(TextTask[Classified]):
         parts = dict.fromkeys(example.part for example in examples)
         rows = lambda part: (f"{one.name}\t{written[answer]}\n" for one, answer in zip(examples, answers, strict=True) if one.part == part)
         return {file: "index\tprediction\n" + "".join(rows(part)) for file, part in zip(self.submits, parts, strict=False)}
-
-    def examples(self, files: FilesConfig, split: str) -> list[Classified]:
-        scores.require()
-        return super().examples(files, split)

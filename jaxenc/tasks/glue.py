@@ -18,6 +18,7 @@ ID = "index|id|idx"
 # The last alternative of `test` is '': a folder without that file has no test split.
 FILES = FilesConfig(train="train.tsv|train", dev="dev.tsv|validation", test="test.tsv|test|")
 INCOMPLETE = dataclasses.replace(FILES, broken_rows=100)
+MNLI = "test_matched.tsv,test_mismatched.tsv"
 # Names only, never numbers: 0 is entailment for Hugging Face and contradiction in google-research/bert (run_classifier.py, get_labels).
 NLI = ("entailment", "neutral", "contradiction")
 RTE = ("entailment", "not_entailment")
@@ -85,7 +86,7 @@ GLUE: Mapping[str, tuple[Task, FilesConfig]] = MappingProxyType(
             FilesConfig(
                 train=FILES.train,
                 dev="dev_matched.tsv,dev_mismatched.tsv|validation_matched,validation_mismatched",
-                test="test_matched.tsv,test_mismatched.tsv,diagnostic.tsv|test_matched.tsv,test_mismatched.tsv|test_matched,test_mismatched|",
+                test=f"{MNLI},diagnostic.tsv|{MNLI}|test_matched,test_mismatched|",
             ),
         ),
         # As QQP (zihangdai/xlnet run_classifier.py: "there are some incomplete lines in QNLI").

@@ -10,7 +10,6 @@ from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import labels, scores
-from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
@@ -68,9 +67,11 @@ class Multilabel(TextTask[Labelled]):
 
     @property
     def label_columns(self) -> tuple[str, ...]:
+        """The column of the labels, or those of all classes."""
         return (self.label,) if self.label else self.labels
 
     def example(self, record: Record, name: str, part: str, labelled: bool) -> Labelled:
+        """See `TextTask.example`."""
         found = self._named(record) if self.label else self._marked(record)
         if found is None and labelled:
             raise UserError("holds no labels", record.where, "write [] for none of them; a test split without labels is for data.test")
@@ -92,9 +93,12 @@ class Multilabel(TextTask[Labelled]):
         return dataclasses.replace(self, labels=labels.ordered(self.labels, classes))
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
+        """The head on the vector of a text, which the family's own head gives."""
         return HeadsConfig(heads=(model.pools, HEAD), labels=self.classes)
 
     def features(self, examples: Sequence[Labelled], framing: Framing) -> Features:
+        """Rows with `classes`, i32 [examples, classes], 1 or 0, -1 where they are not known. Raises UserError for a label that the task
+        does not have."""
         there = np.full((len(examples), len(self.labels)), -1, np.int32)
         for row, example in enumerate(examples):
             if example.labels is not None:
@@ -114,10 +118,6 @@ class Multilabel(TextTask[Labelled]):
         """See `scores.multilabel`."""
         known = [(one.labels, answer) for one, answer in zip(examples, answers, strict=True) if one.labels is not None]
         return scores.multilabel([true for true, _ in known], [answer for _, answer in known], self.classes)
-
-    def examples(self, files: FilesConfig, split: str) -> list[Labelled]:
-        scores.require()
-        return super().examples(files, split)
 
     def _named(self, record: Record) -> tuple[str, ...] | None:
         """The classes that one column names."""

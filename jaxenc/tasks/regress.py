@@ -11,7 +11,6 @@ from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import scores
-from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
@@ -55,6 +54,7 @@ class Regress(TextTask[Scored]):
             raise UserError("task.scaled is set without task.bounds", fix="give the lowest and the highest score")
 
     def example(self, record: Record, name: str, part: str, labelled: bool) -> Scored:
+        """See `TextTask.example`."""
         score = record.number(self.label)
         within = score is None or not self.bounds or self.bounds[0] <= score <= self.bounds[1]
         if labelled and score is None:
@@ -67,9 +67,11 @@ class Regress(TextTask[Scored]):
         return Scored(name, record.where, tuple(map(record.text, self.text)), score if within else None, part=part)
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
+        """The head on the vector of a text, which the family's own head gives."""
         return HeadsConfig(heads=(model.pools, HEAD))
 
     def features(self, examples: Sequence[Scored], framing: Framing) -> Features:
+        """Rows with `score`, float32 [examples], NaN where it is not known."""
         lowest, span = self._scale
         targets = [math.nan if one.score is None else (one.score - lowest) / span for one in examples]
         return self.rows_of(examples, framing, {"score": np.array(targets, np.float32)})
@@ -94,10 +96,6 @@ class Regress(TextTask[Scored]):
         parts = dict.fromkeys(one.part for one in examples)
         rows = lambda part: (f"{one.name}\t{score:.3f}\n" for one, score in zip(examples, clipped, strict=True) if one.part == part)
         return {file: "index\tprediction\n" + "".join(rows(part)) for file, part in zip(self.submits, parts, strict=False)}
-
-    def examples(self, files: FilesConfig, split: str) -> list[Scored]:
-        scores.require()
-        return super().examples(files, split)
 
     @property
     def _scale(self) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from jaxenc.errors import UserError
-from jaxenc.tasks import records
+from jaxenc.tasks import records, scores
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import TRUNCATIONS, Framing
 from jaxenc.tasks.records import Record
@@ -66,6 +66,7 @@ class TextTask(Task[E]):
     def examples(self, files: FilesConfig, split: str) -> list[E]:
         """See `Task.examples`. Pairs that are doubled come first in their own order and then all exchanged (google-research/electra
         finetune/classification/classification_tasks.py)."""
+        scores.require()
         rows = itertools.islice(records.of_split(files, split, self.text, self.label_columns, self._ids), files.limit(split) or None)
         named = enumerate(rows)
         found = [self.example(record, self._name(record, str(number)), part, split != "test") for number, (record, part) in named]
@@ -74,6 +75,7 @@ class TextTask(Task[E]):
         return found
 
     def of_record(self, record: Mapping[str, Any], where: str) -> E:
+        """See `Task.of_record`."""
         found = records.picked(record, where, self.text, self._ids)
         return self.example(found, self._name(found, where), "", False)
 
