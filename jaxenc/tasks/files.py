@@ -11,12 +11,13 @@ class FilesConfig:
     """Which files hold the examples of a task.
 
     path: the folder of `train`, `dev` and `test` where they are no paths of their own; a Hugging Face dataset on disk; or `tfds:NAME`.
-    train: the file of the training examples, or the split of a dataset.
+    train: the file of the training examples, or the split of a dataset; `A,B` is both, and `A|B` the first that there is, '' for none.
     dev: the same of the examples that the model is evaluated on. '' = none.
     test: the same of the examples that it gives answers to at the end. '' = none.
     train_rows: how many of the training examples are used, from the first; 0 = all.
     dev_rows: the same of `dev`.
     encoding: of text files. '' = UTF-8, or what a byte order mark says.
+    broken_rows: how many rows of a file may have another number of columns than the first; they are left out of train and dev.
     ragged: whether rows of a table without a header may have more columns than are read, as those of the STS benchmark have.
     """
 
@@ -27,14 +28,24 @@ class FilesConfig:
     train_rows: int = 0
     dev_rows: int = 0
     encoding: str = ""
+    broken_rows: int = 0
     ragged: bool = False
 
     def __post_init__(self) -> None:
-        at_least(0, "data", self, "train_rows", "dev_rows")
+        at_least(0, "data", self, "train_rows", "dev_rows", "broken_rows")
 
     def names(self, split: str) -> list[str]:
-        """The files or addresses of a split, `train`, `dev` or `test`; several are separated by commas, [] for a split without any."""
-        listed = [name for name in getattr(self, split).split(",") if name]
+        """The files or addresses of a split, `train`, `dev` or `test`, [] for a split without any.
+
+        Of alternatives, the first whose files all exist, or else the first one; of `tfds:` the first that is no name of a file.
+        """
+        found = [self._listed(alternative) for alternative in getattr(self, split).split("|")]
+        if self.path.startswith("tfds:"):
+            return next((names for names in found if not any("." in name.removeprefix(self.path) for name in names)), found[0])
+        return next((names for names in found if all(map(os.path.exists, names))), found[0])
+
+    def _listed(self, alternative: str) -> list[str]:
+        listed = [name for name in alternative.split(",") if name]
         return [f"{self.path}:{name}" if self.path.startswith("tfds:") else os.path.join(self.path, name) for name in listed]
 
     def limit(self, split: str) -> int:

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import itertools
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from jaxenc.data.readers.document import Counts, Reading
 from jaxenc.data.readers.streams import HEAD, seekable
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
+from jaxenc.tasks.files import FilesConfig
 
 # Between the names that a column may have.
 OR = "|"
@@ -40,6 +42,19 @@ class Record:
             raise UserError(what, self.where, "name another column in task.text")
         return value
 
+    def number(self, column: str) -> float | None:
+        """The number in a column, None for a null, an empty cell and a missing column. Raises UserError for what is no finite number."""
+        value = self.values.get(column)
+        if value is None or value == "":
+            return None
+        try:
+            number = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else math.nan
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise UserError(f"the column {column} holds {_shown(value)}, which is not a number", self.where, "fix it, or leave the row out")
+        return number
+
     def name(self, column: str) -> str:
         """The value of a column as the name of a class, '' for a null and a missing column: 1 and 1.0 are '1', true is 'true'."""
         value = self.values.get(column)
@@ -55,21 +70,21 @@ class Record:
         return "" if value != value else str(value).strip()
 
 
-def read(name: str, required: Sequence[str], optional: Sequence[str] = (), ragged: bool = False, coding: str = "") -> Iterator[Record]:
+def read(name: str, required: Sequence[str], optional: Sequence[str] = (), files: FilesConfig = FilesConfig()) -> Iterator[Record]:
     """The rows of a file, in order, with the columns that are asked for.
 
     name: a .tsv, .csv, .txt, .jsonl, .json or .parquet file, also compressed; a folder of such files; tfds:NAME[/CONFIG]:SPLIT; or a folder
     of `datasets.save_to_disk` with its split, DIR/SPLIT. A .json holds a list of records, or an object with such a list under `data`.
     required, optional: columns, with dots for nested ones; `A|B` is the first of A and B that the file has. A table has a header unless
     none of the required columns is in its first row and each may be a number: then columns are numbered from 1.
-    ragged: rows of a table without a header may have more columns than are read. coding: of text, "" for UTF-8 or a byte order mark.
+    files: `encoding`, `ragged` and `broken_rows` of it.
 
     Of .tsv and .txt, quotes are part of the text, as in the files of GLUE. Blank lines are left out. Raises UserError, with file and row,
     for a missing column, which names those that are there; for a row of another width; for what is not text; and for a name without rows.
     """
     found = False
     try:
-        for record in _read(name, tuple(required), tuple(optional), ragged, coding):
+        for record in _read(name, tuple(required), tuple(optional), files):
             found = True
             yield record
     except UserError as error:
@@ -79,6 +94,21 @@ def read(name: str, required: Sequence[str], optional: Sequence[str] = (), ragge
         raise type(error)(error.what, error.where, fix) from error
     if not found:
         raise UserError("has no rows", name, "name a file with a row for each example")
+
+
+def of_split(
+    files: FilesConfig, split: str, required: Sequence[str], labels: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[Record, str]]:
+    """(record, name of its file without folder and suffix) of each row of a split, `train`, `dev` or `test`.
+
+    labels: columns that only `test` may lack. No broken row of `test` is left out, since a benchmark counts the answers. Raises UserError
+    as `read`.
+    """
+    allowed = files if split != "test" else dataclasses.replace(files, broken_rows=0)
+    required, optional = ((*required, *labels), optional) if split != "test" else (required, (*labels, *optional))
+    for name in files.names(split):
+        part = os.path.basename(name).rpartition(":")[2].partition(".")[0]
+        yield from ((record, part) for record in read(name, required, optional, allowed))
 
 
 def picked(record: Mapping[str, Any], where: str, required: Sequence[str], optional: Sequence[str] = ()) -> Record:
@@ -93,7 +123,7 @@ def picked(record: Mapping[str, Any], where: str, required: Sequence[str], optio
     return Record(where, values)
 
 
-def _read(name: str, required: Sequence[str], optional: Sequence[str], ragged: bool, coding: str) -> Iterator[Record]:
+def _read(name: str, required: Sequence[str], optional: Sequence[str], files: FilesConfig) -> Iterator[Record]:
     counts = Counts()
     for source in inputs([name], Reading(), counts):
         if source.name.startswith(tfds.PREFIX):
@@ -101,7 +131,7 @@ def _read(name: str, required: Sequence[str], optional: Sequence[str], ragged: b
                 yield picked(example, f"{source.name}:{number}", required, optional)
             continue
         with user_errors(source.name, "check that the file can be read"), open(source.path, "rb", buffering=HEAD) as file:
-            for record in _of_file(source.name, file, required, optional, ragged, coding, counts):
+            for record in _of_file(source.name, file, required, optional, files, counts):
                 if counts.invalid and any("\ufffd" in value for value in record.values.values() if isinstance(value, str)):
                     fix = "name its encoding, such as data.encoding=cp1252"
                     raise UserError("holds bytes that are not text in its encoding", record.where, fix)
@@ -109,7 +139,7 @@ def _read(name: str, required: Sequence[str], optional: Sequence[str], ragged: b
 
 
 def _of_file(
-    where: str, file: io.BufferedReader, required: Sequence[str], optional: Sequence[str], ragged: bool, coding: str, counts: Counts
+    where: str, file: io.BufferedReader, required: Sequence[str], optional: Sequence[str], files: FilesConfig, counts: Counts
 ) -> Iterator[Record]:
     file, name = compressed.unpacked(file, where, counts)
     head = file.peek(HEAD)[:HEAD]
@@ -121,12 +151,12 @@ def _of_file(
             for number, row in enumerate(columns.records(where, whole, kind, choose), 1):
                 yield picked(row, f"{where}:{number}", required, optional)
         return
-    text = encoding.utf8(file, where, coding, counts)
+    text = encoding.utf8(file, where, files.encoding, counts)
     suffix = os.path.splitext(name)[1].lower()
     if suffix in _TABULAR and kinds.text_kind(text.peek(HEAD)[:HEAD], name) != "jsonl":
-        wanted = {one for column in (*required, *optional) for one in column.split(OR)}
+        wanted = {one for column in (*required, *optional) for one in column.split(OR) if not one.isdecimal()}
         rows = tables.rows(where, text, counts, wanted, literal=suffix != ".csv")
-        yield from _of_table(where, rows, required, optional, ragged)
+        yield from _of_table(where, rows, required, optional, files)
         return
     for place, record in _of_json(json_lines.records(where, text, counts)):
         yield picked(record, place, required, optional)
@@ -143,7 +173,7 @@ def _of_json(records: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[tuple[st
 
 
 def _of_table(
-    name: str, rows: Iterator[tuple[int, list[str]]], required: Sequence[str], optional: Sequence[str], ragged: bool
+    name: str, rows: Iterator[tuple[int, list[str]]], required: Sequence[str], optional: Sequence[str], files: FilesConfig
 ) -> Iterator[Record]:
     number, first = next(rows, (0, []))
     if not first:
@@ -153,8 +183,12 @@ def _of_table(
     if numbered:
         rows = itertools.chain([(number, first)], rows)
     least = max(places.values(), default=-1) + 1
+    broken = 0
     for number, cells in rows:
-        if len(cells) != len(first) and not (numbered and ragged and len(cells) >= least):
+        if len(cells) != len(first) and not (numbered and files.ragged and len(cells) >= least):
+            broken += 1
+            if broken <= files.broken_rows:
+                continue
             what = f"has {len(cells)} columns, and the first row has {len(first)}"
             fix = "write one cell for each column; texts with tabs or commas need a .csv with quotes, or a .jsonl"
             raise UserError(what, f"{name}:{number}", fix)
@@ -163,7 +197,8 @@ def _of_table(
 
 def _places(header: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]) -> tuple[dict[str, int], bool]:
     """({column: its index in a row}, whether the columns are numbered and the first row is no header)."""
-    named = {column: [one for one in column.split(OR) if one in header] for column in (*required, *optional)}
+    # A number is never a name: in a file without a header it may well stand in the first row.
+    named = {column: [one for one in column.split(OR) if one in header and not one.isdecimal()] for column in (*required, *optional)}
     numbers = {column: [int(one) for one in column.split(OR) if one.isdecimal()] for column in named}
     if any(named[column] for column in required) or not all(numbers[column] for column in required):
         if missing := next((column for column in required if not named[column]), ""):

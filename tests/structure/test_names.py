@@ -21,6 +21,7 @@ SOURCE = re.compile(r"[\w-]+/[\w-]+|et al\.|transformers|fairseq|AllenNLP")
 EXCEPTIONS = {
     "families/": "they are the families",
     "data/tokenizers/": "files of vocabularies, and the classes that open them elsewhere, are called after the models that brought them",
+    "tasks/published.py": "a table of what papers and repositories say of fine-tuning, by the family that each is about",
 }
 
 

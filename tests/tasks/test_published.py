@@ -1,0 +1,57 @@
+"""Published hyper-parameters: numbers of the sources, and settings that every family has."""
+
+import dataclasses
+
+import pytest
+
+from jaxenc.errors import UserError
+from jaxenc.families import MODELS
+from jaxenc.tasks import glue, published
+
+BERT, ELECTRA, XLNET = MODELS["bert"](), MODELS["electra"](), MODELS["xlnet"]()
+ROBERTA = dataclasses.replace(BERT, first_position=2)
+MODELS_OF = [*(model() for kind, model in MODELS.items() if kind != "elmo"), ROBERTA, dataclasses.replace(BERT, width=512, heads=8)]
+
+
+@pytest.mark.parametrize(
+    "model, task, wanted",
+    [
+        (BERT, "mrpc", {"optim.lr": 2e-5, "train.batch": 32, "train.epochs": 3.0, "train.length": 128}),
+        (BERT, "squad", {"optim.lr": 3e-5, "train.batch": 12, "train.epochs": 2.0, "train.length": 384}),
+        (ROBERTA, "mnli", {"optim.lr": 1e-5, "train.steps": 123_873, "optim.warmup": 7_432, "optim.decay_exclude": ()}),
+        (ROBERTA, "wnli", {"train.steps": 0, "train.epochs": 10.0, "train.warmup": 0.06, "optim.beta2": 0.98, "optim.clip": 0.0}),
+        (ELECTRA, "stsb", {"train.epochs": 10.0, "task.scaled": True, "task.double_unordered": True, "optim.layer_decay": 0.8}),
+        (dataclasses.replace(ELECTRA, layers=24), "mrpc", {"optim.lr": 5e-5, "task.double_unordered": True, "optim.layer_decay": 0.9}),
+        (XLNET, "mnli", {"optim.lr": 2e-5, "train.batch": 128, "train.steps": 10_000, "optim.weight_decay": 0.0}),
+        (MODELS["albert"](), "qqp", {"optim.lr": 5e-5, "train.batch": 128, "train.steps": 14_000, "train.length": 512}),
+        (MODELS["gpt"](), "text", {"optim.lr": 6.25e-5, "train.batch": 32, "train.warmup": 0.002, "optim.epsilon": 1e-8}),
+    ],
+)  # fmt: skip
+def test_numbers_of_the_sources(model, task, wanted):
+    found = published.numbers(model, task)
+    assert {path: found[path] for path in wanted} == wanted
+
+
+@pytest.mark.parametrize("model", MODELS_OF, ids=lambda model: f"{model.kind}-{model.width}-{getattr(model, 'first_position', 0)}")
+def test_every_family_has_every_setting_for_every_task(model):
+    """B97: with a warm-up, too. A number of steps has a warm-up in steps, and one of another task is never left."""
+    same = set(published.numbers(model, "text"))
+    for task in published.KNOWN:
+        found = published.numbers(model, task)
+        assert same <= set(found) and found["optim.lr"] > 0 and found["train.batch"] > 0
+        assert found["train.warmup"] > 0 and bool(found["train.steps"]) == bool(found["optim.warmup"])
+        assert found["optim.warmup"] <= found["train.steps"] and published.of(model).source
+        fields = {field.name for field in dataclasses.fields(glue.GLUE[task][0])} if task in glue.GLUE else set()
+        assert {path.removeprefix("task.") for path in found if path.startswith("task.")} <= fields
+
+
+def test_candidates_hold_the_number_that_is_taken():
+    for recipe in published.FAMILIES.values():
+        assert all(recipe.every[path] in candidates for path, candidates in recipe.grid.items())
+
+
+def test_what_has_no_numbers():
+    with pytest.raises(UserError, match="no fine-tuning of elmo is published whose numbers are known here; set published=''"):
+        published.numbers(MODELS["elmo"](), "sst2")
+    with pytest.raises(UserError, match="published is 'sst'; use cola, sst2"):
+        published.numbers(BERT, "sst")
