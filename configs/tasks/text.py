@@ -3,7 +3,8 @@
     jaxenc finetune --config tasks/text --config.data.train=train.tsv --config.data.dev=dev.tsv --text sentence --label label
         --init-from MODEL --workdir RUNS
 
-The hyper-parameters are BERT's: 3 epochs of batches of 32 at 3e-5 with a warm-up of a tenth (google-research/bert run_classifier.py).
+The hyper-parameters are those that the family of the model publishes for GLUE (`jaxenc/tasks/published.py`). For scores in place of classes
+add --config.task.kind=regress, for any number of labels --config.task.kind=multilabel.
 """
 
 from jaxenc.configs import recipe
@@ -13,4 +14,4 @@ from jaxenc.tasks.tuning import FineTune
 
 
 def get_config() -> ConfigDict:
-    return recipe(FineTune())
+    return recipe(FineTune(published="text"))

@@ -112,7 +112,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     if not (start / TOKENIZER).is_dir():
         raise UserError("it has no tokenizer, which the examples need", start, "convert the model with one")
     tokenizer = tokenizers.load(start / TOKENIZER)
-    examples = {split: _limited(tune, split) for split in SPLITS if tune.data.names(split)}
+    examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}
     if not examples.get("train"):
         raise UserError("data.train is not set", fix="name the file of the training examples with --config.data.train=FILE")
     tune = dataclasses.replace(tune, task=tune.task.fitted(examples["train"]))
@@ -132,8 +132,3 @@ def framing_of(tune: FineTune, tokenizer: Tokenizer, base: Run) -> Framing:
 def is_left(task: Task, run: Run) -> bool:
     """Whether the rows of a task are padded on the left for the model of a run."""
     return task.pads_left and run.model.pads_left
-
-
-def _limited(tune: FineTune, split: str) -> list[Example]:
-    found, most = tune.task.examples(tune.data, split), tune.data.limit(split)
-    return found[:most] if most else found
