@@ -41,7 +41,8 @@ def entities(true: Sequence[Tags], given: Sequence[Tags], of_types: Sequence[str
     one. `I-X` after anything but `B-X` or `I-X` begins an entity (the default mode of seqeval). A quotient whose denominator is 0 is 0,
     so the F1 of sentences without entities is 0. Raises UserError where seqeval is not installed.
     """
-    module, true, given = library(), [list(tags) for tags in true], [list(tags) for tags in given]
+    module = library()
+    true, given = ([list(tags) for tags in sentences] or [[]] for sentences in (true, given))  # seqeval takes one sentence or more
     names = ("precision", "recall", "f1")
     scores = dict(zip(names, module.precision_recall_fscore_support(true, given, average="micro", zero_division=0), strict=False))
     found = sorted({kind for tags in (true, given) for kind, *_ in module.get_entities(tags)})
