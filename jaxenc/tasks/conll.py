@@ -1,10 +1,11 @@
 """Sentences of tagged words from files of columns: CoNLL's many kinds, CoNLL-U, and lists of words without tags."""
 
+import codecs
 import dataclasses
 import re
 from collections.abc import Callable, Iterator
 
-from jaxenc.data.readers import compressed, encoding
+from jaxenc.data.readers import compressed
 from jaxenc.data.readers.document import Counts
 from jaxenc.data.readers.sources import READABLE
 from jaxenc.data.readers.streams import HEAD
@@ -43,7 +44,7 @@ class _Layout:
 
 
 def sentences(file: str, word: str = "", tag: str = "") -> list[Sentence]:
-    """The sentences of `file`, UTF-8 text or such text compressed, in its order.
+    """The sentences of `file`, in its order: UTF-8, or UTF-16 with a byte order mark, also compressed.
 
     word, tag: the number of a column: 1 is the first, -1 the last. '' is the first column for words and the last for tags, and in CoNLL-U
     FORM and UPOS. A file with one column has no tags, and so has a CoNLL-U file whose tags are all `_`.
@@ -71,12 +72,14 @@ def _read(file: str) -> tuple[str, str]:
     """The text of a file with `\n` for every line end, and its name without the suffix of a compressed file."""
     with user_errors(file, READABLE), open(file, "rb", buffering=HEAD) as raw:
         unpacked, name = compressed.unpacked(raw, file, Counts())
-        content = encoding.utf8(unpacked, file, "", Counts()).read()
+        content = unpacked.read()
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text = content.decode()
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise UserError("is not UTF-8 text", f"{file}:{line}", "convert it, for example with `iconv -f cp1252 -t UTF-8`") from error
+        what = f"is not {'UTF-16' if wide else 'UTF-8'} text"
+        raise UserError(what, f"{file}:{line}", "convert it, for example with `iconv -f cp1252 -t UTF-8`") from error
     text = text.replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n"), name
 

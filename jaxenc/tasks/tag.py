@@ -2,32 +2,26 @@
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from jaxenc.config import at_least
+from jaxenc.data.readers import compressed
 from jaxenc.errors import Unsupported, UserError
 from jaxenc.families.contract import EncoderConfig, ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
-from jaxenc.tasks import conll, tag_scores, word_windows
+from jaxenc.tasks import tag_scores, word_windows
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.task import Example, Features, Task
+from jaxenc.tasks.tagged import BIO, SCHEMES, Columns, Tagged
+from jaxenc.tasks.task import Features, Task
 
 HEAD = "tags"
-BIO, SCHEMES = "bio", ("bio", "none")
-# The columns of records, unless the task names others.
-WORDS, TAGS, TEXT = "tokens", "tags", "text"
-
-
-@dataclasses.dataclass(frozen=True)
-class Tagged(Example):
-    """words: of one sentence. tags: one a word, () where they are not known."""
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...] = ()
+# Files of records; any other file has columns.
+RECORDS = (".json", ".jsonl", ".parquet", ".arrow")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,11 +66,14 @@ class Tag(Task[Tagged]):
         at_least(0, "task", self, "stride")
         if self.scheme not in SCHEMES:
             raise UserError(f"task.scheme is {self.scheme!r}", fix=f"use {' or '.join(SCHEMES)}")
-        if len(set(self.labels)) < len(self.labels):
-            raise UserError("task.labels names a tag twice", fix="name every tag once")
-        for name, tags in (("labels", self.labels), ("unread", (self.unread,) if self.unread else ())):
-            if wrong := self._other_scheme(tags):
-                raise UserError(f"task.{name} holds {wrong!r}, which begins with no B- or I-", fix="set task.scheme=none, or name BIO tags")
+        if len(set(self.labels)) < len(self.labels) or len(self.labels) == 1:
+            raise UserError(f"task.labels is {', '.join(self.labels)}", fix="name two tags or more, each once, or none")
+        named = (*self.labels, self.unread) if self.unread else self.labels
+        if self.scheme == BIO and (wrong := [tag for tag in named if not tag_scores.is_tag(tag)]):
+            fix = "name BIO tags in task.labels and task.unread, or set task.scheme=none"
+            raise UserError(f"the tag {wrong[0]!r} begins with no B- or I-, and task.scheme is bio", fix=fix)
+        if self.scheme != BIO and self.labels and self.unread and self.unread not in self.labels:
+            raise UserError(f"task.unread is {self.unread!r}", fix=f"use one of {', '.join(self.labels)}")
 
     @property
     def metric(self) -> str:
@@ -87,35 +84,31 @@ class Tag(Task[Tagged]):
         """As the contract says, from files of columns (conll.py)."""
         found: list[Tagged] = []
         for file in files.names(split):
-            found += self._of_columns(file, split, len(found))
-        return found
-
-    def of_records(self, records: Iterable[tuple[str, Mapping[str, Any]]], split: str, first: int = 0) -> list[Tagged]:
-        """The examples of (where, record): a list of words and, unless the split is `test`, a list of tags, which may be the numbers of
-        `labels`. first: the number of the first example. Raises UserError as `examples`."""
-        found = []
-        for number, (where, record) in enumerate(records, first):
-            one = dataclasses.replace(self.of_record(record, where), name=str(number))
-            tags = record.get(self.tags or TAGS)
-            if tags is None and split != "test":
-                raise UserError(f"has no column {self.tags or TAGS}", where, f"set task.tags to one of {', '.join(record)}")
-            if tags is not None:
-                given = tuple(self._named(tag, where) for tag in _listed(tags, self.tags or TAGS, where))
-                if len(given) != len(one.words):
-                    raise UserError(f"{len(one.words)} words and {len(given)} tags", where, "give one tag a word")
-                self._check(given, [where] * len(given))
-                one = dataclasses.replace(one, tags=given)
-            found.append(one)
-        return found
+            if _holds_records(file):
+                fix = "write a file with a word and its tag a line and a blank line after each sentence"
+                raise Unsupported("tags are read from files of columns", file, fix)
+            found += self._columns.of_file(file, split != "test", len(found))
+        return found[: files.limit(split) or None]
 
     def fitted(self, train: Sequence[Tagged]) -> Self:
-        """As the contract says: `labels` and `unread`. Raises UserError without seqeval where it is needed for the scores."""
+        """As the contract says: `labels` and `unread`. Raises UserError for examples that have one tag or none, and without seqeval where
+        the scores need it."""
         count = collections.Counter(tag for example in train for tag in example.tags)
         labels = self.labels or tuple(sorted(count, key=lambda tag: (tag != tag_scores.OUTSIDE, tag)))
+        if len(labels) < 2:
+            what = f"all words have the tag {labels[0]}" if labels else "no word has a tag"
+            raise UserError(what, "the training data", "name a file with several tags, or the tags in task.labels")
         if self.scheme == BIO:
             tag_scores.library()
-        likely = tag_scores.OUTSIDE if self.scheme == BIO else max(labels, key=lambda tag: count[tag], default="")
+        likely = tag_scores.OUTSIDE if self.scheme == BIO else max(labels, key=lambda tag: count[tag])
         return dataclasses.replace(self, labels=labels, unread=self.unread or likely)
+
+    def ordered(self, classes: Sequence[str]) -> Self:
+        """This task with its labels in the order of a model's classes. Raises UserError where they are not the same tags."""
+        if self.labels and {*self.labels} != {*classes}:
+            what = f"the model has the tags {', '.join(classes)}, and the task has {', '.join(self.labels)}"
+            raise UserError(what, fix="use a model of this task, or leave task.labels empty")
+        return dataclasses.replace(self, labels=tuple(classes))
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """As the contract says. Raises UserError for a family without a head on tokens, such as GPT."""
@@ -126,10 +119,12 @@ class Tag(Task[Tagged]):
 
     def features(self, examples: Sequence[Tagged], framing: Framing) -> Features:
         """As the contract says. `tags`: i32 [rows, length], the number of a word's tag at its first piece, in one of the rows that hold
-        the word, and -1 elsewhere. places: a `Scored` a row. shortened: how many examples have a word with more pieces than a row holds."""
+        the word, and -1 elsewhere. places: a `Scored` a row. shortened: how many examples have a word with more pieces than a row holds.
+        Raises UserError for a tag that is none of `labels`."""
         room = max(framing.room(1), 1)  # a row without room is refused by framing.rows
         ids, owner, places, shortened = [], [], [], 0
         for number, example in enumerate(examples):
+            self._columns.check(example.tags, [example.where] * len(example.tags))
             tokens, pieces = _pieces(example, framing)
             starts = word_windows.first_pieces(pieces)
             found = word_windows.windows(pieces, room, self.stride or max(room // 2, 1))
@@ -146,7 +141,7 @@ class Tag(Task[Tagged]):
         index = {label: i for i, label in enumerate(self.labels)}
         for row, (number, one) in enumerate(zip(owner, places, strict=True)):
             if given := examples[number].tags:
-                tags[row, one.at] = [index.get(given[word], -1) for word in one.words]
+                tags[row, one.at] = [index[given[word]] for word in one.words]
         return Features({**framed.rows, HEAD: tags}, np.array(owner, np.int32), places, shortened)
 
     def answers(self, examples: Sequence[Tagged], features: Features, predictions: Mapping[str, np.ndarray]) -> list[list[str]]:
@@ -159,10 +154,11 @@ class Tag(Task[Tagged]):
 
     def score(self, answers: Sequence[Sequence[str]], examples: Sequence[Tagged]) -> dict[str, float]:
         """`accuracy`, the share of words with the right tag, and with the scheme `bio` those of `tag_scores.entities`. Every word counts
-        once, also one that the tokenizer drops."""
-        true = [example.tags for example in examples]
-        scores = {"accuracy": tag_scores.accuracy(true, answers)}
-        return scores if self.scheme != BIO else scores | tag_scores.entities(true, answers, tag_scores.types(self.labels))
+        once, also one that the tokenizer drops; sentences without tags do not."""
+        known = [(example.tags, answer) for answer, example in zip(answers, examples, strict=True) if example.tags]
+        true, given = [tags for tags, _ in known], [answer for _, answer in known]
+        scores = {"accuracy": tag_scores.accuracy(true, given)}
+        return scores if self.scheme != BIO else scores | tag_scores.entities(true, given, tag_scores.types(self.labels))
 
     def notes(self, examples: Sequence[Tagged], features: Features) -> list[str]:
         """As the contract says: words that the tokenizer drops, and entities that begin with `I-`."""
@@ -172,57 +168,17 @@ class Tag(Task[Tagged]):
         return [dropped] * (unread > 0) + [f"entities that begin with I-, scored as if they began with B-: {inside:,}"] * (inside > 0)
 
     def of_record(self, record: Mapping[str, Any], where: str) -> Tagged:
-        """As the contract says. A record holds a list of words, or in their place or under the key `text` a text, cut at white space."""
-        column = self.words or WORDS
-        value = record.get(column, record.get(TEXT))
-        if value is None:
-            raise UserError(f"has no {column}", where, f'give a list of words: {{"{column}": ["Hello", "world"]}}')
-        words = value.split() if isinstance(value, str) else _listed(value, column, where)
-        if not words or not all(isinstance(word, str) for word in words):
-            raise UserError(f"{column} holds {'something that is no text' if words else 'no words'}", where, "give a list of words")
-        return Tagged(where, where, tuple(words))
+        """As the contract says. The words are a list, or a text, which is cut at white space."""
+        return self._columns.of_record(record, where)
 
-    def _of_columns(self, file: str, split: str, first: int) -> list[Tagged]:
-        """The examples of one file. first: the number of its first sentence."""
-        if file.startswith("tfds:"):
-            fix = "write a file with a word and its tag a line and a blank line after each sentence"
-            raise Unsupported("tags are read from files of columns", file, fix)
-        found = []
-        for number, one in enumerate(conll.sentences(file, self.words, self.tags), first):
-            if not one.tags and split != "test":
-                raise UserError("has no tags", file, "name a file with a word and its tag a line, or use it as data.test")
-            self._check(one.tags, [f"{file}:{line}" for line in one.lines])
-            found.append(Tagged(one.name or str(number), f"{file}:{one.lines[0]}", one.words, one.tags))
-        return found
-
-    def _check(self, tags: Sequence[str], wheres: Sequence[str]) -> None:
-        """Raises UserError for a tag that the task does not have."""
-        for tag, where in zip(tags, wheres, strict=True):
-            if self.labels and tag not in self.labels:
-                known = ", ".join(self.labels)
-                raise UserError(f"the tag {tag!r} is none of {known}", where, "correct it, or name all tags in task.labels")
-            if self._other_scheme([tag]):
-                fix = "set task.scheme=none for tags of single words, or task.tags to the column of BIO tags"
-                raise UserError(f"the tag {tag!r} begins with no B- or I-", where, fix)
-
-    def _other_scheme(self, tags: Iterable[str]) -> str:
-        """The first tag that the scheme does not have, '' for none."""
-        return next((tag for tag in tags if self.scheme == BIO and not tag_scores.is_tag(tag)), "")
-
-    def _named(self, tag: Any, where: str) -> str:
-        """A tag by its name, from that or from its number in `labels`."""
-        if isinstance(tag, str):
-            return tag
-        if isinstance(tag, (int, np.integer)) and 0 <= tag < len(self.labels):
-            return self.labels[tag]
-        fix = "name the tags in task.labels, in the order of their numbers" if isinstance(tag, (int, np.integer)) else "give text"
-        raise UserError(f"the tag {tag!r} has no name", where, fix)
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.words, self.tags, self.labels, self.scheme)
 
 
-def _listed(value: Any, column: str, where: str) -> list[Any]:
-    if not isinstance(value, (list, tuple, np.ndarray)):
-        raise UserError(f"{column} holds {type(value).__name__} and no list", where, "give one item a word")
-    return list(value)
+def _holds_records(file: str) -> bool:
+    name = file.lower().removesuffix(compressed.suffix_of(file))
+    return name.startswith("tfds:") or name.endswith(RECORDS) or os.path.isdir(file)
 
 
 def _pieces(example: Tagged, framing: Framing) -> tuple[list[int], list[int]]:

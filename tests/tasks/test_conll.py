@@ -74,7 +74,7 @@ def test_columns_are_counted_from_either_side(read: Read) -> None:
 
 
 def test_documents_and_comments_are_no_words(read: Read) -> None:
-    found = read("-DOCSTART- -X- O O\n\n# id 7\nEU NNP B-NP B-ORG\n-DOCSTART- -X- O O\n# a longer comment with words\nPeter NNP B-NP B-PER\n")
+    found = read("-DOCSTART- -X- O O\n\n# id 7\nEU NNP B-NP B-ORG\n-DOCSTART- -X- O O\n# a longer comment, of words\nPeter N B-NP B-PER\n")
     assert [(one.words, one.tags, one.lines) for one in found] == [(("EU",), ("B-ORG",), (4,)), (("Peter",), ("B-PER",), (7,))]
 
 

@@ -1,37 +1,14 @@
 """Windows of words, beside an independent reading of the rules: every word in a window, scored in the one with most context."""
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxenc.tasks.word_windows import scored_in, windows
+from tests.tasks.window_rule import by_hand, most_context
 
 SENTENCES = st.lists(st.one_of(st.integers(0, 3), st.integers(0, 30)), max_size=60)
-
-
-def by_hand(pieces: list[int], room: int, stride: int) -> list[tuple[int, int]]:
-    """The windows, word by word."""
-    fits = lambda first, end: sum(pieces[first:end]) <= room or end == first + 1
-    end_of = lambda first: max(end for end in range(first + 1, len(pieces) + 1) if fits(first, end))
-    found = [(0, end_of(0) if pieces else 0)]
-    while found[-1][1] < len(pieces):
-        first, end = found[-1]
-        starts = [word for word in range(first + 1, end + 1) if end_of(word) > end]
-        near = [word for word in starts if sum(pieces[first:word]) <= stride]
-        word = near[-1] if near else starts[0]
-        found.append((word, end_of(word)))
-    return found
-
-
-def most_context(found: list[tuple[int, int]], pieces: list[int], word: int) -> int:
-    """The number of the window by the loop of run_squad.py, over the pieces of the whole sentence."""
-    position = sum(pieces[:word])
-    best, chosen = -1.0, -1
-    for number, (first, end) in enumerate(found):
-        begin, length = sum(pieces[:first]), sum(pieces[first:end])
-        if first <= word < end and pieces[word]:
-            score = min(position - begin, begin + length - 1 - position) + 0.01 * length
-            best, chosen = (score, number) if score > best else (best, chosen)
-    return chosen
 
 
 @settings(max_examples=400, deadline=None)
@@ -40,7 +17,7 @@ def test_every_word_is_scored_once_where_it_has_most_context(pieces: list[int], 
     found = windows(pieces, room, stride)
     held = [word for first, end in found for word in range(first, end)]
     assert set(held) == set(range(len(pieces)))
-    for (first, end), (next_first, next_end) in zip(found, found[1:], strict=False):
+    for (first, end), (next_first, next_end) in itertools.pairwise(found):
         assert first < next_first <= end < next_end
         assert sum(pieces[first:next_first]) <= stride or next_first == first + 1 or windows_reach(pieces, room, next_first - 1) == end
     for first, end in found:
