@@ -45,7 +45,8 @@ class Tag(Task[Tagged]):
     words: column of the words, a number in files of columns (1 is the first, -1 the last), a name in records. Without one it is the
         first column, FORM of CoNLL-U, `tokens` of records.
     tags: column of the tags. Without one it is the last column, UPOS of CoNLL-U, `tags` of records.
-    labels: tags that a word can have. () = those of the training data, `O` first, the others sorted.
+    labels: tags that a word can have. () = those of the training data, `O` first, the others sorted. With the scheme `bio` every type then
+        has all prefixes that any has: the test data of CoNLL-2000 has a tag `I-LST`, and its training data only `B-LST`.
     scheme: `bio` for entities and chunks (`B-person`, `I-person`, `O`), `none` for tags of single words. The first is scored by the F1 of
         whole entities, the second, parts of speech for example, by the share of words with the right tag.
     stride: most pieces from the start of one window to the start of the next, 0 for half of what a row holds. The smaller it is, the more
@@ -95,10 +96,11 @@ class Tag(Task[Tagged]):
         """As the contract says: `labels` and `unread`. Raises UserError for examples that have one tag or none, and without seqeval where
         the scores need it."""
         count = collections.Counter(tag for example in train for tag in example.tags)
-        labels = self.labels or tuple(sorted(count, key=lambda tag: (tag != tag_scores.OUTSIDE, tag)))
-        if len(labels) < 2:
-            what = f"all words have the tag {labels[0]}" if labels else "no word has a tag"
+        if not self.labels and len(count) < 2:
+            what = f"all words have the tag {next(iter(count))}" if count else "no word has a tag"
             raise UserError(what, "the training data", "name a file with several tags, or the tags in task.labels")
+        known = tag_scores.completed(count) if self.scheme == BIO else count
+        labels = self.labels or tuple(sorted(known, key=lambda tag: (tag != tag_scores.OUTSIDE, tag)))
         if self.scheme == BIO:
             tag_scores.library()
         likely = tag_scores.OUTSIDE if self.scheme == BIO else max(labels, key=lambda tag: count[tag])

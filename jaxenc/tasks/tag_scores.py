@@ -33,6 +33,12 @@ def types(tags: Iterable[str]) -> list[str]:
     return sorted({tag[2:] for tag in tags if tag != OUTSIDE})
 
 
+def completed(tags: Iterable[str]) -> set[str]:
+    """`O`, and each type of the tags with all prefixes that any type has."""
+    tags = {*tags} - {OUTSIDE}
+    return {OUTSIDE, *(tag[:2] + kind for tag in tags for kind in types(tags))}
+
+
 def entities(true: Sequence[Tags], given: Sequence[Tags], of_types: Sequence[str] = ()) -> dict[str, float]:
     """Precision, recall and F1 of whole entities over all sentences, from 0 to 1, as seqeval and conlleval compute them: `precision`,
     `recall` and `f1`, and `f1_TYPE` and so on of each type. An entity counts if its type and both ends are right.

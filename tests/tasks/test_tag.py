@@ -151,6 +151,10 @@ def test_scores_of_entities_and_of_words() -> None:
 def test_what_the_training_data_decides() -> None:
     train = [Tagged("0", "f:1", ("a", "b", "c"), ("I-x", "O", "B-x")), Tagged("1", "f:5", ("d",), ("I-x",))]
     assert (Tag().fitted(train).labels, Tag().fitted(train).unread) == (("O", "B-x", "I-x"), "O")
+    more = [*train, Tagged("2", "f:9", ("e",), ("B-y",))]
+    assert Tag().fitted(more).labels == ("O", "B-x", "B-y", "I-x", "I-y")
+    begun = [Tagged("0", "f:1", ("a", "b"), ("B-x", "B-y"))]
+    assert Tag().fitted(begun).labels == ("O", "B-x", "B-y")
     words = Tag(scheme="none").fitted([Tagged("0", "f:1", ("a", "b", "c"), ("NN", "VB", "VB"))])
     assert (words.labels, words.unread) == (("NN", "VB"), "VB")
     given = Tag(labels=("B-x", "I-x", "O", "B-y"), unread="B-y").fitted(train)
