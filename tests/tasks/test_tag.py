@@ -4,12 +4,14 @@ import dataclasses
 import functools
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxenc import config
+from jaxenc import config, rng
 from jaxenc.data.tokenizers import Tokenizer, bpe, load, word_bpe, wordpiece
 from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import Unsupported, UserError
@@ -24,6 +26,8 @@ from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.tag import HEAD, Tag
 from jaxenc.tasks.tagged import Columns, Tagged
 from jaxenc.tasks.task import Features
+from jaxenc.training.run import Run
+from tests import tiny
 from tests.tasks.window_rule import by_hand, most_context, random_inputs
 
 TEXT = "The quick brown fox jumps over the lazy dog, again and again, don't stop 東京 naïve नमस्ते สวัสดี مرحبا 🙂."
@@ -112,6 +116,22 @@ def test_a_long_word_is_cut_and_a_dropped_word_gets_its_tag() -> None:
         TASK.features(examples, dataclasses.replace(framing("golden wordpiece", 12), truncation="refuse"))
     other = dataclasses.replace(TASK, unread="I-b")
     assert other.answers(examples, features, predictions)[0] == ["I-b"]
+
+
+def test_a_model_counts_every_word_once_and_its_right_words_are_those_of_the_answers() -> None:
+    """The weights and the accuracy of the head, of windows of 16 tokens, beside the answers scored word by word."""
+    model = dataclasses.replace(tiny.MODEL, layers=1)
+    examples = tagged([WORDS[:4] * 5, ["The"], [word for word in WORDS if word.strip()]])
+    features = TASK.features(examples, framing("wordpiece", 16))
+    objective = tiny.objective(TASK.objective(model), model)
+    params = tiny.drawn(Run(objective=TASK.objective(model), model=model))
+    keys = rng.training(0, jnp.int32(0), len(features))
+    run = jax.jit(lambda rows: (objective.terms(params, {}, rows, keys, False)[1], objective.predict(params, rows, keys)))
+    metrics, predictions = jax.device_get(run(features.rows))
+    right, count = metrics["tags_accuracy"]
+    answers = TASK.answers(examples, features, predictions)
+    assert len(features) > len(examples) and count == sum(len(one.words) for one in examples)
+    assert 0 < right < count and right / count == pytest.approx(TASK.score(answers, examples)["accuracy"])
 
 
 def test_no_examples_and_no_labels() -> None:
