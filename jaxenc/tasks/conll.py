@@ -107,7 +107,7 @@ def _place(file: str, setting: str, value: str, columns: int) -> int:
     if not re.fullmatch(r"-?[1-9][0-9]*", value):
         raise UserError(f"task.{setting} is {value!r}", file, fix)
     if abs(int(value)) > max(columns, 1):
-        raise UserError(f"task.{setting} is {value}, and the file has {columns} columns", file, fix)
+        raise UserError(f"task.{setting} is {value}, and the file has {_columns(columns)}", file, fix)
     return int(value) - 1 if int(value) > 0 else columns + int(value)
 
 

@@ -98,7 +98,7 @@ class Tag(Task[Tagged]):
         count = collections.Counter(tag for example in train for tag in example.tags)
         if not self.labels and len(count) < 2:
             what = f"all words have the tag {next(iter(count))}" if count else "no word has a tag"
-            raise UserError(what, "the training data", "name a file with several tags, or the tags in task.labels")
+            raise UserError(what, "data.train", "name a file with several tags, or the tags in task.labels")
         known = tag_scores.completed(count) if self.scheme == BIO else count
         labels = self.labels or tuple(sorted(known, key=lambda tag: (tag != tag_scores.OUTSIDE, tag)))
         if self.scheme == BIO:
