@@ -3,6 +3,7 @@
 import json
 import pathlib
 import shutil
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -40,6 +41,8 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     workdir = pathlib.Path(workdir)
     must_hold_only(workdir, (SEEDS.format("[0-9]*"), results.NAME), "--workdir")
     tuning = open_task(tune, init_from)
+    if barriers.is_primary():
+        print(*tuning.notes, sep="\n", file=sys.stderr)
     done: list[Outcome] = []
     for seed in range(tune.train.seed, tune.train.seed + seeds):
         outcome = _seed(tuning, seed, workdir / SEEDS.format(seed))

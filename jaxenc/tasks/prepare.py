@@ -66,6 +66,18 @@ class Tuning:
         """Whether rows are padded on the left."""
         return is_left(self.task, self.run)
 
+    @property
+    def notes(self) -> list[str]:
+        """A line for each split, and what else a user should know of its rows."""
+        lines = []
+        for name, split in self.splits.items():
+            features = split.features
+            windows = f" in {len(features):,} rows" if len(features) != len(split.examples) else ""
+            cut = f", {features.shortened:,} of them shortened to {self.tune.train.length} tokens" if features.shortened else ""
+            lines.append(f"{name}: {len(split.examples):,} examples{windows}{cut}")
+            lines += [f"{name}: {note}" for note in self.task.notes(split.examples, features)]
+        return lines
+
     def job(self, seed: int, directory: pathlib.Path, evaluated: str = "dev") -> Job:
         """The run of one seed, in its own directory. evaluated: the split that is its held-out rows."""
         run = dataclasses.replace(self.run, train=dataclasses.replace(self.run.train, seed=seed))

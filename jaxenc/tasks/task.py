@@ -68,6 +68,11 @@ class Task(abc.ABC, Generic[E]):
         """This task with what its training examples decide, such as the names of the classes where `labels` is ()."""
         return self
 
+    def ordered(self, classes: Sequence[str]) -> Self:
+        """This task with its classes in the order of those of a model, by name; itself for a task without classes. Raises UserError where
+        they are not the same classes."""
+        return self
+
     @abc.abstractmethod
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The heads that a model of this family is fine-tuned with, as published. Raises UserError for a family without them."""
@@ -86,6 +91,10 @@ class Task(abc.ABC, Generic[E]):
     @abc.abstractmethod
     def score(self, answers: Sequence[Any], examples: Sequence[E]) -> dict[str, float]:
         """{metric: number} of labelled examples; `metric` is among them. Defined, and finite, for any answers."""
+
+    def notes(self, examples: Sequence[E], features: Features) -> list[str]:
+        """What a user should know of how these examples were read, one line each; [] for nothing."""
+        return []
 
     def submission(self, answers: Sequence[Any], examples: Sequence[E]) -> Mapping[str, str]:
         """{file name: content}: the answers as the benchmark takes them; {} for a task without such a form."""
