@@ -39,7 +39,7 @@ class Nano:
         """One process of the run, as `tests/faults/child.py` says; its notes are beside the work directory."""
         script = (ROOT / "tests" / "faults" / "child.py", notes_of(workdir), accident, stage, count)
         return subprocess.Popen(
-            [sys.executable, *map(str, script), "--config", str(self.config), "--workdir", str(workdir)],
+            [sys.executable, *map(str, script), "pretrain", "--config", str(self.config), "--workdir", str(workdir)],
             stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         )  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""`jaxenc pretrain`, which notes its stages in a file and, the n-th time that a stage ends, has an accident.
+"""A command that trains, which notes its stages in a file and, the n-th time that a stage ends, has an accident.
 
 Stages: those of a save, `step` (a step has been dispatched) and `evaluation` (its first batch has been read). The file of notes also has
 a line `start` for each process.
 
-Arguments: file of notes, accident, stage, n, then those of `jaxenc pretrain`.
+Arguments: file of notes, accident, stage, n, then the command and its own.
 """
 
 import errno
@@ -85,4 +85,4 @@ if __name__ == "__main__":
     contexts.reuse()
     loop.Log, evaluate.zero_carry = Log, zero_carry
     pretrain.Manager = partial(Manager, stage=stage)
-    sys.exit(main.main(["pretrain", *sys.argv[5:]]))
+    sys.exit(main.main(sys.argv[5:]))

@@ -1,0 +1,42 @@
+"""A tiny untrained BERT with a vocabulary, and a small task, for tests of fine-tuning."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+from flax.core import meta
+
+from jaxenc import rng
+from jaxenc.data import tokenizers
+from jaxenc.inference import load
+from jaxenc.inference.load import Model
+from jaxenc.optim.optimizer import OptimConfig
+from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.tuning import FineTune, TuneConfig
+from jaxenc.training.run import Run
+from tests import tiny
+
+TOKENIZER = Path(__file__).parents[1] / "golden" / "tokenizers" / "wordpiece"
+WORDS = {"good": ("b", "c", "d"), "bad": ("x", "y", "z")}
+
+
+def make_model(out: Path) -> None:
+    """Writes a run directory with an untrained BERT of 2 layers and the golden WordPiece vocabulary."""
+    tokenizer = tokenizers.load(TOKENIZER)
+    run = Run(model=dataclasses.replace(tiny.MODEL, init_scale=0.1)).with_vocabulary(tokenizer.vocabulary)
+    params = meta.unbox(load.objective_of(run, tokenizer).init(rng.init_key(0)))
+    load.save(out, Model(run, params, tokenizer))
+
+
+def make_task(folder: Path, train: int = 64, dev: int = 24, **settings: object) -> FineTune:
+    """Writes train.tsv and dev.tsv, sentences whose words give their label, and returns a run of few steps on them."""
+    random = np.random.default_rng(0)
+    for name, rows in (("train", train), ("dev", dev)):
+        labels = [str(label) for label in random.choice(["good", "bad"], rows)]
+        texts = [f"it is {' '.join(random.choice(WORDS[label], random.integers(1, 9)))}" for label in labels]
+        lines = [f"{text}\t{label}\n" for text, label in zip(texts, labels, strict=True)]
+        (folder / f"{name}.tsv").write_text("text\tlabel\n" + "".join(lines))
+    numbers = {"batch": 16, "length": 32, "lengths": (16, 32), "epochs": 2.0, "warmup": 0.0, **settings}
+    data = FilesConfig(str(folder), "train.tsv", "dev.tsv")
+    return FineTune(Classify(), data=data, train=TuneConfig(**numbers), optim=OptimConfig(lr=3e-3, warmup=0))
