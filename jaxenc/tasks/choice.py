@@ -14,6 +14,7 @@ from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import records, scores
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import TRUNCATIONS, Framing
+from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Example, Features, Task
 
@@ -32,16 +33,16 @@ class Chosen(Example):
 
 @dataclasses.dataclass(frozen=True)
 class Choice(Task[Chosen]):
-    """Multiple choice: the model gives each pair of prompt and choice a number, and a softmax over the choices of an example is trained
-    (Devlin et al. 2018, section 4.4).
+    """Multiple choice: a softmax over a number for each pair of prompt and choice (Devlin et al. 2018, section 4.4).
 
     prompt: columns of the first text, joined by a blank; `A|B` is the first of A and B that the file has.
     question: column that is written before each choice, joined by a blank. '' = none.
-    blank: mark in the question that a choice replaces, such as RACE's `_`; a question without it comes before the choice. '' = none.
+    blank: mark in the question that a choice replaces, such as RACE's `_`. '' = none; a question without it comes before the choice.
     choices: column with the list of choices, or the columns of all choices.
     keys: column with the list of the names of the choices, such as A to E. '' = labels are numbers from 0 or letters from A.
     label: column of the right choice.
     id: column of an example's name. '' = its number in the split, from 0.
+    metric: score of the dev set that is quoted first: `accuracy`.
     count: choices of a row; examples with fewer have empty ones, which are never chosen. 0 = the most that a training example has.
     truncation: which text is cut where a row has no room: `longest` (token by token), `first`, `second`, or `refuse`.
     """
@@ -83,7 +84,7 @@ class Choice(Task[Chosen]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head that gives the vector of each pair a number."""
-        return HeadsConfig(heads=(model.pools, HEAD), choices=self.count)
+        return HeadsConfig(heads=on_text(model, HEAD), choices=self.count)
 
     def features(self, examples: Sequence[Chosen], framing: Framing) -> Features:
         """The rows are [examples, count, length]; an empty choice is padding."""

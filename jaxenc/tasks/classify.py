@@ -11,6 +11,7 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import labels, scores
 from jaxenc.tasks.framing import Framing
+from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
 from jaxenc.tasks.texts import TextExample, TextTask
@@ -80,7 +81,7 @@ class Classify(TextTask[Classified]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head on the vector of a text, which the family's own head gives."""
-        return HeadsConfig(heads=(model.pools, HEAD), labels=self.classes)
+        return HeadsConfig(heads=on_text(model, HEAD), labels=self.classes)
 
     def features(self, examples: Sequence[Classified], framing: Framing) -> Features:
         """Rows with `label`, i32 [examples], -1 where it is not known. Raises UserError for a label that the task does not have."""

@@ -10,8 +10,8 @@ from jaxenc.config import at_least
 class FilesConfig:
     """Which files hold the examples of a task.
 
-    path: the folder of `train`, `dev` and `test` where they are no paths of their own; a Hugging Face dataset on disk; or `tfds:NAME`.
-    train: the file of the training examples, or the split of a dataset; `A,B` is both, and `A|B` the first that there is, '' for none.
+    path: the folder of `train`, `dev` and `test`, a dataset that `datasets` of Hugging Face saved, or `tfds:NAME`. '' = none.
+    train: the file of the training examples, or the split of a dataset. `A,B` is both, `A|B` the first that there is, `A|` A or none.
     dev: the same of the examples that the model is evaluated on. '' = none.
     test: the same of the examples that it gives answers to at the end. '' = none.
     train_rows: how many of the training examples are used, from the first; 0 = all.

@@ -11,6 +11,7 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import labels, scores
 from jaxenc.tasks.framing import Framing
+from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
 from jaxenc.tasks.texts import TextExample, TextTask
@@ -94,7 +95,7 @@ class Multilabel(TextTask[Labelled]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head on the vector of a text, which the family's own head gives."""
-        return HeadsConfig(heads=(model.pools, HEAD), labels=self.classes)
+        return HeadsConfig(heads=on_text(model, HEAD), labels=self.classes)
 
     def features(self, examples: Sequence[Labelled], framing: Framing) -> Features:
         """Rows with `classes`, i32 [examples, classes], 1 or 0, -1 where they are not known. Raises UserError for a label that the task

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxenc.data.readers import archives, columns, compressed, encoding, fields, inputs, json_lines, kinds, tables, tfds
 from jaxenc.data.readers.document import Counts, Reading
+from jaxenc.data.readers.sources import File
 from jaxenc.data.readers.streams import HEAD, seekable
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
@@ -21,7 +22,13 @@ from jaxenc.tasks.files import FilesConfig
 OR = "|"
 _TABULAR = (".tsv", ".tab", ".txt", ".csv")
 # Readers name the options of `jaxenc data`; these are what a task has in their place.
-_OPTIONS = (("--encoding ", "data.encoding="), ("--tfds-dir", "TFDS_DATA_DIR"))
+_OPTIONS = (
+    ("try --encoding ", "try data.encoding="),
+    ("--encoding", "data.encoding"),
+    ("--tfds-dir", "TFDS_DATA_DIR"),
+    ("remove it from --input", "name another file"),
+    (", or name another --format", ", or save it as .jsonl"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,10 +95,10 @@ def read(name: str, required: Sequence[str], optional: Sequence[str] = (), files
             found = True
             yield record
     except UserError as error:
-        fix = error.fix
+        what, fix = error.what, error.fix
         for option, ours in _OPTIONS:
-            fix = fix.replace(option, ours)
-        raise type(error)(error.what, error.where, fix) from error
+            what, fix = what.replace(option, ours), fix.replace(option, ours)
+        raise type(error)(what, error.where, fix) from error
     if not found:
         raise UserError("has no rows", name, "name a file with a row for each example")
 
@@ -130,6 +137,8 @@ def _read(name: str, required: Sequence[str], optional: Sequence[str], files: Fi
             for number, example in enumerate(tfds.examples(source.name), 1):
                 yield picked(example, f"{source.name}:{number}", required, optional)
             continue
+        if not isinstance(source, File):
+            raise UserError("has no columns", source.name, "name a file with a row for each example")
         with user_errors(source.name, "check that the file can be read"), open(source.path, "rb", buffering=HEAD) as file:
             for record in _of_file(source.name, file, required, optional, files, counts):
                 if counts.invalid and any("\ufffd" in value for value in record.values.values() if isinstance(value, str)):

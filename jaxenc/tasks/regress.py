@@ -12,6 +12,7 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import scores
 from jaxenc.tasks.framing import Framing
+from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
 from jaxenc.tasks.texts import TextExample, TextTask
@@ -68,7 +69,7 @@ class Regress(TextTask[Scored]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head on the vector of a text, which the family's own head gives."""
-        return HeadsConfig(heads=(model.pools, HEAD))
+        return HeadsConfig(heads=on_text(model, HEAD))
 
     def features(self, examples: Sequence[Scored], framing: Framing) -> Features:
         """Rows with `score`, float32 [examples], NaN where it is not known."""

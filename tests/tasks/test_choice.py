@@ -7,17 +7,12 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.tasks import multiple_choice
 from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.files import FilesConfig
 from tests.tasks.texts import Model, framing, refused, write, write_json
 
-SWAG = Choice(prompt=("sent1",), question="sent2", choices=("ending0", "ending1", "ending2"))
-RACE = Choice(
-    prompt=("article",), question="question|questions", blank="_", choices=("options",), label="answer|answers", id="example_id|id"
-)
-CSQA = Choice(
-    prompt=("question.stem|question",), choices=("choices.text|question.choices",), keys="choices.label", label="answerKey", id="id"
-)
+SWAG, RACE, CSQA = (task for task, _ in multiple_choice.SETS.values())
 OWN = {"prompt": "the fox", "choices": ["jumps", "the dog"], "label": 1}
 
 
@@ -31,8 +26,8 @@ def test_one_list_of_choices(tmp_path):
 
 
 def test_swag_has_a_column_for_each_ending(tmp_path):
-    content = "sent1\tsent2\tending0\tending1\tending2\tlabel\nA man sits.\tHe\tsmiles.\truns.\tsinks.\t2\n"
-    wanted = [("A man sits.", ("He smiles.", "He runs.", "He sinks."), 2)]
+    content = "sent1\tsent2\tending0\tending1\tending2\tending3\tlabel\nA man sits.\tHe\tsmiles.\truns.\tsinks.\teats.\t2\n"
+    wanted = [("A man sits.", ("He smiles.", "He runs.", "He sinks.", "He eats."), 2)]
     assert read(SWAG, write(tmp_path, train=content)) == wanted
 
 
@@ -135,3 +130,15 @@ def test_records_that_go_wrong(tmp_path, record, message):
 def test_lists_of_other_lengths(tmp_path):
     files = write_json(tmp_path, {"article": "a", "questions": ["b", "c"], "options": [["d", "e"]], "answers": ["A", "B"]})
     assert refused(RACE, files).startswith("train.jsonl:1: its questions, options and answers are not equally many; fix or remove")
+
+
+def test_files_of_the_sets(tmp_path):
+    """RACE has a folder for each split, with folders in it."""
+    (tmp_path / "dev" / "high").mkdir(parents=True)
+    record = {"article": "a", "questions": ["b _"], "options": [["c", "d"]], "answers": ["A"], "id": "high1.txt"}
+    (tmp_path / "dev" / "high" / "1.txt").write_text(json.dumps(record))
+    task, files = multiple_choice.task("race")
+    assert [one.choices for one in task.examples(dataclasses.replace(files, path=str(tmp_path)), "dev")] == [("b c", "b d")]
+    assert [multiple_choice.task(name)[1].names("test") for name in multiple_choice.SETS] == [[], [], []]
+    with pytest.raises(UserError, match="swat is no known set of multiple choice; use swag, race, commonsense_qa"):
+        multiple_choice.task("swat")

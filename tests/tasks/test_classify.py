@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.families import MODELS
+from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.multilabel import Multilabel
+from jaxenc.tasks.regress import Regress
 from tests.tasks.texts import Model, framing, refused, write
 
 NLI = Classify(text=("premise", "hypothesis"), labels=("entailment|0", "neutral|1", "contradiction|2"))
@@ -44,6 +48,12 @@ def test_classes_are_those_of_the_training_examples_sorted(tmp_path):
     task = dataclasses.replace(NLI, labels=())
     fitted = task.fitted(task.examples(write(tmp_path, train=PAIRS), "train"))
     assert fitted.classes == ("contradiction", "entailment", "neutral") and NLI.fitted([]) is NLI
+
+
+@pytest.mark.parametrize("task", [NLI, Regress(), Multilabel(labels=("a", "b")), Choice(count=2)], ids=lambda task: task.kind)
+def test_a_family_without_a_vector_of_a_text(task):
+    with pytest.raises(UserError, match="elmo models have no vector of a text to fine-tune; choose a model of another family"):
+        task.objective(MODELS["elmo"]())
 
 
 @pytest.mark.parametrize("names", [("contradiction", "entailment", "neutral"), ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"), ("2", "0", "1")])

@@ -199,6 +199,24 @@ def test_another_encoding_is_refused_and_can_be_named(tmp_path, few):
     assert read(path, encoding="cp1252")[0] == ("Gruß aus Köln, Düsseldorf und Görlitz", "1")
 
 
+@pytest.mark.parametrize(
+    "name, content, how, message",
+    [
+        ("a.tsv", b"", {}, "FILE: is empty; name another file"),
+        ("a.csv", b'text,label\n"a,1\n', {}, "close the quote, double quotes inside of a cell, or save it as .jsonl"),
+        ("a.tsv", "Gruß\t1\n".encode() * 9, {"encoding": "ascii"}, "FILE: is not ascii, as data.encoding or its byte order mark says"),
+    ],
+)
+def test_no_message_names_an_option_of_another_command(tmp_path, name, content, how, message):
+    (tmp_path / name).write_bytes(content)
+    found = refused(tmp_path / name, ("1", "2"), **how)
+    assert message in found and "--" not in found
+
+
+def test_what_has_no_columns():
+    assert refused("docstrings") == "FILE: has no columns; name a file with a row for each example"
+
+
 def test_what_is_no_text_and_no_label(tmp_path):
     path = written(tmp_path / "a.jsonl", '{"text": null, "label": 1.0}\n{"text": 3, "label": true}\n{"text": "", "label": [1]}\n')
     null, number, empty = records.read(str(path), ("text", "label"))
