@@ -26,7 +26,9 @@ def objective_for(structure: Structure) -> ObjectiveConfig:
     if not isinstance(structure.model, EncoderConfig):
         return FeaturesConfig()
     choices = LEAST if any(BUILT_IN[name].chooses for name in structure.heads) else 0
-    return HeadsConfig(structure.heads, structure.labels, structure.pooler_activation, choices)
+    rate = lambda head: structure.dropout.get(head, structure.model.head_dropout(head))
+    dropout = tuple(map(rate, structure.heads)) if structure.dropout else ()
+    return HeadsConfig(structure.heads, structure.labels, structure.pooler_activation, choices, dropout=dropout)
 
 
 def run_for(structure: Structure) -> Run:
@@ -56,5 +58,6 @@ def structure_of(run: Run, names: Collection[str]) -> Structure:
     """The model of a run with the built-in heads among `names`."""
     heads, objective = tuple(name for name in BUILT_IN if name in names), run.objective
     if isinstance(objective, HeadsConfig):
-        return Structure(run.model, heads, objective.labels, objective.pooler_activation)
+        rates = dict(zip(objective.heads, objective.dropout, strict=True)) if objective.dropout else {}
+        return Structure(run.model, heads, objective.labels, objective.pooler_activation, rates)
     return Structure(run.model, heads)

@@ -80,6 +80,26 @@ def described(structure: Structure) -> dict[str, Any]:
     return problem | config_json.labels_json(("LABEL_0",) if head == "regressor" else structure.labels)
 
 
+def rates(config: Mapping[str, Any], fields: Mapping[str, Collection[str]], structure: Structure, where: Path) -> dict[str, float]:
+    """{head: dropout rate on its input} of the heads for which a config.json says another rate than the family has. fields: {their field:
+    heads that it is for}. Raises UserError for a value that is no rate."""
+    found: dict[str, float] = {}
+    for field, heads in fields.items():
+        value = config.get(field)
+        if value is None:
+            continue
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            raise UserError(f"{field} is {value!r}", where, "set it to a rate from 0 up to but not including 1, or remove it")
+        found |= {head: float(value) for head in heads if head in structure.heads and value != structure.model.head_dropout(head)}
+    return found
+
+
+def rates_json(fields: Mapping[str, Collection[str]], structure: Structure) -> dict[str, float]:
+    """{their field: rate}, the inverse of `rates`: of the first of its heads that the model has, else of the first."""
+    first = {field: next((head for head in heads if head in structure.heads), next(iter(heads))) for field, heads in fields.items()}
+    return {field: structure.dropout.get(head, structure.model.head_dropout(head)) for field, head in first.items()}
+
+
 def refuse(heads: Collection[str], where: str | Path, apart: Collection[str] = ()) -> None:
     """Raises UserError for two of the heads CLASSES, which transformers has in different models. apart: heads whose tensors have other
     names than those of the others, so that a file may hold them beside one of the others."""

@@ -360,3 +360,24 @@ def test_a_failed_export_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="theirs: exists already"):
         hf.save(tmp_path / "theirs", first)
     assert {path.name for path in tmp_path.iterdir()} == {"theirs"}
+
+
+@pytest.mark.parametrize(
+    "architecture, field, rates",
+    [
+        ("BertForSequenceClassification", "classifier_dropout", (0.0, 0.3)),
+        ("RobertaForSequenceClassification", "classifier_dropout", (0.3, 0.3)),
+        ("RobertaForTokenClassification", "classifier_dropout", (0.3,)),
+        ("ElectraForSequenceClassification", "classifier_dropout", (0.3, 0.3)),
+        ("XLNetForSequenceClassification", "summary_last_dropout", (0.3, 0.0)),
+    ],
+)
+def test_dropout_on_what_a_head_reads_is_kept(architecture: str, field: str, rates: tuple[float, ...], tmp_path: Path) -> None:
+    """A rate of its own, in and out; none where it is the family's."""
+    found = hf.load(make(tmp_path / "theirs", architecture, **{field: 0.3}))
+    assert found.config.objective.dropout == rates
+    hf.save(tmp_path / "out", found)
+    assert json.loads((tmp_path / "out" / "config.json").read_text())[field] == 0.3
+    assert hf.load(tmp_path / "out").config == found.config
+    assert hf.load(make(tmp_path / "usual", architecture, **{field: None})).config.objective.dropout == ()
+    assert f"{field} is 1.0" in refused(make(tmp_path / "none", architecture, **{field: 1.0}))

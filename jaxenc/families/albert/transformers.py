@@ -14,6 +14,7 @@ from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.albert import names
 from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.albert.names import AlbertFile
+from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.formats.tensor import Tensor
 from jaxenc.heads.pooler import TANH
@@ -28,6 +29,8 @@ ENDINGS = (
     (("pooler",), "Model", {"pooled": ("pooler_output",)}),
     ((), "Model", {}),
 )
+# Of dropout on the inputs of heads.
+RATES = {"classifier_dropout_prob": (*ON_TEXTS, "tags")}
 FIELDS = {
     "vocab_size": "vocab_size",
     "width": "hidden_size",
@@ -53,6 +56,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     found = names.heads_of(tensors, file, class_of(config))
     heads, labels = fine_tuned.read(config, found, lambda head: names.classes_of(tensors, head, file), where)
     structure = Structure(model_of(config, DEFAULTS, config_json.ACTIVATIONS, where), heads, labels.names)
+    structure = dataclasses.replace(structure, dropout=fine_tuned.rates(config, RATES, structure, where))
     return imported(structure, file, tensors, where, labels.notes)
 
 
@@ -108,7 +112,6 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "type_vocab_size": max(model.types, 1),
         "inner_group_num": 1,
         "hidden_act": config_json.HIDDEN_ACT[model.activation],
-        "classifier_dropout_prob": model.head_dropout("classifier"),
         "position_embedding_type": "absolute",
         "tie_word_embeddings": True,
     }
@@ -116,7 +119,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     if vocabulary:
         ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
         data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
-    return data | fine_tuned.described(structure), outputs
+    return data | fine_tuned.rates_json(RATES, structure) | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("albert",), read, write)

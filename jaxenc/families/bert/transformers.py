@@ -14,6 +14,7 @@ from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.bert import names
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.bert.names import BertFile
+from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.formats.tensor import Tensor
 from jaxenc.heads.pooler import TANH
@@ -30,6 +31,10 @@ ENDINGS = (
     (("pooler",), "Model", {"pooled": ("pooler_output",)}),
     ((), "Model", {}),
 )
+# Of dropout on the inputs of heads.
+RATES = {"classifier_dropout": (*ON_TEXTS, "tags")}
+# RoBERTa's classification head has it twice.
+ROBERTA_RATES = {"classifier_dropout": (*ON_TEXTS, "tags", "pooler")}
 FIELDS = {
     "vocab_size": "vocab_size",
     "width": "hidden_size",
@@ -52,6 +57,8 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     heads, labels = fine_tuned.read(config, heads, lambda head: names.classes_of(tensors, head, file), where)
     structure = Structure(model_of(config, column, where), heads, labels.names)
     refuse(structure, column, where)
+    rates = ROBERTA_RATES if names.classifies(heads) and column == "roberta" else RATES
+    structure = dataclasses.replace(structure, dropout=fine_tuned.rates(config, rates, structure, where))
     return imported(structure, file, tensors, where, labels.notes)
 
 
@@ -148,7 +155,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     if column == "roberta" and vocabulary:
         ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
         data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
-    return data | fine_tuned.described(structure), outputs
+    return data | fine_tuned.rates_json(RATES, structure) | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("bert", "roberta", "xlm-roberta", "camembert"), read, write)

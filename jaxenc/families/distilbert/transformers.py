@@ -1,5 +1,6 @@
 """Reads and writes DistilBERT in folders of transformers."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ ENDINGS = (
     (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
     ((), "Model", {}),
 )
+# Of dropout on the inputs of heads.
+RATES = {"seq_classif_dropout": ON_TEXTS, "qa_dropout": ("spans",)}
 FIELDS = {
     "vocab_size": "vocab_size",
     "width": "dim",
@@ -44,6 +47,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     model, base = model_of(config, where), names.file_base(tensors)
     check_layers(model.layers, tensors, where)
     structure = Structure(model, heads, labels.names, POOLER)
+    structure = dataclasses.replace(structure, dropout=fine_tuned.rates(config, RATES, structure, where))
     return Import(structure, tensors, names.entries(model, heads, base), names.skipped(base), notes=labels.notes)
 
 
@@ -91,13 +95,11 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "model_type": "distilbert",
         **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
         "activation": config_json.HIDDEN_ACT[model.activation],
-        "seq_classif_dropout": model.head_dropout("classifier"),
-        "qa_dropout": model.head_dropout("spans"),
         "sinusoidal_pos_embds": False,
         "pad_token_id": vocabulary.pad if vocabulary else 0,
         "tie_word_embeddings": True,
     }
-    return data | fine_tuned.described(structure), outputs
+    return data | fine_tuned.rates_json(RATES, structure) | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("distilbert",), read, write)

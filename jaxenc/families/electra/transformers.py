@@ -32,6 +32,9 @@ ENDINGS = (
     (("rtd",), "ForPreTraining", {"rtd": ("logits",)}),
     ((), "Model", {}),
 )
+# Of dropout on the inputs of heads; ElectraForMultipleChoice has a field of its own.
+RATES = {"classifier_dropout": ("classifier", "regressor", "multilabel", "tags", "pooler")}
+CHOICE_RATES = {"summary_last_dropout": ("choice",)}
 FIELDS = {**berts.FIELDS, "embedding": "embedding_size"}
 # The defaults of transformers for fields that a config.json leaves out: those of ELECTRA-small.
 DEFAULTS = {"width": 256, "heads": 4, "feed_forward": 1024, "embedding": 128}
@@ -54,6 +57,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     model = model_of(config, where)
     structure = Structure(model, heads, labels.names, POOLER if "pooler" in heads else TANH)
     refuse(structure, where)
+    structure = dataclasses.replace(structure, dropout=fine_tuned.rates(config, _rates(heads), structure, where))
     check_layers(model.layers, tensors, where)
     return Import(structure, tensors, names.entries(model, _network(heads), heads, file), names.skipped(file), notes=labels.notes)
 
@@ -73,6 +77,10 @@ def write(ours: Weights) -> Export:
         params = tree.merge(params, {"embeddings": {"type": {"table": np.zeros((1, model.embedding), np.float32)}}})
     base = "electra." if heads else ""
     return Export(config, names.entries(model, network, heads, ElectraFile(base, base)), params, outputs)
+
+
+def _rates(heads: Collection[str]) -> Mapping[str, Collection[str]]:
+    return CHOICE_RATES if "choice" in heads else RATES
 
 
 def _network(heads: Collection[str]) -> str:
@@ -131,7 +139,8 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "position_embedding_type": "absolute",
         "tie_word_embeddings": True,
     }
-    return data | (SUMMARY if "choice" in structure.heads else {}) | fine_tuned.described(structure), outputs
+    summary = SUMMARY if "choice" in structure.heads else {}
+    return data | summary | fine_tuned.rates_json(_rates(structure.heads), structure) | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("electra",), read, write, Folders(NETWORKS, two_models.split, two_models.join))

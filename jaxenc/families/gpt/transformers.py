@@ -4,13 +4,14 @@ transformers drops the sum of the token and position vectors with `embd_pdrop` w
 is the same number (`model.table_dropout`), and no output without dropout depends on it.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families import config_json
+from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.families.gpt import names
@@ -37,6 +38,8 @@ FIELDS = {
 }
 # Our activation for each value of `afn` in transformers 5.24 (modeling_openai.py), whose gelu is the tanh form.
 ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
+# Of dropout on the input of the head.
+RATES = {"summary_first_dropout": ("choice",)}
 # The head of OpenAIGPTDoubleHeadsModel as computed here, which is also the default of transformers.
 SUMMARY = {"summary_type": "cls_index", "summary_use_proj": True, "summary_proj_to_labels": True, "summary_activation": None}
 
@@ -51,7 +54,9 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
         config_json.only(SUMMARY, config, where)
     model, base = model_of(config, where), names.file_base(tensors)
     check_layers(model.layers, tensors, where)
-    return Import(Structure(model, heads), tensors, names.entries(model, heads, base), names.skipped(base))
+    structure = Structure(model, heads)
+    structure = dataclasses.replace(structure, dropout=fine_tuned.rates(config, RATES, structure, where))
+    return Import(structure, tensors, names.entries(model, heads, base), names.skipped(base))
 
 
 def write(ours: Weights) -> Export:
@@ -97,7 +102,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
         "afn": next(theirs for theirs, ours in ACTIVATIONS.items() if ours == model.activation),
         **SUMMARY,
-        "summary_first_dropout": model.head_dropout("choice"),
+        **fine_tuned.rates_json(RATES, structure),
         "pad_token_id": (vocabulary or model.published_vocabulary).pad,
         "tie_word_embeddings": True,
     }

@@ -47,6 +47,8 @@ FIELDS = {
 DEFAULTS = {"width": 1024, "layers": 24, "heads": 16, "feed_forward": 4096}
 # The settings that a classifier here computes, which are also the defaults of transformers.
 SUMMARY = {"summary_type": "last", "summary_use_proj": True, "summary_activation": "tanh"}
+# Of dropout on the inputs of heads.
+RATES = {"summary_last_dropout": ON_TEXTS}
 # Fields of a run that neither kind of file states.
 UNSTATED = ("data.length", "data.reuse", "objective.permutation", "objective.memory", "objective.predictions")
 
@@ -84,7 +86,9 @@ def imported(
     check_layers(model.layers, tensors, where)
     heads, labels = fine_tuned.read(config, heads, lambda head: names.classes_of(tensors, head, file), where)
     tensors = unstacked(tensors, names.stacked(file))
-    found = Import(Structure(model, heads, labels.names), tensors, names.entries(model, heads, file), notes=labels.notes)
+    structure = Structure(model, heads, labels.names)
+    structure = dataclasses.replace(structure, dropout=fine_tuned.rates(config, RATES, structure, where))
+    found = Import(structure, tensors, names.entries(model, heads, file), notes=labels.notes)
     if heads != ("lm",):
         return found
     note = "does not say how long its rows were, so the run has XLNet's published lengths"
@@ -147,11 +151,10 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "mem_len": None,
         "reuse_len": None,
         **SUMMARY,
-        "summary_last_dropout": model.head_dropout("classifier"),
         "pad_token_id": (vocabulary or published_xlnet(model.vocab_size)).pad,
         "tie_word_embeddings": True,
     }
-    return data | fine_tuned.described(structure), outputs
+    return data | fine_tuned.rates_json(RATES, structure) | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("xlnet",), read, write)
