@@ -30,6 +30,8 @@ class ElectraPart(NamedTuple):
 
 
 GENERATOR, DISCRIMINATOR = "generator_predictions", "discriminator_predictions"
+# The head of a fine-tuned checkpoint of google-research/electra (finetune/classification/classification_tasks.py, finetune/tagging).
+TASK = "task_specific/{task}/dense"
 PARTS = (
     *(ElectraPart("", part.ours, part.bert, part.google, part.kind) for part in BERT_PARTS if not part.head),
     ElectraPart("", "project", "embeddings_project", "embeddings_project", "dense"),
@@ -39,9 +41,11 @@ PARTS = (
     ElectraPart("rtd", "rtd/dense", f"{DISCRIMINATOR}.dense", f"{DISCRIMINATOR}/dense", "dense"),
     ElectraPart("rtd", "rtd/output", f"{DISCRIMINATOR}.dense_prediction", f"{DISCRIMINATOR}/dense_1", "dense"),
     ElectraPart("pooler", "pooler/dense", "classifier.dense", NONE, "dense"),
-    *(ElectraPart(head, f"{head}/dense", "classifier.out_proj", NONE, "output") for head in ("classifier", "regressor", "multilabel")),
-    ElectraPart("choice", "choice/dense", "classifier", NONE, "output"),
-    ElectraPart("tags", "tags/dense", "classifier", NONE, "output"),
+    ElectraPart("classifier", "classifier/dense", "classifier.out_proj", TASK, "dense"),
+    ElectraPart("regressor", "regressor/dense", "classifier.out_proj", TASK, "dense"),
+    ElectraPart("multilabel", "multilabel/dense", "classifier.out_proj", NONE, "dense"),
+    ElectraPart("choice", "choice/dense", "classifier", NONE, "dense"),
+    ElectraPart("tags", "tags/dense", "classifier", TASK, "dense"),
     ElectraPart("spans", "spans/dense", "qa_outputs", NONE, "output"),
 )
 # The dense layer before the scores of choices, which has another name than that of the classifier.
@@ -53,12 +57,14 @@ COPIES = {"embeddings/token/table": "generator_lm_head.weight"}
 @dataclasses.dataclass(frozen=True)
 class ElectraFile:
     """The naming scheme of one file. base: prefix of the layers' names; tables: prefix of the embeddings' names; google: whether it is a
-    checkpoint of google-research/electra; gamma: as in `bert.names.BertFile`."""
+    checkpoint of google-research/electra; gamma: as in `bert.names.BertFile`; task: the name of the task of a checkpoint that
+    google-research/electra fine-tuned, such as mnli, '' for any other file."""
 
     base: str
     tables: str
     google: bool = False
     gamma: bool = False
+    task: str = ""
 
 
 def file_of(names: Collection[str]) -> ElectraFile:
@@ -79,7 +85,8 @@ def entries(config: ElectraConfig, network: str, heads: Collection[str], file: E
 
     Raises ValueError for a head that such a file does not have.
     """
-    missing = set(heads) - {FIRST_TOKEN.name, *(part.head for part in PARTS if not (file.google and part.google == NONE))}
+    absent_here = (NONE,) if file.task else (NONE, TASK)
+    missing = set(heads) - {FIRST_TOKEN.name, *(part.head for part in PARTS if not (file.google and part.google in absent_here))}
     if missing:
         raise ValueError(f"files of ELECTRA have no head {', '.join(missing)}")
     block = config.block(network)
@@ -96,7 +103,7 @@ def _of_part(part: ElectraPart, config: ElectraConfig, network: str, file: Elect
     own = not part.head and not (tables and (network == "discriminator" or config.sharing == "embeddings"))
     path = f"{network}/{part.ours}" if own else part.ours
     for n in range(config.depth(network) if "{n}" in name else 1):
-        ours, theirs = path.format(layer=layer_name(n)), base + name.format(n=n)
+        ours, theirs = path.format(layer=layer_name(n)), base + name.format(n=n, task=file.task)
         copies = COPIES if network == "generator" and not file.google else {}
         yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, file.google, file.gamma, copies)
 
