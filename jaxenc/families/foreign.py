@@ -21,13 +21,14 @@ class Structure:
     """A model with its heads, independent of the objective that trained it.
 
     heads: names of built-in heads, in the order of `heads.BUILT_IN`; labels: the names of the classes, () where no head classifies;
-    pooler_activation: of the head `pooler`, if there is one.
+    pooler_activation: of the head `pooler`, if there is one; dropout: {head: rate on its input}, where it is not the family's.
     """
 
     model: ModelConfig
     heads: tuple[str, ...]
     labels: tuple[str, ...] = ()
     pooler_activation: str = TANH
+    dropout: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

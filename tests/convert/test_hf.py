@@ -14,7 +14,9 @@ from jaxenc import config, tree
 from jaxenc.convert import hf
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
+from jaxenc.families import fine_tuned
 from jaxenc.inference.load import Model
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.training.run import from_dict
 from tests import tiny
 from tests.convert import folders
@@ -59,12 +61,40 @@ def test_labels_have_their_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("id2label", [{"0": "LABEL_0", "1": "LABEL_1"}, {"0": "fits"}, None])
-def test_multiple_choice_is_a_classifier_of_one_label(id2label: dict | None, tmp_path: Path) -> None:
-    """Each choice is a text with one number, however many labels the config names; RoBERTa's has its head elsewhere."""
-    found = hf.load(make(tmp_path / "theirs", "BertForMultipleChoice", id2label=id2label))
-    assert found.config.objective.labels == ("LABEL_0",) and found.config.objective.heads == ("pooler", "classifier")
-    assert np.asarray(found.apply(found.params, {"tokens": np.array([[5, 6]])})["classifier"]).shape == (1, 1)
-    assert "RobertaForMultipleChoice" in refused(make(tmp_path / "other", "RobertaForMultipleChoice"))
+def test_multiple_choice_is_a_number_for_each_text(id2label: dict | None, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """However many labels the config names; a line says that no file knows how many choices a row has."""
+    for architecture in ("BertForMultipleChoice", "RobertaForMultipleChoice"):
+        found = hf.load(make(tmp_path / architecture, architecture, id2label=id2label))
+        assert found.config.objective == HeadsConfig(("pooler", "choice"), choices=2)
+        assert np.asarray(found.apply(found.params, {"tokens": np.array([[5, 6]])})["choice"]).shape == (1,)
+        assert "does not say how many choices a row has: objective.choices 2; set your own to train on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "rows, problem, head",
+    [
+        (1, None, "regressor"),
+        (1, "regression", "regressor"),
+        (1, "single_label_classification", "classifier"),
+        (1, "multi_label_classification", "multilabel"),
+        (3, None, "classifier"),
+        (3, "multi_label_classification", "multilabel"),
+        (3, "regression", "classifier"),
+    ],
+)
+def test_the_problem_says_which_head_on_a_text_it_is(rows: int, problem: str | None, head: str, tmp_path: Path) -> None:
+    """transformers has one class for three losses. Without a `problem_type` one row is a regression there, and so it is here."""
+    first = lambda arrays: {name: array[:rows] if name.startswith("classifier") else array for name, array in arrays.items()}
+    labels = {str(i): name for i, name in enumerate("abc"[:rows])}
+    folder = make(tmp_path / "theirs", "BertForSequenceClassification", first, id2label=labels, label2id=None, problem_type=problem)
+    found = hf.load(folder)
+    assert found.config.objective.heads == ("pooler", head)
+    assert found.config.objective.labels == (() if head == "regressor" else tuple("abc"[:rows]))
+    hf.save(tmp_path / "out", found)
+    written = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert written["architectures"] == ["BertForSequenceClassification"] and len(written["id2label"]) == rows
+    assert written["problem_type"] == fine_tuned.CLASSES[head].problem
+    assert hf.load(tmp_path / "out").config == found.config
 
 
 @pytest.mark.parametrize("architecture", ["BertForTokenClassification", "RobertaForSequenceClassification"])
@@ -330,3 +360,24 @@ def test_a_failed_export_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="theirs: exists already"):
         hf.save(tmp_path / "theirs", first)
     assert {path.name for path in tmp_path.iterdir()} == {"theirs"}
+
+
+@pytest.mark.parametrize(
+    "architecture, field, rates",
+    [
+        ("BertForSequenceClassification", "classifier_dropout", (0.0, 0.3)),
+        ("RobertaForSequenceClassification", "classifier_dropout", (0.3, 0.3)),
+        ("RobertaForTokenClassification", "classifier_dropout", (0.3,)),
+        ("ElectraForSequenceClassification", "classifier_dropout", (0.3, 0.3)),
+        ("XLNetForSequenceClassification", "summary_last_dropout", (0.3, 0.0)),
+    ],
+)
+def test_dropout_on_what_a_head_reads_is_kept(architecture: str, field: str, rates: tuple[float, ...], tmp_path: Path) -> None:
+    """A rate of its own, in and out; none where it is the family's."""
+    found = hf.load(make(tmp_path / "theirs", architecture, **{field: 0.3}))
+    assert found.config.objective.dropout == rates
+    hf.save(tmp_path / "out", found)
+    assert json.loads((tmp_path / "out" / "config.json").read_text())[field] == 0.3
+    assert hf.load(tmp_path / "out").config == found.config
+    assert hf.load(make(tmp_path / "usual", architecture, **{field: None})).config.objective.dropout == ()
+    assert f"{field} is 1.0" in refused(make(tmp_path / "none", architecture, **{field: 1.0}))

@@ -17,8 +17,6 @@ from jaxenc.objectives.pair import PairConfig
 from jaxenc.training.run import Run
 from jaxenc.training.state import parameters
 from tests import tiny
-from tests.parity import ours
-from tests.parity.cases import golden
 
 TINY = DistilbertConfig(vocab_size=200, width=16, layers=2, heads=2, feed_forward=24, positions=64)
 
@@ -49,16 +47,12 @@ def exported(objective: Any, **fields: Any) -> None:
         (lambda: exported(MlmConfig(), attention="causal"), "model.attention is causal"),
         (lambda: exported(HeadsConfig(("pooler",))), "no pooler but that of its classifier"),
         (lambda: exported(HeadsConfig(("pooler", "classifier"), ("a", "b"))), "pooler_activation is tanh; .* DistilBERT has relu"),
-        (lambda: exported(HeadsConfig(("pooler", "classifier", "tags"), ("a", "b"), "relu")), "classifies texts and tokens"),
+        (
+            lambda: exported(HeadsConfig(("pooler", "classifier", "tags"), ("a", "b"), "relu")),
+            "no model with the heads classifier and tags",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_line(make: Any, words: str) -> None:
     with pytest.raises(UserError, match=words):
         make()
-
-
-def test_multiple_choice_is_refused(tmp_path: Any) -> None:
-    config = {"model_type": "distilbert", "architectures": ["DistilBertForMultipleChoice"]}
-    folder = ours.write_folder(tmp_path, config, golden("DistilBertModel", "weights/"))
-    with pytest.raises(UserError, match="DistilBertForMultipleChoice; of the models of multiple choice only BERT's"):
-        hf.load(folder)

@@ -31,7 +31,7 @@ from tests.parity.cases import golden
 
 TINY = GptConfig(vocab_size=200, width=16, layers=2, heads=2, feed_forward=64, positions=64)
 QUIET = dataclasses.replace(TINY, dropout=0.0, table_dropout=0.0, attention_dropout=0.0)
-DOUBLE = HeadsConfig(("classifier", "next_token", "last_token"), ("LABEL_0",))
+DOUBLE = HeadsConfig(("next_token", "last_token", "choice"), choices=2)
 LENGTH = 12
 
 
@@ -104,8 +104,8 @@ def test_a_text_is_its_last_token() -> None:
         found = Model(run, params, None).apply(params, {name: rows[name] for name in ("tokens", "segments")})
         vectors = np.asarray(found["hidden"])[-1, np.arange(3), last]
         np.testing.assert_array_equal(found["pooled"], vectors)
-        dense = params["classifier"]["dense"]
-        np.testing.assert_allclose(found["classifier"], vectors @ dense["kernel"] + dense["bias"], rtol=0, atol=1e-5)
+        dense = params["choice"]["dense"]
+        np.testing.assert_allclose(found["choice"], (vectors @ dense["kernel"] + dense["bias"])[:, 0], rtol=0, atol=1e-5)
     assert "last_token" not in params and "next_token" not in params
 
 
@@ -185,7 +185,7 @@ def test_what_cannot_come_in_is_one_line(changed: dict, words: str, tmp_path: Pa
     [
         (CausalConfig(), {"feed_forward": 48}, "model.feed_forward is 48; transformers' GPT has 4 · model.width, 64"),
         (CausalConfig(), {"activation": "gelu_erf"}, "model.activation is gelu_erf; transformers' GPT takes gelu_tanh or relu"),
-        (HeadsConfig(("last_token", "classifier"), ("a", "b")), {}, "the head classifier has 2 labels"),
+        (HeadsConfig(("last_token", "classifier"), ("a", "b")), {}, "the head classifier has a bias, .* only choice can be exported"),
     ],
 )
 def test_what_transformers_does_not_have_is_one_line(objective: Any, changed: dict, words: str, tmp_path: Path) -> None:
@@ -202,7 +202,10 @@ def test_what_transformers_does_not_have_is_one_line(objective: Any, changed: di
         (lambda: GptConfig(table_dropout=1.0), "model.table_dropout is 1.0"),
         (lambda: GptConfig(attention="full"), "model.attention is 'full'; model.kind gpt takes causal"),
         (lambda: tiny.objective(MlmConfig(), TINY), "mlm is no head for model.kind gpt; set model.kind to bert or electra or"),
-        (lambda: tiny.objective(HeadsConfig(("classifier",), ("a", "b")), TINY), "without pooler or summary or last_token or first_token,"),
+        (
+            lambda: tiny.objective(HeadsConfig(("classifier",), ("a", "b")), TINY),
+            "without pooler or summary or last_token or first_token, whose vector",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_line(make: Any, words: str) -> None:

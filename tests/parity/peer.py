@@ -43,7 +43,10 @@ def build(case: Case, activation: str, seed: int, width: int = WIDTH) -> PreTrai
 
 
 def _config(case: Case, activation: str, width: int) -> PreTrainedConfig:
-    labels = {"pad_token_id": PAD[case.family], "num_labels": 2 if {"spans", "sentence_order"} & set(case.logits) else LABELS}
+    count = 1 if "regressor" in case.logits else 2 if {"spans", "sentence_order"} & set(case.logits) else LABELS
+    labels = {"pad_token_id": PAD[case.family], "num_labels": count}
+    if "multilabel" in case.logits:
+        labels["problem_type"] = "multi_label_classification"
     if case.family == "xlnet":
         sizes = {"d_model": width, "n_layer": LAYERS, "n_head": 2, "d_inner": 2 * width, "clamp_len": 6}
         return transformers.XLNetConfig(vocab_size=VOCAB, ff_activation=activation, **sizes, **labels)
@@ -87,9 +90,6 @@ def outputs(model: PreTrainedModel, case: Case, inputs: Mapping[str, np.ndarray]
     out = {"hidden": torch.stack(result.hidden_states)}
     for name, attributes in case.logits.items():
         parts = [result[attribute] for attribute in attributes.split()]
-        if attributes == "mc_logits":
-            # It leaves out the axis of its one class.
-            parts = [part[..., None] for part in parts]
         out[name] = parts[0] if len(parts) == 1 else torch.stack(parts, dim=-1)
     if case.labels:
         out["loss"] = result.loss

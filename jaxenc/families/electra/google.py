@@ -1,25 +1,30 @@
 """Reads ELECTRA from TensorFlow checkpoints of google-research/electra."""
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jaxenc.errors import UserError
-from jaxenc.families import config_json
+from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.electra import names, two_models
 from jaxenc.families.electra.model import NETWORKS, ElectraConfig
 from jaxenc.families.foreign import Google, Import, Structure
 from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import BUILT_IN
+
+# The task of google-research/electra whose head tags tokens.
+TAGGING = "chunk"
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
-    """The pair in a checkpoint of google-research/electra, or the discriminator where the checkpoint has no generator.
+    """The pair in a checkpoint of google-research/electra, or the discriminator where the checkpoint has no generator or is fine-tuned.
 
-    There is no config file, so `config` is not read. Raises UserError as `model_of`, and for a fine-tuned checkpoint, whose classifier
-    reads the first token without the dense layer that our heads have.
+    There is no config file, so `config` is not read. Raises UserError as `model_of` and `tuned`.
     """
-    if tasks := [name for name in tensors if name.startswith("task_specific/")]:
-        raise UserError(f"fine-tuned, with {tasks[0]}, which no head here matches", where, "name the checkpoint that it was tuned from")
+    if own := sorted(name for name in tensors if name.startswith("task_specific/")):
+        return tuned(own, tensors, where)
     model, networks = model_of(tensors, where)
     table = {
         entry.ours: entry
@@ -28,6 +33,24 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     }
     heads = tuple(head for network in networks for head in two_models.HEADS[network])
     return Import(Structure(model, heads), tensors, tuple(table.values()))
+
+
+def tuned(own: list[str], tensors: Mapping[str, Tensor], where: Path) -> Import:
+    """The discriminator of a checkpoint fine-tuned for one task, with the head of that task. own: the names of the head's tensors.
+
+    A dense layer on the first token is a `classifier`, or with one output a `regressor`; that of the tagging task `chunk` reads every token
+    (finetune/task_builder.py). Classes have no names: LABEL_0, LABEL_1 ... Raises UserError for any other head, such as that of squad.
+    """
+    task = own[0].split("/")[1]
+    scope = names.TASK.format(task=task)
+    if own != [f"{scope}/bias", f"{scope}/kernel"]:
+        raise UserError(f"fine-tuned, with {own[-1]}, which no head here matches", where, "name the checkpoint that it was tuned from")
+    held = ("tags",) if task == TAGGING else ("classifier", "first_token")
+    heads, labels = fine_tuned.read({}, held, lambda head: math.prod(tensors[own[0]].shape), where)
+    heads = tuple(head for head in BUILT_IN if head in heads)
+    model = two_models.alone(model_of(tensors, where)[0], "discriminator")
+    file = dataclasses.replace(names.google_file("discriminator", tensors), task=task)
+    return Import(Structure(model, heads, labels.names), tensors, names.entries(model, "discriminator", heads, file))
 
 
 def model_of(tensors: Mapping[str, Tensor], where: Path) -> tuple[ElectraConfig, tuple[str, ...]]:

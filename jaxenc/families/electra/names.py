@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from jaxenc.families import fine_tuned
 from jaxenc.families.bert.names import PARTS as BERT_PARTS
 from jaxenc.families.bert.names import base_of
 from jaxenc.families.electra.model import ElectraConfig
@@ -13,6 +14,7 @@ from jaxenc.formats.key_map import Entry
 from jaxenc.formats.leaves import NONE
 from jaxenc.formats.tensor import Tensor
 from jaxenc.heads import BUILT_IN
+from jaxenc.heads.first_token import FIRST_TOKEN
 from jaxenc.layers.stack import layer_name
 
 
@@ -28,6 +30,8 @@ class ElectraPart(NamedTuple):
 
 
 GENERATOR, DISCRIMINATOR = "generator_predictions", "discriminator_predictions"
+# The head of a fine-tuned checkpoint of google-research/electra (finetune/classification/classification_tasks.py, finetune/tagging).
+TASK = "task_specific/{task}/dense"
 PARTS = (
     *(ElectraPart("", part.ours, part.bert, part.google, part.kind) for part in BERT_PARTS if not part.head),
     ElectraPart("", "project", "embeddings_project", "embeddings_project", "dense"),
@@ -37,10 +41,15 @@ PARTS = (
     ElectraPart("rtd", "rtd/dense", f"{DISCRIMINATOR}.dense", f"{DISCRIMINATOR}/dense", "dense"),
     ElectraPart("rtd", "rtd/output", f"{DISCRIMINATOR}.dense_prediction", f"{DISCRIMINATOR}/dense_1", "dense"),
     ElectraPart("pooler", "pooler/dense", "classifier.dense", NONE, "dense"),
-    ElectraPart("classifier", "classifier/dense", "classifier.out_proj", NONE, "output"),
-    ElectraPart("tags", "tags/dense", "classifier", NONE, "output"),
+    ElectraPart("classifier", "classifier/dense", "classifier.out_proj", TASK, "dense"),
+    ElectraPart("regressor", "regressor/dense", "classifier.out_proj", TASK, "dense"),
+    ElectraPart("multilabel", "multilabel/dense", "classifier.out_proj", NONE, "dense"),
+    ElectraPart("choice", "choice/dense", "classifier", NONE, "dense"),
+    ElectraPart("tags", "tags/dense", "classifier", TASK, "dense"),
     ElectraPart("spans", "spans/dense", "qa_outputs", NONE, "output"),
 )
+# The dense layer before the scores of choices, which has another name than that of the classifier.
+CHOICE_POOLER = "sequence_summary.summary"
 # Tied parameters that files of transformers may hold a second time, under the names of the decoder.
 COPIES = {"embeddings/token/table": "generator_lm_head.weight"}
 
@@ -48,12 +57,14 @@ COPIES = {"embeddings/token/table": "generator_lm_head.weight"}
 @dataclasses.dataclass(frozen=True)
 class ElectraFile:
     """The naming scheme of one file. base: prefix of the layers' names; tables: prefix of the embeddings' names; google: whether it is a
-    checkpoint of google-research/electra; gamma: as in `bert.names.BertFile`."""
+    checkpoint of google-research/electra; gamma: as in `bert.names.BertFile`; task: the name of the task of a checkpoint that
+    google-research/electra fine-tuned, such as mnli, '' for any other file."""
 
     base: str
     tables: str
     google: bool = False
     gamma: bool = False
+    task: str = ""
 
 
 def file_of(names: Collection[str]) -> ElectraFile:
@@ -74,14 +85,16 @@ def entries(config: ElectraConfig, network: str, heads: Collection[str], file: E
 
     Raises ValueError for a head that such a file does not have.
     """
-    missing = set(heads) - {part.head for part in PARTS if not (file.google and part.google == NONE)}
+    absent_here = (NONE,) if file.task else (NONE, TASK)
+    missing = set(heads) - {FIRST_TOKEN.name, *(part.head for part in PARTS if not (file.google and part.google in absent_here))}
     if missing:
         raise ValueError(f"files of ELECTRA have no head {', '.join(missing)}")
     block = config.block(network)
     absent = [] if config.types else ["embeddings/type/table"]
     absent += [] if config.embedding != block.width else ["project"]
     parts = [part for part in PARTS if part.head in ("", *heads) and part.ours not in absent]
-    return tuple(entry for part in parts for entry in _of_part(part, config, network, file))
+    named = lambda part: part._replace(torch=CHOICE_POOLER) if part.head == "pooler" and "choice" in heads else part
+    return tuple(entry for part in parts for entry in _of_part(named(part), config, network, file))
 
 
 def _of_part(part: ElectraPart, config: ElectraConfig, network: str, file: ElectraFile) -> Iterator[Entry]:
@@ -90,7 +103,7 @@ def _of_part(part: ElectraPart, config: ElectraConfig, network: str, file: Elect
     own = not part.head and not (tables and (network == "discriminator" or config.sharing == "embeddings"))
     path = f"{network}/{part.ours}" if own else part.ours
     for n in range(config.depth(network) if "{n}" in name else 1):
-        ours, theirs = path.format(layer=layer_name(n)), base + name.format(n=n)
+        ours, theirs = path.format(layer=layer_name(n)), base + name.format(n=n, task=file.task)
         copies = COPIES if network == "generator" and not file.google else {}
         yield from leaves.entries(part.kind, ours, theirs, config.vocab_size, file.google, file.gamma, copies)
 
@@ -100,9 +113,13 @@ def _names_of(head: str) -> list[str]:
     return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, one, "discriminator", file)]
 
 
-def heads_of(names: Collection[str]) -> tuple[str, ...]:
-    """The heads whose tensors are among the `names` of a file of transformers, in the order of `heads.BUILT_IN`."""
-    return tuple(head for head in BUILT_IN if any(name in names for name in _names_of(head)))
+def heads_of(names: Collection[str], architecture: str) -> tuple[str, ...]:
+    """The heads whose tensors are among the `names` of a file of transformers, in the order of `heads.BUILT_IN`; those of fine-tuned models
+    as `fine_tuned.one_of`. architecture: the class that transformers saved, or ''."""
+    tensors = {part.head: _names_of(part.head) for part in PARTS if part.head}
+    tensors["pooler"] += [f"{CHOICE_POOLER}.weight", f"{CHOICE_POOLER}.bias"]
+    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
+    return tuple(head for head in BUILT_IN if head in found)
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str) -> int:

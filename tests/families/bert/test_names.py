@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxenc import tree
+from jaxenc import heads, tree
 from jaxenc.convert import runs
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import unnamed
@@ -32,17 +32,20 @@ def shapes(model: BertConfig, heads: tuple[str, ...]) -> dict[str, tuple[int, ..
     """{our path: shape} of an encoder with `heads`."""
     labels = ("a", "b", "c") if {"classifier", "tags"} & set(heads) else ()
     how = Execution(policy("float32"), "xla", "none", False)
-    objective = HeadsConfig(heads, labels).build(model, PhaseSetting(unnamed(model.vocab_size), how, DataConfig()))
+    objective = HeadsConfig(heads, labels, choices=2 * ("choice" in heads)).build(
+        model, PhaseSetting(unnamed(model.vocab_size), how, DataConfig())
+    )
     return {path: leaf.shape for path, leaf in tree.leaves(parameters(objective)[0])}
 
 
 def subsets(left_out: str) -> list[tuple[str, ...]]:
-    """Every set of heads that can be built, without both classifiers in one, without those of `left_out`, and without `next_token`, which
-    has no parameters."""
-    some = [name for name in MODEL.head_names if name not in ("rtd", "next_token", *left_out.split())]
+    """Every set of heads that can be built, with one head of fine-tuned models at most, without those of `left_out`, and without
+    `next_token`, which has no parameters. The tensors of `regressor` and `multilabel` are those of `classifier`."""
+    some = [name for name in heads.BUILT_IN if name in MODEL.head_names]
+    some = [name for name in some if name not in ("rtd", "next_token", "regressor", "multilabel", *left_out.split())]
     every = [chosen for size in range(len(some) + 1) for chosen in itertools.combinations(some, size)]
-    needs = lambda chosen: "pooler" in chosen or not {"classifier", "next_sentence"} & set(chosen)
-    return [chosen for chosen in every if needs(chosen) and not {"classifier", "tags"} <= set(chosen)]
+    needs = lambda chosen: "pooler" in chosen or not {"classifier", "choice", "next_sentence"} & set(chosen)
+    return [chosen for chosen in every if needs(chosen) and len({"classifier", "choice", "tags"} & set(chosen)) <= 1]
 
 
 @pytest.mark.parametrize(
@@ -51,21 +54,24 @@ def subsets(left_out: str) -> list[tuple[str, ...]]:
         (BertFile("bert", "bert."), MODEL, ""),
         (BertFile("bert", "", gamma=True), dataclasses.replace(MODEL, types=0), ""),
         (BertFile("roberta", "roberta."), ROBERTA, "next_sentence"),
-        (GOOGLE_FILE, MODEL, "tags"),
+        (GOOGLE_FILE, MODEL, "tags choice"),
     ],
 )
 def test_the_table_names_every_leaf_once_for_every_set_of_heads(file: BertFile, model: BertConfig, left_out: str) -> None:
     """The heads are found again from the names alone, and a table without one entry is refused."""
-    whole = [shapes(model, heads) for heads in (("pooler", "mlm", "next_sentence", "classifier", "spans"), ("pooler", "tags"))]
+    whole = [
+        shapes(model, some)
+        for some in (("pooler", "mlm", "next_sentence", "classifier", "spans"), ("pooler", "tags"), ("pooler", "choice"))
+    ]
     leaves = {path: shape for part in whole for path, shape in part.items()}
-    for heads in subsets(left_out):
-        held = {path: shape for path, shape in leaves.items() if path.split("/")[0] in ("embeddings", "encoder", *heads)}
-        table = names.entries(model, heads, file)
+    for chosen in subsets(left_out):
+        held = {path: shape for path, shape in leaves.items() if path.split("/")[0] in ("embeddings", "encoder", *chosen)}
+        table = names.entries(model, chosen, file)
         key_map.check_table(table, held)
         with pytest.raises(ValueError, match="named by no entry"):
             key_map.check_table(table[:-1], held)
-        architecture = "BertForTokenClassification" if "tags" in heads else ""
-        assert names.heads_of([entry.theirs for entry in table], file, architecture) == heads
+        architecture = "BertForMultipleChoice" if "choice" in chosen else "BertForTokenClassification" if "tags" in chosen else ""
+        assert names.heads_of([entry.theirs for entry in table], file, architecture) == chosen
 
 
 @pytest.mark.parametrize("architecture", folders.ARCHITECTURES)

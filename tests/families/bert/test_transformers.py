@@ -99,7 +99,8 @@ def test_labels_without_names_are_numbered() -> None:
         ({"label2id": {"a": 0}}, NUMBERED, ("label2id names 1 classes",)),
         ({"num_labels": 7}, NUMBERED, ("num_labels is 7 and the classifier has 3 rows",)),
         ({"problem_type": "single_label_classification"}, NUMBERED, ()),
-        ({"problem_type": "multi_label_classification"}, NUMBERED, ("problem_type is multi_label_classification",)),
+        ({"problem_type": "multi_label_classification"}, NUMBERED, ()),
+        ({"problem_type": "regression"}, NUMBERED, ("problem_type is regression: the logits are converted",)),
     ],
 )
 def test_the_tensors_decide_how_many_classes_there_are(data: dict, names: tuple[str, ...], said: tuple[str, ...]) -> None:
@@ -114,7 +115,7 @@ def test_the_tensors_decide_how_many_classes_there_are(data: dict, names: tuple[
     [
         ("roberta", ("mlm",), "gelu_tanh", "transformers' RoBERTa has gelu_erf in its head"),
         ("roberta", ("pooler", "next_sentence"), "gelu_erf", "has no next-sentence head"),
-        ("bert", ("pooler", "classifier", "tags"), "gelu_erf", "keep one of the two heads"),
+        ("bert", ("pooler", "classifier", "tags"), "gelu_erf", "no model with the heads classifier and tags"),
         ("bert", ("rtd",), "gelu_erf", "no replaced-token head"),
     ],
 )

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -127,6 +128,31 @@ def test_a_discriminator_of_google_research_alone(tmp_path: Path) -> None:
     assert found.config.model == dataclasses.replace(expected.config.model, **one)
     assert found.config.objective == expected.config.objective
     tiny.assert_bitwise(found.params, expected.params)
+
+
+@pytest.mark.parametrize(
+    "task, outputs, heads",
+    [("mnli", 3, ("classifier", "first_token")), ("sts", 1, ("first_token", "regressor")), ("chunk", 3, ("tags",))],
+)
+def test_a_fine_tuned_checkpoint_of_google_research(task: str, outputs: int, heads: tuple[str, ...], tmp_path: Path) -> None:
+    """The encoder is that of the discriminator; the head is the dense layer as it stands in the file, on the first token or on all."""
+    variables = google_names("discriminator", tensors(True)["discriminator"], True)
+    variables = {name: value for name, value in variables.items() if not name.startswith("discriminator_predictions/")}
+    kernel, bias = np.random.default_rng(0).normal(size=(8, outputs)).astype(np.float32), np.arange(outputs, dtype=np.float32)
+    tf1.write(
+        tmp_path / "model.ckpt", {**variables, f"task_specific/{task}/dense/kernel": kernel, f"task_specific/{task}/dense/bias": bias}
+    )
+    found = tf.load(tmp_path / "model.ckpt")
+    labels = ("LABEL_0", "LABEL_1", "LABEL_2")[:outputs] if outputs > 1 else ()
+    assert (found.config.objective.heads, found.config.objective.labels) == (heads, labels)
+    (own,) = set(heads) - {"first_token"}
+    tiny.assert_bitwise(found.params[own]["dense"], {"kernel": kernel, "bias": bias})
+    rows = tiny.batch((12, 5), 12)
+    rows["tokens"] %= 131
+    out = jax.jit(found.apply)(found.params, {name: rows[name] for name in ("tokens", "types", "segments", "positions")})
+    last = np.float64(out["hidden"][-1])
+    want = last @ kernel + bias if own == "tags" else last[:, 0] @ kernel + bias
+    np.testing.assert_allclose(out[own], want[:, 0] if own == "regressor" else want, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(

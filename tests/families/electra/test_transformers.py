@@ -16,7 +16,7 @@ WHERE = Path("config.json")
 
 def test_a_config_becomes_a_model_and_comes_back() -> None:
     for architecture in folders.ELECTRAS:
-        data, heads = folders.config(architecture), names.heads_of(folders.shapes(architecture))
+        data, heads = folders.config(architecture), names.heads_of(folders.shapes(architecture), architecture)
         model = transformers.model_of(data, WHERE)
         assert (model.width, model.feed_forward, model.layers, model.heads, model.embedding) == (8, 12, 2, 2, 6)
         assert model == two_models.alone(model, "generator") == two_models.alone(model, "discriminator")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.families import config_json
 from jaxenc.families.bert.vocabulary import published_bert
 from jaxenc.families.foreign import Structure
 from jaxenc.families.xlnet import names, sizes, transformers
@@ -19,7 +20,7 @@ WHERE = Path("config.json")
 def test_a_config_becomes_a_model_and_comes_back() -> None:
     for architecture in folders.XLNETS:
         data, file = folders.config(architecture), XlnetFile("" if architecture == "XLNetModel" else "transformer.")
-        heads = names.heads_of(folders.shapes(architecture), file, WHERE)
+        heads = names.heads_of(folders.shapes(architecture), file, architecture, WHERE)
         model = transformers.model_of(data, False, WHERE)
         assert (model.vocab_size, model.width, model.layers, model.heads, model.feed_forward, model.clamp) == (131, 8, 2, 2, 12, 0)
         assert (model.activation, model.norm_epsilon, model.dropout, model.attention_dropout) == ("gelu_erf", 1e-12, 0.2, 0.2)
@@ -90,15 +91,15 @@ def test_biases_that_layers_share_are_one_line() -> None:
 @pytest.mark.parametrize("field, value", [("summary_type", "first"), ("summary_use_proj", False), ("summary_activation", None)])
 def test_a_classifier_that_reads_something_else_is_one_line(field: str, value: object) -> None:
     data = folders.config("XLNetForSequenceClassification")
-    transformers.only_last(data, WHERE)
-    transformers.only_last({}, WHERE)
+    config_json.only(transformers.SUMMARY, data, WHERE)
+    config_json.only(transformers.SUMMARY, {}, WHERE)
     with pytest.raises(UserError, match=f"config.json: {field} is {value!r}; only"):
-        transformers.only_last(data | {field: value}, WHERE)
+        config_json.only(transformers.SUMMARY, data | {field: value}, WHERE)
 
 
 @pytest.mark.parametrize(
     "heads, words",
-    [(("summary",), "no summary without a classifier"), (("classifier", "tags", "summary"), "classifies texts and tokens")],
+    [(("summary",), "no summary without a classifier"), (("classifier", "tags", "summary"), "no model with the heads classifier and tags")],
 )
 def test_what_transformers_does_not_have_is_one_line(heads: tuple[str, ...], words: str) -> None:
     with pytest.raises(UserError, match=words):
