@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.multilabel import Multilabel
+from jaxenc.tasks.regress import Regress
 from jaxenc.tasks.task import Task
 
 # {kind: class} of the tasks that a recipe may name.
-TASKS: Mapping[str, type[Task]] = MappingProxyType({task.kind: task for task in (Classify,)})
+TASKS: Mapping[str, type[Task]] = MappingProxyType({task.kind: task for task in (Classify, Regress, Multilabel, Choice)})

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import itertools
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from jaxenc.data.readers.document import Counts, Reading
 from jaxenc.data.readers.streams import HEAD, seekable
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
+from jaxenc.tasks.files import FilesConfig
 
 # Between the names that a column may have.
 OR = "|"
@@ -39,6 +41,19 @@ class Record:
             what = f"the column {column} holds {_shown(value)}, which is not a text"
             raise UserError(what, self.where, "name another column in task.text")
         return value
+
+    def number(self, column: str) -> float | None:
+        """The number in a column, None for a null, an empty cell and a missing column. Raises UserError for what is no finite number."""
+        value = self.values.get(column)
+        if value is None or value == "":
+            return None
+        try:
+            number = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else math.nan
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise UserError(f"the column {column} holds {_shown(value)}, which is not a number", self.where, "fix it, or leave the row out")
+        return number
 
     def name(self, column: str) -> str:
         """The value of a column as the name of a class, '' for a null and a missing column: 1 and 1.0 are '1', true is 'true'."""
@@ -79,6 +94,19 @@ def read(name: str, required: Sequence[str], optional: Sequence[str] = (), ragge
         raise type(error)(error.what, error.where, fix) from error
     if not found:
         raise UserError("has no rows", name, "name a file with a row for each example")
+
+
+def of_split(
+    files: FilesConfig, split: str, required: Sequence[str], labels: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[Record, str]]:
+    """(record, name of its file without folder and suffix) of each row of a split, `train`, `dev` or `test`.
+
+    labels: columns that only `test` may lack. Raises UserError as `read`.
+    """
+    required, optional = ((*required, *labels), optional) if split != "test" else (required, (*labels, *optional))
+    for name in files.names(split):
+        part = os.path.basename(name).rpartition(":")[2].partition(".")[0]
+        yield from ((record, part) for record in read(name, required, optional, files.ragged, files.encoding))
 
 
 def picked(record: Mapping[str, Any], where: str, required: Sequence[str], optional: Sequence[str] = ()) -> Record:
@@ -124,7 +152,7 @@ def _of_file(
     text = encoding.utf8(file, where, coding, counts)
     suffix = os.path.splitext(name)[1].lower()
     if suffix in _TABULAR and kinds.text_kind(text.peek(HEAD)[:HEAD], name) != "jsonl":
-        wanted = {one for column in (*required, *optional) for one in column.split(OR)}
+        wanted = {one for column in (*required, *optional) for one in column.split(OR) if not one.isdecimal()}
         rows = tables.rows(where, text, counts, wanted, literal=suffix != ".csv")
         yield from _of_table(where, rows, required, optional, ragged)
         return
@@ -163,7 +191,8 @@ def _of_table(
 
 def _places(header: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]) -> tuple[dict[str, int], bool]:
     """({column: its index in a row}, whether the columns are numbered and the first row is no header)."""
-    named = {column: [one for one in column.split(OR) if one in header] for column in (*required, *optional)}
+    # A number is never a name: in a file without a header it may well stand in the first row.
+    named = {column: [one for one in column.split(OR) if one in header and not one.isdecimal()] for column in (*required, *optional)}
     numbers = {column: [int(one) for one in column.split(OR) if one.isdecimal()] for column in named}
     if any(named[column] for column in required) or not all(numbers[column] for column in required):
         if missing := next((column for column in required if not named[column]), ""):

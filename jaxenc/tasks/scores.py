@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,15 @@ def classification(labels: Sequence[str], answers: Sequence[str], classes: Seque
     return out | _flagged(true, given)
 
 
+def accuracy(labels: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
+    """The share of answers that are the label, 0 without examples; `degenerate` as in `classification`."""
+    if not labels:
+        return {"accuracy": 0.0}
+    right = sum(label == answer for label, answer in zip(labels, answers, strict=True))
+    same = len(set(answers)) == 1 < len(set(labels))
+    return {"accuracy": right / len(labels)} | ({DEGENERATE: 1.0} if same else {})
+
+
 def regression(scores: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
     """Pearson's and Spearman's correlation and the mean squared error of answers, float64; 0 without examples.
 
@@ -55,7 +65,7 @@ def regression(scores: Sequence[float], answers: Sequence[float]) -> dict[str, f
     if len(true) != len(given):
         raise ValueError(f"{len(true)} scores and {len(given)} answers")
     finite = bool(np.isfinite(given).all())
-    defined = len(true) > 1 and finite and not _constant(true) and not _constant(given)
+    defined = len(true) > 1 and finite and not _flat(true) and not _flat(given)
     return {
         "pearson": float(stats.pearsonr(true, given)[0]) if defined else 0.0,
         "spearman": float(stats.spearmanr(true, given)[0]) if defined else 0.0,
@@ -85,6 +95,11 @@ def _f1(true: np.ndarray, given: np.ndarray) -> float:
     """F1 of the ones."""
     total = int(true.sum() + given.sum())
     return 2 * int((true * given).sum()) / total if total else 0.0
+
+
+def _flat(values: np.ndarray) -> bool:
+    """Whether finite numbers differ by rounding at most, so that their correlation with others is noise."""
+    return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
 def _constant(values: np.ndarray) -> bool:

@@ -3,8 +3,7 @@
 import abc
 import dataclasses
 import itertools
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -67,13 +66,9 @@ class TextTask(Task[E]):
     def examples(self, files: FilesConfig, split: str) -> list[E]:
         """See `Task.examples`. Pairs that are doubled come first in their own order and then all exchanged (google-research/electra
         finetune/classification/classification_tasks.py)."""
-        found: list[E] = []
-        labelled, limit = split != "test", files.limit(split)
-        for name in files.names(split):
-            part = os.path.basename(name).rpartition(":")[2].partition(".")[0]
-            rows = itertools.islice(self._records(name, files, labelled), limit - len(found) if limit else None)
-            numbered = enumerate(rows, len(found))
-            found += [self.example(record, self._name(record, str(number)), part, labelled) for number, record in numbered]
+        rows = itertools.islice(records.of_split(files, split, self.text, self.label_columns, self._ids), files.limit(split) or None)
+        named = enumerate(rows)
+        found = [self.example(record, self._name(record, str(number)), part, split != "test") for number, (record, part) in named]
         if self.double_unordered and split == "train":
             found += [dataclasses.replace(example, texts=example.texts[::-1]) for example in found]
         return found
@@ -87,11 +82,6 @@ class TextTask(Task[E]):
         columns = [framing.ids([example.texts[i] for example in examples]) for i in range(len(self.text))]
         framed = framing.rows(list(zip(*columns, strict=True)), [example.where for example in examples])
         return Features({**framed.rows, **labels}, np.arange(len(examples), dtype=np.int32), (), int(framed.shortened.sum()))
-
-    def _records(self, name: str, files: FilesConfig, labelled: bool) -> Iterator[Record]:
-        required = (*self.text, *(self.label_columns if labelled else ()))
-        optional = (*self._ids, *(() if labelled else self.label_columns))
-        return records.read(name, required, optional, files.ragged, files.encoding)
 
     @property
     def _ids(self) -> tuple[str, ...]:
