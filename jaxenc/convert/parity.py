@@ -105,6 +105,8 @@ def _theirs(folder: Path, export: Export, rows: Batch, typed: bool) -> dict[str,
     if typed:
         # A class whose model has none may read them as something else.
         arguments["token_type_ids"] = rows["types"]
+    if class_of(export.config).endswith("ForMultipleChoice"):
+        arguments = {name: value[:, None] for name, value in arguments.items()}
     if export.last_token:
         arguments[export.last_token] = rows["segments"].sum(axis=1) - 1
     model = _opened(folder, export)
@@ -127,7 +129,7 @@ def _opened(folder: Path, export: Export) -> Any:
     if "add_pooling_layer" in inspect.signature(opens).parameters and "pooled" not in export.outputs:
         choices["add_pooling_layer"] = False
     if "id2label" in export.config:
-        # A multiple-choice folder may name two labels although the model has one output.
+        # A folder may name other labels than its tensors have.
         choices |= {name: export.config[name] for name in ("id2label", "label2id")}
     try:
         # Missing names are reported below, in one line, instead of by transformers.

@@ -14,6 +14,9 @@ from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.run import Run
 
+# Texts in a row of a converted model that chooses between them. No file says how many, and no parameter depends on it.
+LEAST = 2
+
 
 def objective_for(structure: Structure) -> ObjectiveConfig:
     """The objective that pretrains exactly these heads; otherwise `heads` with them, or `features` for a model without an encoder."""
@@ -22,7 +25,8 @@ def objective_for(structure: Structure) -> ObjectiveConfig:
             return one()
     if not isinstance(structure.model, EncoderConfig):
         return FeaturesConfig()
-    return HeadsConfig(structure.heads, structure.labels, structure.pooler_activation)
+    choices = LEAST if any(BUILT_IN[name].chooses for name in structure.heads) else 0
+    return HeadsConfig(structure.heads, structure.labels, structure.pooler_activation, choices)
 
 
 def run_for(structure: Structure) -> Run:
@@ -40,6 +44,8 @@ def run_of(found: Import) -> Run:
 
 def note(found: Import, run: Run) -> str:
     """The message to the user about the fields that the files do not state, with their values in `run`; '' for none."""
+    if isinstance(run.objective, HeadsConfig) and run.objective.choices:
+        return f"does not say how many choices a row has: objective.choices {run.objective.choices}; set your own to train on"
     if not found.note:
         return ""
     fields = dict(config.flatten(config.to_dict(run)))

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from jaxenc import config as configs
 from jaxenc.errors import UserError
 from jaxenc.families.contract import EncoderConfig, ModelConfig
-from jaxenc.families.foreign import class_of
 
 M = TypeVar("M", bound=ModelConfig)
 # Our activation for each value of `hidden_act` in transformers 5.24 (activations.py) and in google-research/bert (modeling.py).
@@ -60,6 +59,13 @@ def built(cls: type[M], values: Mapping[str, Any], where: Path, fields: Mapping[
         raise type(error)(theirs(error.what), theirs(error.where), theirs(error.fix)).at(where) from error
 
 
+def only(settings: Mapping[str, Any], data: Mapping[str, Any], where: Path) -> None:
+    """Raises UserError where a config.json sets one of `settings` to another value than the one that is computed here."""
+    for name, value in settings.items():
+        if data.get(name, value) != value:
+            raise UserError(f"{name} is {data[name]!r}", where, f"only {value!r} can be converted")
+
+
 def refuse_causal(model: EncoderConfig, where: str | Path) -> None:
     """Raises UserError for a causal model: the classes of transformers that we export to attend in both directions."""
     if model.attention == "causal":
@@ -78,14 +84,12 @@ def labels_of(data: Mapping[str, Any], classes: int, where: Path) -> Labels:
     """The classes of a head with so many rows in the file: the tensors decide how many there are, config.json only what they are called.
 
     The names are those of `id2label`, or without it of `label2id`; LABEL_0, LABEL_1 ... where these are missing or name another number of
-    classes, as transformers does. A model of multiple choice has one output, the score of a choice, whatever the fields say.
+    classes, as transformers does.
     Raises UserError, which names the field, for one that is not of its type or contradicts itself, where the tensors do not decide.
     """
-    if class_of(data).endswith("ForMultipleChoice"):
-        return Labels(("LABEL_0",))
     named, field = _named(data, where)
     default = tuple(f"LABEL_{i}" for i in range(classes))
-    notes = _problem(data, where)
+    notes = _problem(data, classes, where)
     count = data.get("num_labels")
     if count is not None and (type(count) is not int or count < 1):
         raise UserError(f"num_labels is {count!r}", where, f"set it to {classes}, the rows of the classifier")
@@ -121,13 +125,15 @@ def _named(data: Mapping[str, Any], where: Path) -> tuple[dict[int, str], str]:
     return (named, "id2label") if named or len(inverse) < len(back) else (inverse, "label2id")
 
 
-def _problem(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
-    """Lines for the user about `problem_type`: here a class is one of several, whatever transformers trained it for. Raises UserError for
-    a value that transformers does not have."""
+def _problem(data: Mapping[str, Any], classes: int, where: Path) -> tuple[str, ...]:
+    """Lines for the user about `problem_type`: here a regression has one number, where transformers may have several.
+
+    Raises UserError for a value that transformers does not have.
+    """
     kind = data.get("problem_type")
     if kind not in (None, *PROBLEMS):
         raise UserError(f"problem_type is {kind!r}", where, f"set it to {' or '.join(PROBLEMS)}, or remove it")
-    if kind in ("regression", "multi_label_classification"):
+    if kind == "regression" and classes > 1:
         return (f"problem_type is {kind}: the logits are converted; here a softmax makes them probabilities of one class a text",)
     return ()
 

@@ -134,8 +134,7 @@ class EncoderConfig(ModelConfig):
 
     activation: `gelu_tanh`, `gelu_erf` or another of `layers.activation`, in the layers and in the heads.
     norm_epsilon: added to the variance in layer norms.
-    dropout: dropout rate on the embeddings, on the output of each sublayer and on the input of the heads `dropped_out`. The last is as in
-        BertForSequenceClassification and BertForTokenClassification of transformers.
+    dropout: dropout rate on the embeddings, on the output of each sublayer and on the input of the heads that `head_dropout` says.
     init: distribution of the initial weights: `truncated_normal` or `normal`.
     init_scale: standard deviation of the initial weights, before any cut.
     head_names: the built-in heads that its family has; a user's own heads fit any family.
@@ -146,7 +145,6 @@ class EncoderConfig(ModelConfig):
     attentions: ClassVar[tuple[str, ...]] = ("full", "causal")
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", *TUNED, "next_token")
     pools: ClassVar[str] = "pooler"
-    dropped_out: ClassVar[tuple[str, ...]] = (*ON_TEXTS, "tags")
 
     activation: str
     norm_epsilon: float
@@ -177,6 +175,14 @@ class EncoderConfig(ModelConfig):
     def initializer(self) -> Initializer:
         """The initial distribution of kernels and tables."""
         return initializers.BY_NAME[self.init](self.init_scale)
+
+    def head_dropout(self, head: str) -> float:
+        """The dropout rate on the input of `head` in the objective `heads`, unless `objective.dropout` sets another.
+
+        Here `dropout` for heads on texts and `tags`, and 0 for any other, as in BertForSequenceClassification and
+        BertForTokenClassification of transformers; a family overrides it.
+        """
+        return self.dropout if head in (*ON_TEXTS, "tags") else 0.0
 
     def visible(self, segments: Array) -> Visible:
         """The attention mask of training rows with one text each; segments: i32 [batch, length], 0 = padding. It masks by length, so

@@ -144,7 +144,7 @@ class Head:
             raise UserError(f"head {self.name}: two of its labels have one name", fix="give each its own")
         for label in self.labels:
             if label.dtype not in ("int32", "float32") or label.axis not in AXES:
-                kinds = f"int32 or float32, with the axis {', '.join(map(repr, AXES))}"
+                kinds = f"int32 or float32, with the axis {' or '.join(map(repr, AXES))}"
                 raise UserError(
                     f"head {self.name}: its label {label.name} is {label.dtype} with the axis {label.axis!r}", fix=f"use {kinds}"
                 )
@@ -178,12 +178,13 @@ class Fitted:
     """A head with its module, built for one encoder.
 
     whole: of a head on the vocabulary, the module that also gives the spare rows of the table (`ModelConfig.spare_rows`) their logits, as
-    the published model does; for any other head the same module.
+    the published model does; for any other head the same module. dropout: the rate on its input in training.
     """
 
     head: Head
     module: nn.Module
     whole: nn.Module
+    dropout: float = 0.0
 
 
 def registry(heads: Iterable[Head]) -> Mapping[str, Head]:

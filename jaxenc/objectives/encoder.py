@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ from jaxenc import families, losses, rng
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import Encoder, EncoderConfig, Encodes, ModelConfig, States
+from jaxenc.families.contract import Encoder, Encodes, ModelConfig, States
 from jaxenc.heads.contract import Fitted, Head, Setting
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers.dropout import dropout
@@ -56,8 +57,15 @@ def _has(model: ModelConfig, names: Collection[str], execution: Execution) -> bo
         return False
 
 
-def fit(encoder: Encoder, heads: Collection[Head], labels: tuple[str, ...] = (), pooler_activation: str = TANH) -> dict[str, Fitted]:
-    """{name: head with its module for `encoder`}. labels: the names of the classes, for heads that classify.
+def fit(
+    encoder: Encoder,
+    heads: Collection[Head],
+    labels: tuple[str, ...] = (),
+    pooler_activation: str = TANH,
+    rates: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, Fitted]:
+    """{name: head with its module for `encoder`}. labels: the names of the classes, for heads that classify. rates: {name of a head: the
+    dropout rate on its input}, 0 for the others.
 
     Raises UserError for a head that reads the first token in a model with causal attention: its output would be the same for all texts.
     """
@@ -69,7 +77,7 @@ def fit(encoder: Encoder, heads: Collection[Head], labels: tuple[str, ...] = (),
     layer = (model.activation, model.norm_epsilon, model.initializer)
     setting = Setting(encoder.width, encoder.table_width, model.pieces, *layer, encoder.execution, labels, pooler_activation)
     whole = dataclasses.replace(setting, pieces=model.vocab_size)
-    return {head.name: Fitted(head, head.module(setting), head.module(whole)) for head in heads}
+    return {head.name: Fitted(head, head.module(setting), head.module(whole), rates.get(head.name, 0.0)) for head in heads}
 
 
 def init(encoder: Encoder, heads: FittedHeads, key: Array, site: str = "encoder") -> Tree:
@@ -113,25 +121,24 @@ def outputs(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping
     inputs = (example["tokens"], example["types"], example["positions"], visible)
     states = encoder.apply({"params": params}, *inputs, None, all_layers=True)
     whole = {name: dataclasses.replace(one, module=one.whole) for name, one in heads.items()}
-    given = logits(encoder.config, whole, params, states, example["segments"], None)
+    given = logits(whole, params, states, example["segments"], None)
     for name in having("vocabulary", heads):
         given[name] = given[name][..., : encoder.config.vocab_size]
     return {name: value.astype(jnp.float32) for name, value in {"hidden": states.layers, **given}.items()}
 
 
-def logits(model: EncoderConfig, heads: FittedHeads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
+def logits(heads: FittedHeads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
     """{`pooled`: [batch, width], name of each other head: its logits}, from the last layer.
 
-    segments: i32 [batch, length], 0 = padding. noise: the keys of the dropout on the inputs of heads, where the model has one; None for
+    segments: i32 [batch, length], 0 = padding. noise: the keys of the dropout on the inputs of heads (`Fitted.dropout`); None for
     evaluation. Heads on the vocabulary return [batch, length, padded vocabulary].
     """
     given: dict[str, Array] = {}
     for one in having("pools", heads).values():
-        given["pooled"] = apply(one, params, states.last, segments)
+        given["pooled"] = apply(one, params, dropout(states.last, one.dropout, noise, one.head.site), segments)
     for role, features in (("text", given.get("pooled")), ("tokens", states.last)):
         for name, one in having(role, heads).items():
-            read = dropout(features, model.dropout, noise, one.head.site) if name in model.dropped_out else features
-            given[name] = apply(one, params, read)
+            given[name] = apply(one, params, dropout(features, one.dropout, noise, one.head.site))
     return given | {name: apply(one, params, states.last, states.table) for name, one in having("vocabulary", heads).items()}
 
 
@@ -152,7 +159,7 @@ def row_logits(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapp
     predictions of an evaluation."""
     asked = {name: one for role in ("text", "tokens") for name, one in having(role, heads).items()}
     states = read(encoder, params, example, None)
-    given = logits(encoder.config, {**having("pools", heads), **asked}, params, states, example["segments"], None)
+    given = logits({**having("pools", heads), **asked}, params, states, example["segments"], None)
     return {name: given[name].astype(jnp.float32) for name in asked}
 
 

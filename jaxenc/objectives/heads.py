@@ -44,6 +44,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     weights: the factor of each head's loss, in the order of `heads`; () for 1 each. With 0 a head is not trained. The number of a head
         without a loss, such as `pooler`, does nothing. GPT's fine-tuning has 0.5 for `next_token` (openai/finetune-transformer-lm train.py,
         lm_coef); there it weighs the mean over texts of their means, here, as in transformers, the mean over tokens.
+    dropout: the dropout rate on the input of each head, in the order of `heads`; () for those of the family. `EncoderConfig.head_dropout`
+        has them.
     """
 
     kind: ClassVar[str] = "heads"
@@ -52,6 +54,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     pooler_activation: str = TANH
     choices: int = 0
     weights: tuple[float, ...] = ()
+    dropout: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if len(set(self.heads)) < len(self.heads):
@@ -64,11 +67,14 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
                 "objective.choices is 1, which leaves nothing to choose", fix="set it to 0 for rows of one text, or to 2 or more"
             )
         activation.check(self.pooler_activation, "objective.pooler_activation")
-        if self.weights and len(self.weights) != len(self.heads):
-            counts = f"objective.weights has {len(self.weights)} numbers for {len(self.heads)} heads"
-            raise UserError(counts, fix=f"give {len(self.heads)}, in the order of objective.heads, or () for 1 each")
+        for name in ("weights", "dropout"):
+            if (given := getattr(self, name)) and len(given) != len(self.heads):
+                counts = f"objective.{name} has {len(given)} numbers, and objective.heads names {len(self.heads)}"
+                raise UserError(counts, fix="give a number for each head, in the order of objective.heads, or none: ()")
         if wrong := [weight for weight in self.weights if not 0 <= weight < math.inf]:
             raise UserError(f"objective.weights holds {wrong[0]}", fix="use finite numbers that are not negative")
+        if wrong := [rate for rate in self.dropout if not 0 <= rate < 1]:
+            raise UserError(f"objective.dropout holds {wrong[0]}", fix="use rates from 0 up to but not including 1")
 
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Heads":
         """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a name that is not in `heads` and for
@@ -80,7 +86,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
             if head.name in coef and head.targets and encoder.config.attention != "causal":
                 sees = f"model.attention is {encoder.config.attention} and the head {head.name} learns to predict tokens that it then sees"
                 raise UserError(sees, fix="set model.attention to causal, or leave the head out")
-        fitted = encoders.fit(encoder, chosen, self.labels, self.pooler_activation)
+        rates = dict(zip(self.heads, self.dropout or map(encoder.config.head_dropout, self.heads), strict=True))
+        fitted = encoders.fit(encoder, chosen, self.labels, self.pooler_activation, rates)
         return Heads(encoder, fitted, len(self.labels), coef, self.choices)
 
     def _coef(self, chosen: list[Head]) -> dict[str, float]:
@@ -178,7 +185,7 @@ class Heads(Objective):
         noise, texts = self._text_keys(keys) if train else None, self._texts(example)
         states = encoders.read(self.encoder, params, texts, noise)
         labelled = {name: one for name, one in self.computed.items() if not one.head.targets}
-        given = encoders.logits(self.encoder.config, labelled, params, states, texts["segments"], noise)
+        given = encoders.logits(labelled, params, states, texts["segments"], noise)
         terms, metrics = {}, {}
         for name, one in self.trained.items():
             if one.head.targets:

@@ -88,8 +88,7 @@ class Pair(Objective):
     ) -> tuple[dict[str, Array], Sums, Tree]:
         states = encoders.read(self.mlm.encoder, params, example, keys if train else None)
         mlm, metrics = self.mlm.at_masks(params, states, example)
-        model, segments = self.mlm.encoder.config, example["segments"]
-        logits = encoders.logits(model, self.of_texts, params, states, segments, None)[self.relation]
+        logits = encoders.logits(self.of_texts, params, states, example["segments"], None)[self.relation]
         rows = _real_rows(example)
         loss, correct = losses.cross_entropy(logits, example["is_random"], rows)
         count = jnp.sum(rows).astype(jnp.float32)

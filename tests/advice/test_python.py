@@ -55,15 +55,16 @@ OF_HEADS: Rules = {
     r"^give a tuple of Label, \(Label": lambda match, given: [{"labels": (LABEL,), "loss": loss}],
     r"^give both or neither$": lambda match, given: [{"labels": (LABEL,), "loss": loss}, {"labels": (), "loss": None}],
     r"^give each its own$": lambda match, given: [{"labels": (LABEL, Label("other", "int32"))}],
-    r"^use int32 or float32, with the axis '' or 'length'$": lambda match, given: [
-        {"labels": (Label("kind", dtype, axis),)} for dtype in ("int32", "float32") for axis in ("", "length")
+    r"^use int32 or float32, with the axis '' or 'length' or 'classes'$": lambda match, given: [
+        {"labels": (Label("kind", dtype, axis),)} for dtype in ("int32", "float32") for axis in ("", "length", "classes")
     ],
+    r"^give them to a head with the role (\w+) and without labels$": lambda match, given: [{"role": match[1], "labels": (), "loss": None}],
     r"^use (.+) or a number that is not negative, and 0 for float32$": lambda match, given: [
         *({"labels": (Label("kind", "int32", bound=bound),), "role": "text"} for bound in [*listed(match[1]), 7]),
         {"labels": (Label("kind", "float32", bound=0),)},
     ],
-    r"^use one kind for all$": lambda match, given: [
-        {"labels": tuple(dataclasses.replace(label, axis=axis) for label in given["labels"])} for axis in ("", "length")
+    r"^use one axis for all$": lambda match, given: [
+        {"labels": tuple(dataclasses.replace(label, axis=axis) for label in given["labels"])} for axis in ("", "length", "classes")
     ],
     r"^set role='(\w+)' and give a label of rows$": lambda match, given: [
         {"role": match[1], "labels": tuple(dataclasses.replace(label, axis="") for label in given["labels"])}
@@ -90,6 +91,8 @@ OF_HEADS: Rules = {
         {"labels": (LABEL, Label("other", "int32", "length")), "loss": loss},
         {"labels": (Label("kind", "int32", "length", "choices"),), "loss": loss},
         {"labels": (Label("tokens", "float32"),), "loss": loss},
+        {"targets": loss},
+        {"role": "vocabulary", "targets": loss, "labels": (LABEL,), "loss": loss},
         {"head": 3},
     ],
     ids=lambda given: "-".join(given),

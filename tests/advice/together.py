@@ -31,6 +31,15 @@ OF_SEVERAL: MappingProxyType[str, Rule] = MappingProxyType(
             {**settings, "objective.choices": 0},
             {**settings, "objective.heads": tuple(name for name in settings["objective.heads"] if name not in error.what)},
         ],
+        r"^give a number for each head, in the order of objective.heads, or none: \(\)$": lambda match, error, settings: [
+            {**settings, field(error): values} for values in ((0.5,) * len(settings.get("objective.heads", ())), ())
+        ],
+        r"^use finite numbers that are not negative$": each_of((0.5, 0.0)),
+        r"^use rates from 0 up to but not including 1$": each_of((0.0, 0.5)),
+        r"^set model.attention to causal, or leave the head out$": lambda match, error, settings: [
+            {**settings, "model.attention": "causal"},
+            {**settings, "objective.heads": tuple(name for name in settings["objective.heads"] if name not in error.what)},
+        ],
         r"^set model.attention to full, or choose an objective or heads without it$": lambda match, error, settings: [
             {**settings, "model.attention": "full"},
             {**settings, "objective.heads": tuple(name for name in settings["objective.heads"] if name not in error.what)}

@@ -91,7 +91,7 @@ def test_a_choice_draws_from_its_row_and_its_number() -> None:
     def of_texts(params: dict) -> jax.Array:
         every = rng.training(0, jnp.int32(3), ROWS * CHOICES)
         states = encoders.read(objective.encoder, params, texts(), every)
-        return encoders.logits(objective.encoder.config, objective.heads, params, states, texts()["segments"], every)["choice"]
+        return encoders.logits(objective.heads, params, states, texts()["segments"], every)["choice"]
 
     scores = np.float64(jax.jit(of_texts)(params)).reshape(ROWS, CHOICES)[part]
     want = sum(np.log(np.exp(scores[i]).sum()) - scores[i, RIGHT[row]] for i, row in enumerate(part))

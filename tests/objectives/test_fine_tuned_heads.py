@@ -11,14 +11,19 @@ import pytest
 from jaxenc import rng
 from jaxenc.data.batch import Batch, check_ranges, empty
 from jaxenc.errors import UserError
+from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.contract import EncoderConfig, States
+from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.network_pair.model import NetworkPairConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.heads.first_token import FIRST_TOKEN
+from jaxenc.heads.pooler import POOLER
 from jaxenc.heads.regressor import loss as squared_error
+from jaxenc.layers.dropout import dropout
+from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.heads import Heads, HeadsConfig
 from jaxenc.training.run import Run
 from tests import tiny
@@ -106,6 +111,33 @@ def test_a_family_says_what_pools() -> None:
     assert (FIRST_TOKEN.module(None).apply({}, hidden, np.ones((2, 3), np.int32)) == hidden[:, 0]).all()
 
 
+def test_dropout_on_what_heads_read_is_the_familys_or_ones_own() -> None:
+    """The published rates: 0.1 in ALBERT's second version too, whose layers have none; 0.2 in DistilBERT; twice in RoBERTa's head."""
+    rates = lambda model, *heads: tuple(model.head_dropout(head) for head in heads)
+    all_of = ("pooler", "classifier", "regressor", "multilabel", "choice", "tags", "spans", "mlm")
+    roberta = dataclasses.replace(BertConfig(), first_position=2)
+    assert rates(BertConfig(), *all_of) == (0, 0.1, 0.1, 0.1, 0.1, 0.1, 0, 0) == rates(AlbertConfig(), *all_of)
+    assert rates(roberta, *all_of) == (0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0, 0) == rates(ElectraConfig(), *all_of)
+    assert rates(DistilbertConfig(), *all_of) == (0, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0)
+    assert rates(XlnetConfig(), "summary", *all_of[1:-1]) == (0, 0.1, 0.1, 0.1, 0.1, 0, 0)
+    assert rates(GptConfig(), "last_token", "classifier", "choice", "next_token") == (0, 0.1, 0.1, 0)
+    found = tiny.objective(dataclasses.replace(BOTH, dropout=(0.25, 0.5, 0.0)), QUIET).heads
+    assert {name: one.dropout for name, one in found.items()} == {"pooler": 0.25, "regressor": 0.5, "multilabel": 0.0}
+    assert {one.dropout for one in built()[0].heads.values()} == {0.0}
+
+
+def test_a_pooler_drops_what_it_reads() -> None:
+    """The first dropout of RoBERTa's head: half of the first token's elements, twice as large, before the dense layer (<= 1e-5)."""
+    objective = tiny.objective(dataclasses.replace(BOTH, dropout=(0.5, 0.0, 0.0)), QUIET)
+    _, params = built()
+    hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
+    states = States(hidden, params["embeddings"]["token"]["table"])
+    found = jax.jit(lambda: encoders.logits(objective.heads, params, states, rows()["segments"], keys)["pooled"])()
+    dropped = np.float64(dropout(hidden, 0.5, keys, POOLER.site))[:, 0]
+    assert 0.3 < (dropped == 0).mean() < 0.7
+    np.testing.assert_allclose(found, np.tanh(dense(dropped, jax.device_get(params)["pooler"]["dense"])), rtol=0, atol=1e-5)
+
+
 @functools.cache
 def choosing(weights: tuple[float, ...] = (1.0, 0.5, 2.0)) -> tuple[Heads, dict]:
     return built(HeadsConfig(("choice", "next_token", "last_token"), choices=3, weights=weights), GPT)
@@ -157,12 +189,18 @@ def test_what_does_not_fit_the_model_is_one_line(config: HeadsConfig, model: Enc
 @pytest.mark.parametrize(
     "weights, said",
     [
-        ((1.0,), "objective.weights has 1 numbers for 2 heads; give 2, in the order of objective.heads, or () for 1 each"),
+        ((1.0,), "objective.weights has 1 numbers, and objective.heads names 2; give a number for each head, in the order of"),
         ((1.0, -0.5), "objective.weights holds -0.5; use finite numbers that are not negative"),
         ((1.0, float("nan")), "objective.weights holds nan; use finite"),
+        ((1.0, float("inf")), "objective.weights holds inf; use finite"),
     ],
 )
 def test_weights_that_are_none_are_one_line(weights: tuple[float, ...], said: str) -> None:
     with pytest.raises(UserError, match="objective.weights") as error:
         HeadsConfig(("pooler", "regressor"), weights=weights)
     assert said in str(error.value)
+
+
+def test_a_rate_that_is_none_is_one_line() -> None:
+    with pytest.raises(UserError, match=r"objective.dropout holds 1.0; use rates from 0 up to but not including 1"):
+        HeadsConfig(("pooler", "regressor"), dropout=(0.1, 1.0))

@@ -115,11 +115,10 @@ def test_gradients_reach_the_encoder_and_every_trained_head() -> None:
 
 def test_dropout_is_on_what_classifier_and_tags_read() -> None:
     """As in transformers: not on the pooled vector that next_sentence reads, nor on spans; none without noise. Each draws from its site."""
-    objective, params = built()
+    _, params = built()
     hidden, keys = np.random.default_rng(0).normal(0, 1, (5, 12, 32)).astype(np.float32), rng.training(0, jnp.int32(0), 5)
     inputs = (
-        dataclasses.replace(QUIET, dropout=0.5),
-        objective.heads,
+        tiny.objective(ALL, dataclasses.replace(QUIET, dropout=0.5)).heads,
         params,
         States(hidden, params["embeddings"]["token"]["table"]),
         rows()["segments"],

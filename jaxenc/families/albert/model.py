@@ -12,13 +12,16 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.albert.vocabulary import published_albert
-from jaxenc.families.contract import TUNED, EncoderConfig, States, states
+from jaxenc.families.contract import ON_TEXTS, TUNED, EncoderConfig, States, states
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops
 from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys
+
+# The dropout rate on the input of the heads of fine-tuned models.
+HEAD_DROPOUT = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,8 +32,8 @@ class AlbertConfig(EncoderConfig):
     feed_forward: inner width of the feed-forward layers.
     embedding: width of the token, position and type tables; a dense layer takes their sum to `width`.
     groups: number of sets of layer parameters that are stored, 1 as published; consecutive layers share a set.
-    dropout: dropout rate on the embeddings, on what each sublayer adds and on what the heads `dropped_out` read. It is 0 in version 2 of
-        the published models and 0.1 in version 1 (google-research/albert README.md), as is `attention_dropout`.
+    dropout: dropout rate on the embeddings and on the output of each sublayer. It is 0 in version 2 of the published models and 0.1 in
+        version 1 (google-research/albert README.md), as is `attention_dropout`.
     activation: `gelu_tanh` is what google-research/albert was trained with.
     attention: what a token sees of its text: `full`, all of it, as published, or `causal`, nothing after itself.
     """
@@ -73,6 +76,11 @@ class AlbertConfig(EncoderConfig):
         """The one network. Raises UserError for a head that is another family's."""
         self.check_heads(heads)
         return Albert(self, execution)
+
+    def head_dropout(self, head: str) -> float:
+        """As the contract says, but with a rate of its own, 0.1 in version 2 too (google-research/albert classifier_utils.py, keep_prob;
+        transformers' classifier_dropout_prob)."""
+        return HEAD_DROPOUT if head in (*ON_TEXTS, "tags") else 0.0
 
     @property
     def embeddings(self) -> EmbeddingsSpec:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from jaxenc.families import fine_tuned
 from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.formats import leaves
 from jaxenc.formats.key_map import Entry
@@ -48,7 +49,10 @@ PARTS = (
     AlbertPart("mlm", "mlm/norm", "predictions.LayerNorm", "cls/predictions/transform/LayerNorm", "norm"),
     AlbertPart("mlm", "mlm/bias", "predictions.bias", "cls/predictions/output_bias", "bias"),
     AlbertPart("sentence_order", "sentence_order/dense", "sop_classifier.classifier", "cls/seq_relationship/", "output"),
-    AlbertPart("classifier", "classifier/dense", "classifier", "", "output"),
+    *(
+        AlbertPart(head, f"{head}/dense", "classifier", google, "output")
+        for head, google in (("classifier", ""), ("regressor", ""), ("multilabel", NONE), ("choice", NONE))
+    ),
     AlbertPart("tags", "tags/dense", "classifier", NONE, "output"),
     AlbertPart("spans", "spans/dense", "qa_outputs", NONE, "output"),
 )
@@ -98,15 +102,12 @@ def _names_of(head: str, file: AlbertFile) -> list[str]:
 def heads_of(names: Collection[str], file: AlbertFile, architecture: str) -> tuple[str, ...]:
     """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`.
 
-    architecture: the class that transformers saved, or ''. It decides between classes of texts and of tokens, whose tensors have one
-    name; without it, a classifier beside a pooler is one of texts.
+    architecture: the class that transformers saved, or ''. It decides between the heads of fine-tuned models (`fine_tuned.one_of`).
     """
-    found = {part.head for part in PARTS if part.head and any(name in names for name in _names_of(part.head, file))}
-    if {"classifier", "tags"} <= found:
-        texts = architecture.endswith("ForSequenceClassification")
-        tokens = architecture.endswith("ForTokenClassification") or (not texts and "pooler" not in found)
-        found.remove("classifier" if tokens else "tags")
-    if {"classifier", "sentence_order"} & found:
+    published = {part.head for part in PARTS if part.head and not (file.google and part.google == NONE)}
+    tensors = {head: _names_of(head, file) for head in published}
+    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
+    if {"classifier", "choice", "sentence_order"} & found:
         found.add("pooler")
     return tuple(head for head in BUILT_IN if head in found)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxenc import tree
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families import config_json
+from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.albert import names
 from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.albert.names import AlbertFile
@@ -21,8 +21,7 @@ from jaxenc.heads.pooler import TANH
 # Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is
 # taken; a file may hold more than its class uses.
 ENDINGS = (
-    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
-    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    *fine_tuned.endings("pooler"),
     (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
     (("pooler", "mlm", "sentence_order"), "ForPreTraining", {"mlm": ("prediction_logits",), "sentence_order": ("sop_logits",)}),
     (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
@@ -50,12 +49,9 @@ DEFAULTS = {"width": 4096, "heads": 64, "feed_forward": 16384}
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
     """The model of a folder of transformers; its heads are those whose tensors are there."""
-    if class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
     file = names.file_of(tensors)
-    heads = names.heads_of(tensors, file, class_of(config))
-    labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else config_json.Labels()
+    found = names.heads_of(tensors, file, class_of(config))
+    heads, labels = fine_tuned.read(config, found, lambda head: names.classes_of(tensors, head, file), where)
     structure = Structure(model_of(config, DEFAULTS, config_json.ACTIVATIONS, where), heads, labels.names)
     return imported(structure, file, tensors, where, labels.notes)
 
@@ -97,8 +93,7 @@ def refuse(structure: Structure, where: str | Path) -> None:
     config_json.refuse_causal(structure.model, where)
     if "pooler" in structure.heads and structure.pooler_activation != TANH:
         raise UserError(f"objective.pooler_activation is {structure.pooler_activation}", where, "transformers' ALBERT has tanh")
-    if {"classifier", "tags"} <= set(structure.heads):
-        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
+    fine_tuned.refuse(structure.heads, where)
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
@@ -113,7 +108,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "type_vocab_size": max(model.types, 1),
         "inner_group_num": 1,
         "hidden_act": config_json.HIDDEN_ACT[model.activation],
-        "classifier_dropout_prob": model.dropout,
+        "classifier_dropout_prob": model.head_dropout("classifier"),
         "position_embedding_type": "absolute",
         "tie_word_embeddings": True,
     }
@@ -121,7 +116,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     if vocabulary:
         ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
         data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
-    return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
+    return data | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("albert",), read, write)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxenc.families import config_json
+from jaxenc.families import fine_tuned
 from jaxenc.families.bert import names, transformers
 from jaxenc.families.bert.names import GOOGLE_FILE
 from jaxenc.families.foreign import Google, Import, Structure
@@ -16,10 +16,9 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
 
     `hidden_act: gelu` is the tanh form here (modeling.py), and LayerNorm's epsilon 1e-12. Classes have no names: LABEL_0, LABEL_1 ...
     """
-    heads = names.heads_of(tensors, GOOGLE_FILE, "")
-    classes = names.classes_of(tensors, "classifier", GOOGLE_FILE)
-    labels = config_json.labels_of({}, classes, where).names if "classifier" in heads else ()
-    structure = Structure(transformers.model_of(config, "google", where), heads, labels)
+    found = names.heads_of(tensors, GOOGLE_FILE, "")
+    heads, labels = fine_tuned.read({}, found, lambda head: names.classes_of(tensors, head, GOOGLE_FILE), where)
+    structure = Structure(transformers.model_of(config, "google", where), heads, labels.names)
     return transformers.imported(structure, GOOGLE_FILE, tensors, where)
 
 

@@ -71,6 +71,11 @@ class BertConfig(StackedConfig):
         real = tokens != self.first_position - 1
         return (real.cumsum(axis=1) * real - 1).astype(np.int32)
 
+    def head_dropout(self, head: str) -> float:
+        """As the contract says; RoBERTa's classification head has dropout before its first dense layer, our pooler, too (fairseq
+        models/roberta/model.py, RobertaClassificationHead)."""
+        return self.dropout if head == "pooler" and self.first_position else super().head_dropout(head)
+
     @property
     def embeddings(self) -> EmbeddingsSpec:
         """The hyper-parameters of the tables."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from jaxenc.families import fine_tuned
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.formats import leaves
 from jaxenc.formats.key_map import Entry
@@ -52,7 +53,11 @@ PARTS = (
     BertPart("mlm", "mlm/norm", "cls.predictions.transform.LayerNorm", "lm_head.layer_norm", "cls/predictions/transform/LayerNorm", "norm"),
     BertPart("mlm", "mlm/bias", "cls.predictions.bias", "lm_head.bias", "cls/predictions/output_bias", "bias"),
     BertPart("next_sentence", "next_sentence/dense", "cls.seq_relationship", NONE, "cls/seq_relationship/", "output"),
-    BertPart("classifier", "classifier/dense", "classifier", "classifier.out_proj", "", "output"),
+    *(
+        BertPart(head, f"{head}/dense", "classifier", "classifier.out_proj", google, "output")
+        for head, google in (("classifier", ""), ("regressor", ""), ("multilabel", NONE))
+    ),
+    BertPart("choice", "choice/dense", "classifier", "classifier", NONE, "output"),
     BertPart("tags", "tags/dense", "classifier", "classifier", NONE, "output"),
     BertPart("spans", "spans/dense", "qa_outputs", "qa_outputs", "cls/squad/", "output"),
 )
@@ -94,15 +99,20 @@ def entries(config: BertConfig, heads: Collection[str], file: BertFile) -> tuple
     Raises ValueError for a head that this column does not have.
     """
     parts = [part for part in PARTS if part.head in ("", *heads) and (config.types or "/type/" not in part.ours)]
-    return tuple(entry for part in parts for entry in _of_part(part, config, file, "classifier" in heads))
+    return tuple(entry for part in parts for entry in _of_part(part, config, file, classifies(heads)))
 
 
-def _of_part(part: BertPart, config: BertConfig, file: BertFile, classifies: bool) -> Iterator[Entry]:
+def classifies(heads: Collection[str]) -> bool:
+    """Whether one of `heads` is what transformers calls sequence classification; its RoBERTa has a dense layer of its own there."""
+    return any(fine_tuned.CLASSES[head].ending == "ForSequenceClassification" for head in heads if head in fine_tuned.CLASSES)
+
+
+def _of_part(part: BertPart, config: BertConfig, file: BertFile, classifier: bool) -> Iterator[Entry]:
     name = getattr(part, file.column)
     if name == NONE:
         raise ValueError(f"the layout {file.column} has no head {part.head}")
     base = file.base if part.head in ("", "pooler") else ""
-    if classifies and part.head == "pooler" and file.column == "roberta":
+    if classifier and part.head == "pooler" and file.column == "roberta":
         # RoBERTa's classification head has a dense layer of its own, which is what a pooler is; the encoder's pooler is not used.
         base, name = "", "classifier.dense"
     google, copies = file.column == "google", COPIES[file.column]
@@ -117,19 +127,14 @@ def _names_of(head: str, file: BertFile) -> list[str]:
 
 
 def heads_of(names: Collection[str], file: BertFile, architecture: str) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`.
+    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`; those of fine-tuned models as `fine_tuned.one_of`.
 
-    architecture: the class that transformers saved, such as BertForTokenClassification, or ''. BERT's classifiers of texts and of tokens
-    have the same tensor name, and this decides between them; without it, a classifier in a file with a pooler is one of texts.
+    architecture: the class that transformers saved, such as BertForTokenClassification, or ''.
     """
-    has = lambda head: any(name in names for name in _names_of(head, file))
-    published = [part.head for part in PARTS if part.head and getattr(part, file.column) != NONE]
-    found = {head for head in published if has(head)}
-    if {"classifier", "tags"} <= found:
-        texts = architecture.endswith("ForSequenceClassification")
-        tokens = architecture.endswith("ForTokenClassification") or (not texts and "pooler" not in found)
-        found.remove("classifier" if tokens else "tags")
-    if {"classifier", "next_sentence"} & found:
+    published = {part.head for part in PARTS if part.head and getattr(part, file.column) != NONE}
+    tensors = {head: _names_of(head, file) for head in published}
+    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
+    if {"classifier", "choice", "next_sentence"} & found:
         found.add("pooler")
     return tuple(head for head in BUILT_IN if head in found)
 
@@ -142,5 +147,5 @@ def classes_of(tensors: Mapping[str, Tensor], head: str, file: BertFile) -> int:
 def skipped(file: BertFile, heads: Collection[str]) -> tuple[str, ...]:
     """Patterns of tensor names in transformers that are not parameters of ours: buffers of ids, and the pooler of a RoBERTa classifier."""
     base = re.escape(file.base)
-    unused = (base + r"pooler\.dense\.(weight|bias)",) if file.column == "roberta" and "classifier" in heads else ()
+    unused = (base + r"pooler\.dense\.(weight|bias)",) if file.column == "roberta" and classifies(heads) else ()
     return (base + r"embeddings\.(position_ids|token_type_ids)", *unused)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxenc import tree
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families import config_json
+from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.bert import names
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.bert.names import BertFile
@@ -22,8 +22,7 @@ CLASSES = {"bert": "Bert", "roberta": "Roberta"}
 # (heads, ending of the class of transformers with these heads, {our output: attributes of what that class returns}). The first entry whose
 # heads a model has is used; a file may hold more heads than its class uses.
 ENDINGS = (
-    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
-    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    *fine_tuned.endings("pooler"),
     (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
     (("pooler", "mlm", "next_sentence"), "ForPreTraining", {"mlm": ("prediction_logits",), "next_sentence": ("seq_relationship_logits",)}),
     (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
@@ -50,10 +49,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     column = column_of(config, where)
     file = names.file_of(column, tensors)
     heads = names.heads_of(tensors, file, class_of(config))
-    if "tags" in heads and class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
-    labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else config_json.Labels()
+    heads, labels = fine_tuned.read(config, heads, lambda head: names.classes_of(tensors, head, file), where)
     structure = Structure(model_of(config, column, where), heads, labels.names)
     refuse(structure, column, where)
     return imported(structure, file, tensors, where, labels.notes)
@@ -121,8 +117,7 @@ def refuse(structure: Structure, column: str, where: str | Path) -> None:
         raise UserError(f"objective.pooler_activation is {structure.pooler_activation}", where, "transformers' BERT and RoBERTa have tanh")
     if "rtd" in heads:
         raise UserError("transformers' BERT and RoBERTa have no replaced-token head", where, "leave that head out, or train an ELECTRA")
-    if {"classifier", "tags"} <= set(heads):
-        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
+    fine_tuned.refuse(heads, where)
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
@@ -153,9 +148,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
     if column == "roberta" and vocabulary:
         ends = (vocabulary.cls, vocabulary.sep) if vocabulary.frames else (None, None)
         data |= {"bos_token_id": ends[0], "eos_token_id": ends[1]}
-    if structure.labels:
-        data |= config_json.labels_json(structure.labels)
-    return data, outputs
+    return data | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("bert", "roberta", "xlm-roberta", "camembert"), read, write)

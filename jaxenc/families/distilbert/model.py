@@ -5,9 +5,12 @@ from typing import ClassVar
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families.bert.vocabulary import published_bert
-from jaxenc.families.contract import TUNED
+from jaxenc.families.contract import ON_TEXTS, TUNED
 from jaxenc.families.stacked import StackedConfig
 from jaxenc.layers.embeddings import EmbeddingsSpec
+
+# Dropout rates on the input of the heads of fine-tuned models.
+TEXT_DROPOUT, SPANS_DROPOUT = 0.2, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +45,11 @@ class DistilbertConfig(StackedConfig):
     def published_vocabulary(self) -> Vocabulary:
         """The layout of its teacher's vocabulary, used when a recipe names no data."""
         return published_bert(self.pieces)
+
+    def head_dropout(self, head: str) -> float:
+        """The rates of transformers' DistilBertConfig: seq_classif_dropout for heads on texts, qa_dropout for `spans`, and `dropout` for
+        `tags`."""
+        return TEXT_DROPOUT if head in ON_TEXTS else SPANS_DROPOUT if head == "spans" else super().head_dropout(head)
 
     @property
     def embeddings(self) -> EmbeddingsSpec:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from jaxenc.families import fine_tuned
 from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.formats import leaves
 from jaxenc.formats.key_map import Entry
@@ -39,8 +40,7 @@ PARTS = (
     DistilbertPart("mlm", "mlm/dense", "vocab_transform", "dense"),
     DistilbertPart("mlm", "mlm/norm", "vocab_layer_norm", "norm"),
     DistilbertPart("mlm", "mlm/bias", "vocab_projector.bias", "bias"),
-    DistilbertPart("classifier", "classifier/dense", "classifier", "dense"),
-    DistilbertPart("tags", "tags/dense", "classifier", "dense"),
+    *(DistilbertPart(head, f"{head}/dense", "classifier", "dense") for head in fine_tuned.CLASSES),
     DistilbertPart("spans", "spans/dense", "qa_outputs", "dense"),
 )
 # The tied table, which files may hold a second time under the decoder's name.
@@ -68,12 +68,11 @@ def _names_of(head: str) -> list[str]:
     return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, DistilbertConfig(layers=1), "")]
 
 
-def heads_of(names: Collection[str]) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`. Classes of texts and of tokens have one name; those of
-    texts come with a dense layer before them (`pre_classifier`), which is what a pooler is."""
-    found = {part.head for part in PARTS if part.head and any(name in names for name in _names_of(part.head))}
-    if {"classifier", "tags"} <= found:
-        found.remove("tags" if "pooler" in found else "classifier")
+def heads_of(names: Collection[str], architecture: str) -> tuple[str, ...]:
+    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`; those of fine-tuned models as `fine_tuned.one_of`. Heads
+    on texts come with a dense layer before them (`pre_classifier`), which is what a pooler is."""
+    tensors = {part.head: _names_of(part.head) for part in PARTS if part.head}
+    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
     return tuple(head for head in BUILT_IN if head in found)
 
 

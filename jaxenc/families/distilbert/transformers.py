@@ -6,7 +6,8 @@ from typing import Any
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families import config_json
+from jaxenc.families import config_json, fine_tuned
+from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.distilbert import names
 from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
@@ -14,8 +15,7 @@ from jaxenc.formats.tensor import Tensor
 
 # As `bert.transformers.ENDINGS`.
 ENDINGS = (
-    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
-    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    *fine_tuned.endings("pooler"),
     (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
     (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
     ((), "Model", {}),
@@ -39,11 +39,8 @@ POOLER = "relu"
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
     """The model in a folder of transformers, with the heads whose tensors it holds. Raises UserError for what cannot be converted."""
-    if class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
-    heads = names.heads_of(tensors)
-    labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else config_json.Labels()
+    found = names.heads_of(tensors, class_of(config))
+    heads, labels = fine_tuned.read(config, found, lambda head: names.classes_of(tensors, head), where)
     model, base = model_of(config, where), names.file_base(tensors)
     check_layers(model.layers, tensors, where)
     structure = Structure(model, heads, labels.names, POOLER)
@@ -72,15 +69,14 @@ def refuse(structure: Structure, where: str | Path) -> None:
     config_json.refuse_causal(model, where)
     if model.norm_epsilon != NORM_EPSILON:
         raise UserError(f"model.norm_epsilon is {model.norm_epsilon}", where, f"transformers' DistilBERT has {NORM_EPSILON}")
-    if ("pooler" in heads) != ("classifier" in heads):
+    if ("pooler" in heads) != bool(heads & set(ON_TEXTS)):
         raise UserError(
             "transformers' DistilBERT has no pooler but that of its classifier", where, "keep the pooler and the classifier, or neither"
         )
     if "pooler" in heads and structure.pooler_activation != POOLER:
         activation = structure.pooler_activation
         raise UserError(f"objective.pooler_activation is {activation}", where, f"transformers' DistilBERT has {POOLER} in its classifier")
-    if {"classifier", "tags"} <= heads:
-        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
+    fine_tuned.refuse(heads, where)
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
@@ -95,12 +91,13 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "model_type": "distilbert",
         **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
         "activation": config_json.HIDDEN_ACT[model.activation],
-        "seq_classif_dropout": model.dropout,
+        "seq_classif_dropout": model.head_dropout("classifier"),
+        "qa_dropout": model.head_dropout("spans"),
         "sinusoidal_pos_embds": False,
         "pad_token_id": vocabulary.pad if vocabulary else 0,
         "tie_word_embeddings": True,
     }
-    return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
+    return data | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("distilbert",), read, write)

@@ -99,6 +99,11 @@ class ElectraConfig(EncoderConfig):
         """As the contract says: BERT's layout."""
         return published_bert(self.pieces)
 
+    def head_dropout(self, head: str) -> float:
+        """As the contract says; the head that transformers gives it has dropout before its dense layer, our pooler, too
+        (modeling_electra.py, ElectraClassificationHead)."""
+        return self.dropout if head == "pooler" else super().head_dropout(head)
+
     def encoder(self, heads: Collection[str], execution: Execution) -> "Electra":
         """The generator for the head `mlm`, the discriminator for any other heads and for none.
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from jaxenc.families import fine_tuned
 from jaxenc.families.bert.names import PARTS as BERT_PARTS
 from jaxenc.families.bert.names import base_of
 from jaxenc.families.electra.model import ElectraConfig
@@ -13,6 +14,7 @@ from jaxenc.formats.key_map import Entry
 from jaxenc.formats.leaves import NONE
 from jaxenc.formats.tensor import Tensor
 from jaxenc.heads import BUILT_IN
+from jaxenc.heads.first_token import FIRST_TOKEN
 from jaxenc.layers.stack import layer_name
 
 
@@ -37,10 +39,13 @@ PARTS = (
     ElectraPart("rtd", "rtd/dense", f"{DISCRIMINATOR}.dense", f"{DISCRIMINATOR}/dense", "dense"),
     ElectraPart("rtd", "rtd/output", f"{DISCRIMINATOR}.dense_prediction", f"{DISCRIMINATOR}/dense_1", "dense"),
     ElectraPart("pooler", "pooler/dense", "classifier.dense", NONE, "dense"),
-    ElectraPart("classifier", "classifier/dense", "classifier.out_proj", NONE, "output"),
+    *(ElectraPart(head, f"{head}/dense", "classifier.out_proj", NONE, "output") for head in ("classifier", "regressor", "multilabel")),
+    ElectraPart("choice", "choice/dense", "classifier", NONE, "output"),
     ElectraPart("tags", "tags/dense", "classifier", NONE, "output"),
     ElectraPart("spans", "spans/dense", "qa_outputs", NONE, "output"),
 )
+# The dense layer before the scores of choices, which has another name than that of the classifier.
+CHOICE_POOLER = "sequence_summary.summary"
 # Tied parameters that files of transformers may hold a second time, under the names of the decoder.
 COPIES = {"embeddings/token/table": "generator_lm_head.weight"}
 
@@ -74,14 +79,15 @@ def entries(config: ElectraConfig, network: str, heads: Collection[str], file: E
 
     Raises ValueError for a head that such a file does not have.
     """
-    missing = set(heads) - {part.head for part in PARTS if not (file.google and part.google == NONE)}
+    missing = set(heads) - {FIRST_TOKEN.name, *(part.head for part in PARTS if not (file.google and part.google == NONE))}
     if missing:
         raise ValueError(f"files of ELECTRA have no head {', '.join(missing)}")
     block = config.block(network)
     absent = [] if config.types else ["embeddings/type/table"]
     absent += [] if config.embedding != block.width else ["project"]
     parts = [part for part in PARTS if part.head in ("", *heads) and part.ours not in absent]
-    return tuple(entry for part in parts for entry in _of_part(part, config, network, file))
+    named = lambda part: part._replace(torch=CHOICE_POOLER) if part.head == "pooler" and "choice" in heads else part
+    return tuple(entry for part in parts for entry in _of_part(named(part), config, network, file))
 
 
 def _of_part(part: ElectraPart, config: ElectraConfig, network: str, file: ElectraFile) -> Iterator[Entry]:
@@ -100,9 +106,13 @@ def _names_of(head: str) -> list[str]:
     return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, one, "discriminator", file)]
 
 
-def heads_of(names: Collection[str]) -> tuple[str, ...]:
-    """The heads whose tensors are among the `names` of a file of transformers, in the order of `heads.BUILT_IN`."""
-    return tuple(head for head in BUILT_IN if any(name in names for name in _names_of(head)))
+def heads_of(names: Collection[str], architecture: str) -> tuple[str, ...]:
+    """The heads whose tensors are among the `names` of a file of transformers, in the order of `heads.BUILT_IN`; those of fine-tuned models
+    as `fine_tuned.one_of`. architecture: the class that transformers saved, or ''."""
+    tensors = {part.head: _names_of(part.head) for part in PARTS if part.head}
+    tensors["pooler"] += [f"{CHOICE_POOLER}.weight", f"{CHOICE_POOLER}.bias"]
+    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
+    return tuple(head for head in BUILT_IN if head in found)
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str) -> int:

@@ -14,8 +14,9 @@ import numpy as np
 from jaxenc import tree
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families import config_json
+from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.bert import transformers as berts
+from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.electra import names, two_models
 from jaxenc.families.electra.model import NETWORKS, ElectraConfig
 from jaxenc.families.electra.names import ElectraFile
@@ -26,8 +27,7 @@ from jaxenc.heads.pooler import TANH
 # As `bert.transformers.ENDINGS`.
 ENDINGS = (
     (("mlm",), "ForMaskedLM", {"mlm": ("logits",)}),
-    (("pooler", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
-    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    *fine_tuned.endings("pooler"),
     (("spans",), "ForQuestionAnswering", {"spans": ("start_logits", "end_logits")}),
     (("rtd",), "ForPreTraining", {"rtd": ("logits",)}),
     ((), "Model", {}),
@@ -37,19 +37,20 @@ FIELDS = {**berts.FIELDS, "embedding": "embedding_size"}
 DEFAULTS = {"width": 256, "heads": 4, "feed_forward": 1024, "embedding": 128}
 # The activation of the classification head.
 POOLER = "gelu_erf"
+# The vector that ElectraForMultipleChoice reads, as computed here, which is also the default of transformers.
+SUMMARY = {"summary_type": "first", "summary_use_proj": True, "summary_activation": "gelu"}
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
     """The network in a folder of transformers, with the heads whose tensors it holds. Raises UserError for what cannot be converted."""
-    if class_of(config).endswith("ForMultipleChoice"):
-        raise UserError(class_of(config), where, "of the models of multiple choice only BERT's can be converted")
-    heads, file = names.heads_of(tensors), names.file_of(tensors)
+    heads, file = names.heads_of(tensors, class_of(config)), names.file_of(tensors)
+    if "choice" in heads:
+        config_json.only(SUMMARY, config, where)
     if "mlm" in heads and len(heads) > 1:
         raise UserError(
             "its tensors are heads of a generator and of a discriminator", where, "keep the heads of one of them, a folder for each network"
         )
-    labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0]), where) if labelled else config_json.Labels()
+    heads, labels = fine_tuned.read(config, heads, lambda head: names.classes_of(tensors, head), where)
     model = model_of(config, where)
     structure = Structure(model, heads, labels.names, POOLER if "pooler" in heads else TANH)
     refuse(structure, where)
@@ -95,7 +96,16 @@ def refuse(structure: Structure, where: str | Path) -> None:
     config_json.refuse_causal(model, where)
     if "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"model.activation is {model.activation}", where, "transformers' ELECTRA has gelu_erf in the generator's head")
-    if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
+    tuned = set(heads) & set(ON_TEXTS)
+    if "first_token" in heads and tuned:
+        what = (
+            f"{' and '.join(sorted(tuned))} reads the first token itself, where transformers' ELECTRA has a dense layer and GELU before it"
+        )
+        raise UserError(
+            what, where, f"to export it, train the head pooler with objective.pooler_activation={POOLER} instead of first_token"
+        )
+    fine_tuned.refuse(heads, where, apart=() if "choice" in heads else ("tags",))
+    if "next_sentence" in heads or ("pooler" in heads) != bool(tuned):
         raise UserError(
             "transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head",
             where,
@@ -121,7 +131,7 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "position_embedding_type": "absolute",
         "tie_word_embeddings": True,
     }
-    return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
+    return data | (SUMMARY if "choice" in structure.heads else {}) | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("electra",), read, write, Folders(NETWORKS, two_models.split, two_models.join))

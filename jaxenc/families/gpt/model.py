@@ -16,7 +16,7 @@ class GptConfig(StackedConfig):
     """A GPT; the defaults are the published model. Raises UserError when a number does not fit.
 
     types: 0: there are no token types.
-    dropout: dropout rate on the output of each sublayer and on the input of the heads `dropped_out`. These are resid_pdrop and clf_pdrop of
+    dropout: dropout rate on the output of each sublayer and on the input of heads on texts. These are resid_pdrop and clf_pdrop of
         openai/finetune-transformer-lm train.py.
     table_dropout: dropout rate on the token and position tables, one draw a step, which the tied softmax sees too. The sum of the vectors
         has no dropout. transformers drops that sum, and not the tables.
@@ -28,7 +28,6 @@ class GptConfig(StackedConfig):
     frame_pieces: ClassVar[tuple[str, ...]] = ("_start_", "_delimiter_", "_classify_")  # openai/finetune-transformer-lm train.py
     attentions: ClassVar[tuple[str, ...]] = ("causal",)
     head_names: ClassVar[tuple[str, ...]] = ("next_token", "last_token", *ON_TEXTS)
-    dropped_out: ClassVar[tuple[str, ...]] = ON_TEXTS
     pools: ClassVar[str] = "last_token"
 
     vocab_size: int = 40478

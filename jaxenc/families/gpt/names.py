@@ -30,7 +30,7 @@ PARTS = (
     GptPart("", "encoder/{layer}/feed_forward/up", "h.{n}.mlp.c_fc", "conv1d"),
     GptPart("", "encoder/{layer}/feed_forward/down", "h.{n}.mlp.c_proj", "conv1d"),
     GptPart("", "encoder/{layer}/feed_forward/norm", "h.{n}.ln_2", "norm"),
-    GptPart("classifier", "classifier/dense", "multiple_choice_head.summary", "dense"),
+    GptPart("choice", "choice/dense", "multiple_choice_head.summary", "dense"),
 )
 # What `c_attn` holds side by side on its last axis.
 PACKED = ("query", "key", "value")
@@ -75,7 +75,7 @@ def heads_of(names: Collection[str], architecture: str) -> tuple[str, ...]:
     if SOFTMAX in names or architecture.endswith(("LMHeadModel", "DoubleHeadsModel")):
         found.add("next_token")
     if any(name.startswith("multiple_choice_head.") for name in names):
-        found |= {"last_token", "classifier"}
+        found |= {"last_token", "choice"}
     return tuple(head for head in BUILT_IN if head in found)
 
 

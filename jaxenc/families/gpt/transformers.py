@@ -11,6 +11,7 @@ from typing import Any
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import config_json
+from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.families.gpt import names
 from jaxenc.families.gpt.model import GptConfig
@@ -18,7 +19,7 @@ from jaxenc.formats.tensor import Tensor
 
 # As `bert.transformers.ENDINGS`.
 ENDINGS = (
-    (("last_token", "classifier"), "DoubleHeadsModel", {"next_token": ("logits",), "classifier": ("mc_logits",)}),
+    (("last_token", "choice"), "DoubleHeadsModel", {"next_token": ("logits",), "choice": ("mc_logits",)}),
     (("next_token",), "LMHeadModel", {"next_token": ("logits",)}),
     ((), "Model", {}),
 )
@@ -38,8 +39,6 @@ FIELDS = {
 ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
 # The head of OpenAIGPTDoubleHeadsModel as computed here, which is also the default of transformers.
 SUMMARY = {"summary_type": "cls_index", "summary_use_proj": True, "summary_proj_to_labels": True, "summary_activation": None}
-# The score of a choice.
-SCORE = ("LABEL_0",)
 
 
 def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) -> Import:
@@ -48,12 +47,11 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     if class_of(config).endswith("ForSequenceClassification"):
         raise UserError(class_of(config), where, "OpenAIGPTModel, its LMHeadModel and its DoubleHeadsModel can be converted")
     heads = names.heads_of(tensors, class_of(config))
-    if "classifier" in heads:
-        only_scores(config, where)
+    if "choice" in heads:
+        config_json.only(SUMMARY, config, where)
     model, base = model_of(config, where), names.file_base(tensors)
     check_layers(model.layers, tensors, where)
-    structure = Structure(model, heads, SCORE if "classifier" in heads else ())
-    return Import(structure, tensors, names.entries(model, heads, base), names.skipped(base))
+    return Import(Structure(model, heads), tensors, names.entries(model, heads, base), names.skipped(base))
 
 
 def write(ours: Weights) -> Export:
@@ -63,7 +61,7 @@ def write(ours: Weights) -> Export:
     refuse(structure, "this model")
     config, outputs = described(structure, ours.vocabulary)
     table = names.entries(structure.model, structure.heads, names.BASE if structure.heads else "")
-    return Export(config, table, ours.params, outputs, last_token="mc_token_ids" if "classifier" in outputs else "")
+    return Export(config, table, ours.params, outputs, last_token="mc_token_ids" if "choice" in outputs else "")
 
 
 def model_of(data: Mapping[str, Any], where: Path) -> GptConfig:
@@ -74,13 +72,6 @@ def model_of(data: Mapping[str, Any], where: Path) -> GptConfig:
     return config_json.built(GptConfig, {**values, "feed_forward": 4 * width if type(width) is int else 1}, where, FIELDS)
 
 
-def only_scores(data: Mapping[str, Any], where: Path) -> None:
-    """Raises UserError where the head on a text is not a dense layer to one number on its last token."""
-    for name, value in SUMMARY.items():
-        if data.get(name, value) != value:
-            raise UserError(f"{name} is {data[name]!r}", where, f"only {value!r} can be converted")
-
-
 def refuse(structure: Structure, where: str | Path) -> None:
     """Raises UserError where transformers has no such model."""
     model = structure.model
@@ -88,9 +79,9 @@ def refuse(structure: Structure, where: str | Path) -> None:
         raise UserError(f"model.feed_forward is {model.feed_forward}", where, f"transformers' GPT has 4 · model.width, {4 * model.width}")
     if model.activation not in ACTIVATIONS.values():
         raise UserError(f"model.activation is {model.activation}", where, f"transformers' GPT takes {' or '.join(ACTIVATIONS.values())}")
-    if "classifier" in structure.heads and len(structure.labels) != 1:
-        what = f"the head classifier has {len(structure.labels)} labels"
-        raise UserError(what, where, "transformers' OpenAIGPTDoubleHeadsModel gives a text one number")
+    if others := [head for head in structure.heads if head in ON_TEXTS and head != "choice"]:
+        what = f"the head {others[0]} has a bias, and that of transformers' OpenAIGPTForSequenceClassification has none"
+        raise UserError(what, where, "of GPT's fine-tuned heads only choice can be exported")
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
@@ -106,14 +97,12 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         **{theirs: getattr(model, ours) for ours, theirs in FIELDS.items()},
         "afn": next(theirs for theirs, ours in ACTIVATIONS.items() if ours == model.activation),
         **SUMMARY,
-        "summary_first_dropout": model.dropout,
+        "summary_first_dropout": model.head_dropout("choice"),
         "pad_token_id": (vocabulary or model.published_vocabulary).pad,
         "tie_word_embeddings": True,
     }
     if vocabulary and vocabulary.cls >= 0:
         data |= {"bos_token_id": vocabulary.cls, "eos_token_id": vocabulary.sep}
-    if structure.labels:
-        data |= config_json.labels_json(structure.labels)
     return data, {name: attributes for name, attributes in outputs.items() if name in structure.heads}
 
 

@@ -52,8 +52,6 @@ class XlnetConfig(EncoderConfig):
     pads_left: ClassVar[bool] = True  # zihangdai/xlnet classifier_utils.py
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", *TUNED)
     pools: ClassVar[str] = "summary"
-    # The last layer has its own dropout, so heads on tokens need none; the summary that the classifier reads has none.
-    dropped_out: ClassVar[tuple[str, ...]] = ON_TEXTS
 
     vocab_size: int = 32000
     width: int = 768
@@ -83,6 +81,10 @@ class XlnetConfig(EncoderConfig):
     def published_vocabulary(self) -> Vocabulary:
         """As the contract says: XLNet's layout."""
         return published_xlnet(self.pieces)
+
+    def head_dropout(self, head: str) -> float:
+        """`dropout` for heads on texts, whose summary has none; the last layer has its own, so heads on tokens need none."""
+        return self.dropout if head in ON_TEXTS else 0.0
 
     def visible(self, segments: Array) -> Visible:
         """As the contract says, but by keys, which allows padding on either side: texts to classify have it on the left, texts with answers

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxenc.errors import UserError
+from jaxenc.families import fine_tuned
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.formats import leaves
 from jaxenc.formats.key_map import TRANSPOSE, Entry, Transform
@@ -51,7 +52,15 @@ PARTS = (
     XlnetPart("", f"{FEED_FORWARD}/norm", "layer.{n}.ff.layer_norm", "layer_{n}/ff/LayerNorm", "norm"),
     XlnetPart("lm", "lm/bias", "lm_loss.bias", "model/lm_loss/bias", "bias"),
     XlnetPart("summary", "summary/dense", "sequence_summary.summary", "model/sequnece_summary/summary", "dense"),
-    XlnetPart("classifier", "classifier/dense", "logits_proj", "model/{task}/logit", "dense"),
+    *(
+        XlnetPart(head, f"{head}/dense", "logits_proj", google, "dense")
+        for head, google in (
+            ("classifier", "model/{task}/logit"),
+            ("regressor", "model/{task}/logit"),
+            ("multilabel", NONE),
+            ("choice", NONE),
+        )
+    ),
     XlnetPart("tags", "tags/dense", "classifier", NONE, "dense"),
     XlnetPart("spans", "spans/dense", "qa_outputs", NONE, "dense"),
 )
@@ -126,14 +135,19 @@ def _names_of(head: str, file: XlnetFile) -> list[str]:
     return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, XlnetConfig(layers=1), file, {})]
 
 
-def heads_of(names: Collection[str], file: XlnetFile, where: Path) -> tuple[str, ...]:
-    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`. Raises UserError, which begins with `where`, for the
-    head of XLNetForQuestionAnswering or of run_squad.py."""
+def heads_of(names: Collection[str], file: XlnetFile, architecture: str, where: Path) -> tuple[str, ...]:
+    """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`; those of fine-tuned models as `fine_tuned.one_of`.
+
+    architecture: the class that transformers saved, or ''. Raises UserError, which begins with `where`, for the head of
+    XLNetForQuestionAnswering or of run_squad.py.
+    """
     if beam := next((name for name in names if BEAM.fullmatch(name)), ""):
         what = f"{beam} belongs to the question-answering head with beam search"
         raise UserError(what, where, "of XLNet's heads for answers only XLNetForQuestionAnsweringSimple can be converted")
     published = {part.head for part in PARTS if part.head and not (file.google and part.google == NONE)}
-    return tuple(head for head in BUILT_IN if head in published and any(name in names for name in _names_of(head, file)))
+    tensors = {head: _names_of(head, file) for head in published}
+    found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)
+    return tuple(head for head in BUILT_IN if head in found)
 
 
 def classes_of(tensors: Mapping[str, Tensor], head: str, file: XlnetFile) -> int:

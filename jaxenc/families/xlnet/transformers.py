@@ -17,8 +17,9 @@ from typing import Any
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families import config_json
-from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers
+from jaxenc.families import config_json, fine_tuned
+from jaxenc.families.contract import ON_TEXTS
+from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.families.xlnet import names
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.families.xlnet.names import XlnetFile
@@ -27,8 +28,7 @@ from jaxenc.formats.tensor import Tensor, unstacked
 
 # As `bert.transformers.ENDINGS`.
 ENDINGS = (
-    (("summary", "classifier"), "ForSequenceClassification", {"classifier": ("logits",)}),
-    (("tags",), "ForTokenClassification", {"tags": ("logits",)}),
+    *fine_tuned.endings("summary"),
     (("spans",), "ForQuestionAnsweringSimple", {"spans": ("start_logits", "end_logits")}),
     (("lm",), "LMHeadModel", {"lm": ("logits",)}),
     ((), "Model", {}),
@@ -57,9 +57,9 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     `ff_activation: gelu` is the erf form, as transformers computes it, even for weights that were trained with the tanh form.
     """
     file = names.file_of(tensors)
-    heads = names.heads_of(tensors, file, where)
-    if "classifier" in heads:
-        only_last(config, where)
+    heads = names.heads_of(tensors, file, class_of(config), where)
+    if "summary" in heads:
+        config_json.only(SUMMARY, config, where)
     return imported(model_of(config, False, where), heads, config, file, tensors, where)
 
 
@@ -82,8 +82,7 @@ def imported(
     """
     refuse(heads, where)
     check_layers(model.layers, tensors, where)
-    labelled = [head for head in heads if head in ("classifier", "tags")]
-    labels = config_json.labels_of(config, names.classes_of(tensors, labelled[0], file), where) if labelled else config_json.Labels()
+    heads, labels = fine_tuned.read(config, heads, lambda head: names.classes_of(tensors, head, file), where)
     tensors = unstacked(tensors, names.stacked(file))
     found = Import(Structure(model, heads, labels.names), tensors, names.entries(model, heads, file), notes=labels.notes)
     if heads != ("lm",):
@@ -117,23 +116,15 @@ def model_of(data: Mapping[str, Any], google: bool, where: Path) -> XlnetConfig:
     return model
 
 
-def only_last(data: Mapping[str, Any], where: Path) -> None:
-    """Raises UserError where a classifier of transformers reads a vector that is not implemented here."""
-    for name, value in SUMMARY.items():
-        if data.get(name, value) != value:
-            raise UserError(f"{name} is {data[name]!r}", where, f"only {value!r} can be converted")
-
-
 def refuse(heads: Collection[str], where: str | Path) -> None:
     """Raises UserError where transformers has no such model."""
-    if ("summary" in heads) != ("classifier" in heads):
+    if ("summary" in heads) != bool(set(heads) & set(ON_TEXTS)):
         raise UserError(
             "transformers' XLNet has no summary without a classifier and no classifier without a summary",
             where,
             "keep both heads, or neither",
         )
-    if {"classifier", "tags"} <= set(heads):
-        raise UserError("transformers has no model that classifies texts and tokens", where, "keep one of the two heads")
+    fine_tuned.refuse(heads, where)
 
 
 def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict[str, Any], Mapping[str, tuple[str, ...]]]:
@@ -156,11 +147,11 @@ def described(structure: Structure, vocabulary: Vocabulary | None) -> tuple[dict
         "mem_len": None,
         "reuse_len": None,
         **SUMMARY,
-        "summary_last_dropout": model.dropout,
+        "summary_last_dropout": model.head_dropout("classifier"),
         "pad_token_id": (vocabulary or published_xlnet(model.vocab_size)).pad,
         "tie_word_embeddings": True,
     }
-    return data | (config_json.labels_json(structure.labels) if structure.labels else {}), outputs
+    return data | fine_tuned.described(structure), outputs
 
 
 TRANSFORMERS = Transformers(("xlnet",), read, write)

@@ -1,0 +1,88 @@
+"""The heads of fine-tuned models in transformers: the class that has each of them, and what its config.json says of it."""
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jaxenc.errors import UserError
+from jaxenc.families import config_json
+from jaxenc.families.config_json import Labels
+from jaxenc.families.contract import ON_TEXTS
+from jaxenc.families.foreign import Structure
+
+
+class TunedClass(NamedTuple):
+    """ending: of the class of transformers; problem: the `problem_type` of its config.json, by which it chooses the loss, '' for none."""
+
+    ending: str
+    problem: str = ""
+
+
+CLASSES = {
+    "classifier": TunedClass("ForSequenceClassification", "single_label_classification"),
+    "regressor": TunedClass("ForSequenceClassification", "regression"),
+    "multilabel": TunedClass("ForSequenceClassification", "multi_label_classification"),
+    "choice": TunedClass("ForMultipleChoice"),
+    "tags": TunedClass("ForTokenClassification"),
+}
+
+
+def endings(pools: str) -> tuple[tuple[tuple[str, ...], str, Mapping[str, tuple[str, ...]]], ...]:
+    """The rows of `bert.transformers.ENDINGS` for these heads. pools: the head whose vector those on texts read."""
+    needed = lambda head: (pools, head) if head in ON_TEXTS else (head,)
+    return tuple((needed(head), one.ending, {head: ("logits",)}) for head, one in CLASSES.items())
+
+
+def one_of(found: Mapping[str, Collection[str]], architecture: str) -> set[str]:
+    """The heads of a file, of those whose tensors it has: several of CLASSES may have the same tensors, and one of them is meant.
+
+    found: {head: the names of its tensors}; architecture: the class that transformers saved, such as BertForTokenClassification, or ''. The
+    class decides; without it, the head is `classifier` in a file with a pooler and `tags` in one without. `classifier` stands for
+    `regressor` and `multilabel` too, which `read` tells apart.
+    """
+    tensors: dict[frozenset[str], list[str]] = {}
+    for head in CLASSES:
+        if head in found:
+            tensors.setdefault(frozenset(found[head]), []).append(head)
+    usual = ("classifier", "tags") if "pooler" in found else ("tags", "classifier")
+    fits = lambda head: (not architecture.endswith(CLASSES[head].ending), usual.index(head) if head in usual else len(usual))
+    return set(found) - set(CLASSES) | {min(same, key=fits) for same in tensors.values()}
+
+
+def read(config: Mapping[str, Any], heads: tuple[str, ...], classes: Callable[[str], int], where: Path) -> tuple[tuple[str, ...], Labels]:
+    """(the heads of a file, the names of its classes).
+
+    config: its config.json, {} for none; heads: as `one_of`; classes: the number of rows of a head's tensors. A head on texts with one row
+    is a `regressor`, as transformers takes it, unless `problem_type` says otherwise. Raises UserError as `config_json.labels_of`.
+    """
+    head = next((head for head in heads if head in CLASSES), "")
+    if head in ("", "choice"):
+        return heads, Labels()
+    count = classes(head)
+    labels = config_json.labels_of(config, count, where)
+    if head != "classifier":
+        return heads, labels
+    problem = config.get("problem_type") or (CLASSES["regressor"].problem if count == 1 else "")
+    if problem == CLASSES["multilabel"].problem:
+        return tuple("multilabel" if name == head else name for name in heads), labels
+    if problem == CLASSES["regressor"].problem and count == 1:
+        # The one number of a regression is no class.
+        return tuple("regressor" if name == head else name for name in heads), Labels()
+    return heads, labels
+
+
+def described(structure: Structure) -> dict[str, Any]:
+    """The fields of transformers' config.json for the loss and the classes of a model, {} without such a head."""
+    head = next((head for head in CLASSES if head in structure.heads), "")
+    if head in ("", "choice"):
+        return {}
+    problem = {"problem_type": CLASSES[head].problem} if CLASSES[head].problem else {}
+    return problem | config_json.labels_json(("LABEL_0",) if head == "regressor" else structure.labels)
+
+
+def refuse(heads: Collection[str], where: str | Path, apart: Collection[str] = ()) -> None:
+    """Raises UserError for two of the heads CLASSES, which transformers has in different models. apart: heads whose tensors have other
+    names than those of the others, so that a file may hold them beside one of the others."""
+    clash = [head for head in CLASSES if head in heads and head not in apart]
+    if len(clash) > 1:
+        raise UserError(f"transformers has no model with the heads {' and '.join(clash)}", where, "keep one of them")
