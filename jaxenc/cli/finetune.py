@@ -4,6 +4,9 @@ import argparse
 import os
 import pathlib
 import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from jaxenc.checkpoint import restore
 from jaxenc.cli import recipe as cli_config
@@ -31,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the scores of every seed and their summary. Returns 0, 3 where every seed diverged, and 75 where it was stopped: run the same
     command again. Raises UserError."""
-    tune = resolve(args)
+    named = {"task.text": tuple(args.text.split(",")) if args.text else (), "task.label": args.label}
+    tune = resolve(args.config, args.init_from, args.overrides, {path: value for path, value in named.items() if value})
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():
@@ -42,12 +46,10 @@ def run(args: argparse.Namespace) -> int:
         return 3 if found.failed == len(found.seeds) else 0
 
 
-def resolve(args: argparse.Namespace) -> FineTune:
-    """The settings that the arguments describe. Raises UserError."""
-    data = cli_config.read(args.config)
-    written = recipe.from_dict(data, f"--config {args.config}")
-    named = {"task.text": tuple(args.text.split(",")) if args.text else (), "task.label": args.label}
-    values = {path: value for path, value in named.items() if value}
-    values |= cli_config.parsed(written, args.overrides, recipe.KINDS)
-    model = of_checkpoint(restore.find(pathlib.Path(args.init_from), False, "--init-from")).model
+def resolve(config: str, init_from: str, overrides: Sequence[str], values: Mapping[str, Any] = MappingProxyType({})) -> FineTune:
+    """The settings of a recipe for the model of `init_from`, with the fields at the dotted paths of `values` and then those of `overrides`,
+    `--config.FIELD=VALUE` items. Raises UserError."""
+    written = recipe.from_dict(cli_config.read(config), f"--config {config}")
+    values = {**values, **cli_config.parsed(written, overrides, recipe.KINDS)}
+    model = of_checkpoint(restore.find(pathlib.Path(init_from), False, "--init-from")).model
     return recipe.resolve(written, model, values)
