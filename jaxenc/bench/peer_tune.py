@@ -139,9 +139,9 @@ def logits_of(model: Module, dev: Sequence[Inputs], precision: str) -> np.ndarra
         return torch.cat([model(**inputs).logits.float() for inputs in dev]).cpu().numpy()
 
 
-def main() -> None:
-    """Fine-tunes every seed and prints a JSON line; the losses and logits of a seed go to its `found.npz`."""
-    asked = json.load(sys.stdin)
+def tuned(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Fine-tunes every seed of what `handover.write` returns: the fields of `tune.Side` that are known here. The losses and logits of a seed
+    go to its `found.npz`."""
     device, precision, seeds = "cuda" if torch.cuda.is_available() else "cpu", asked["precision"], asked["seeds"]
     transformers.utils.logging.disable_progress_bar()
     torch.set_float32_matmul_precision("high" if precision == "bfloat16" else "highest")
@@ -164,7 +164,12 @@ def main() -> None:
         np.savez(one["found.npz"], losses=losses, logits=logits)
     name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
     side = f"transformers {transformers.__version__}, torch {torch.__version__}, {form}"
-    print(json.dumps({"side": side, "device": name, "seconds": seconds, "examples_per_second": rates}))
+    return {"side": side, "device": name, "seconds": seconds, "examples_per_second": rates}
+
+
+def main() -> None:
+    """Reads what `handover.write` returns from stdin, prints what `tuned` returns, both as JSON."""
+    print(json.dumps(tuned(json.load(sys.stdin))))
 
 
 if __name__ == "__main__":
