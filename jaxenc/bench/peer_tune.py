@@ -140,8 +140,8 @@ def logits_of(model: Module, dev: Sequence[Inputs], precision: str) -> np.ndarra
 
 
 def tuned(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Fine-tunes every seed of what `handover.write` returns: the fields of `tune.Side` that are known here. The losses and logits of a seed
-    go to its `found.npz`."""
+    """Fine-tunes every seed of what `handover.write` returns. Returns the fields of `tune.Side` that are known here; the losses and logits
+    of a seed go to its `found.npz`."""
     device, precision, seeds = "cuda" if torch.cuda.is_available() else "cpu", asked["precision"], asked["seeds"]
     transformers.utils.logging.disable_progress_bar()
     torch.set_float32_matmul_precision("high" if precision == "bfloat16" else "highest")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
