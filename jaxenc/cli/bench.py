@@ -32,7 +32,7 @@ TAKES = {
     "step": ("steps", "peer", "kinds"),
     "attention": ("steps", "dropout", "precision"),
     "data": ("steps", "data"),
-    "finetune": ("peer", "seeds", "losses"),
+    "finetune": ("text", "label", "peer", "seeds", "losses"),
 }
 CONFIGURED = ("step", "finetune")
 STEPS = 20
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     attention.add_argument("--precision", choices=("bfloat16", "float32"), help="of inputs and products (default bfloat16)")
     tuned = parser.add_argument_group("finetune, with --config tasks/... and --peer hf")
     tuned.add_argument("--init-from", metavar="DIR", help="the pretrained model: a run's directory or one of its checkpoints")
+    cli_finetune.add_columns(tuned)
     tuned.add_argument("--seeds", type=int, metavar="N", help="how many seeds, from train.seed on (default 1)")
     losses = "only compare the first N losses with the peer's, in float32 without dropout: exit code 1 where they differ by more than"
     tuned.add_argument("--losses", type=int, metavar="N", help=f"{losses} {AGREE}")
@@ -64,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints JSON lines. step: seconds to compile, median milliseconds a step, tokens a second, model FLOPs utilisation, peak memory, and
     with --kinds the time by kind of kernel; with --peer another line before it, of transformers. attention: a line for each backend; data:
-    one for each kind of row. On stderr, why one is left out."""
+    one for each kind of row. On stderr, why one is left out. finetune: the scores, seconds and examples a second of all seeds; with --peer
+    a line of transformers before it and a table after both, or with --losses the largest difference of the losses: exit code 1 where it is
+    too large."""
     cluster.must_be_alone(os.environ, "jaxenc bench")
     for name in ("steps", "seeds", "losses"):
         if (given := getattr(args, name)) is not None and given < 1:
@@ -125,7 +128,7 @@ def _finetune(args: argparse.Namespace) -> int:
         raise UserError("`jaxenc bench finetune` has the peer hf", f"--peer {args.peer}", "use --peer hf")
     if args.losses and not args.peer:
         raise UserError("without a peer to compare with", f"--losses {args.losses}", "add --peer hf")
-    tune = tunes.settings(cli_finetune.resolve(args.config, args.init_from, args.overrides), args.losses or 0)
+    tune = tunes.settings(cli_finetune.resolve(args.config, args.init_from, args.overrides, cli_finetune.columns(args)), args.losses or 0)
     seeds = args.seeds or 1
     if not args.peer:
         with tempfile.TemporaryDirectory() as folder:

@@ -85,6 +85,7 @@ def test_losses_too_far_apart_end_with_exit_code_1(monkeypatch: pytest.MonkeyPat
         ([], "`jaxenc bench finetune` needs --config --init-from; add --config and --init-from"),
         (["--config", "tasks/text"], "`jaxenc bench finetune` needs --config --init-from; add --init-from"),
         (["--config", "tasks/text", "--init-from", "m", "--steps", "3"], "--steps: `jaxenc bench finetune` does not take it; leave it out"),
+        (["--config", "tasks/text", "--init-from", "m", "--kinds"], "--kinds: `jaxenc bench finetune` does not take it; leave it out"),
         (["--config", "tasks/text", "--init-from", "m", "--seeds", "0"], "--seeds 0: less than 1; use 1 or more"),
         (["--config", "tasks/text", "--init-from", "m", "--losses", "5"], "--losses 5: without a peer to compare with; add --peer hf"),
         (["--config", "tasks/text", "--init-from", "m", "--peer", "hf-gathered"], "`jaxenc bench finetune` has the peer hf; use --peer hf"),
