@@ -1,4 +1,4 @@
-"""Times the training step of the same architecture in transformers on PyTorch, for `jaxenc bench step --peer`."""
+"""Runs the same work in transformers on PyTorch, in a process of its own, for `jaxenc bench --peer`."""
 
 import dataclasses
 import importlib.util
@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
@@ -39,15 +41,21 @@ def time_peer(run: Run, vocabulary: Vocabulary, steps: int, peer: str) -> PeerTi
     It runs in a process of its own, which needs the memory of the device: call it before this process makes any array. Raises
     UserError without the libraries and where the peer fails, for instance since transformers has no such model.
     """
-    if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        raise UserError(f"needs {' and '.join(missing)}", f"--peer {peer}", f"pip install {' '.join(missing)}")
     # The run and not its models in transformers: making those here would start JAX, which reserves most of the device's memory.
     asked = {"run": json.loads(to_json(run)), "gathered": peer == "hf-gathered", "special": sorted(vocabulary.reserved), "steps": steps}
+    return PeerTiming(**answer("jaxenc.bench.peer_step", asked, peer))
+
+
+def answer(module: str, asked: Mapping[str, Any], peer: str) -> dict[str, Any]:
+    """The last line of what `python -m module` prints for `asked` on its stdin, both JSON. peer: the value of --peer, for messages. Raises
+    UserError without the libraries of the peer and where the process fails."""
+    if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
+        raise UserError(f"needs {' and '.join(missing)}", f"--peer {peer}", f"pip install {' '.join(missing)}")
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "jaxenc.bench.peer_step"]
+    command = [sys.executable, "-m", module]
     done = subprocess.run(command, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, env=environment, check=False)
     if done.returncode:
         raise UserError(
             f"its process ended with exit code {done.returncode}", f"--peer {peer}", "see its message above, or leave out --peer"
         )
-    return PeerTiming(**json.loads(done.stdout.splitlines()[-1]))
+    return json.loads(done.stdout.splitlines()[-1])

@@ -4,6 +4,8 @@ import argparse
 import os
 import pathlib
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jaxenc.checkpoint import restore
 from jaxenc.cli import recipe as cli_config
@@ -24,14 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = "the folder of the seeds, seed_0, seed_1, ...; a run that stopped continues from its newest checkpoint"
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="how many seeds, from train.seed on (default: %(default)s)")
-    parser.add_argument("--text", default="", metavar="COLUMN[,COLUMN]", help="the column of the text, or of both texts (task.text)")
-    parser.add_argument("--label", default="", metavar="COLUMN", help="the column of the label (task.label)")
+    add_columns(parser)
+
+
+def add_columns(parser: argparse._ActionsContainer) -> None:
+    """The options that `columns` reads, None where they are not given."""
+    parser.add_argument("--text", metavar="COLUMN[,COLUMN]", help="the column of the text, or of both texts (task.text)")
+    parser.add_argument("--label", metavar="COLUMN", help="the column of the label (task.label)")
+
+
+def columns(args: argparse.Namespace) -> dict[str, Any]:
+    """{dotted path: value} of the options of `add_columns`."""
+    named = {"task.text": tuple(args.text.split(",")) if args.text else (), "task.label": args.label}
+    return {path: value for path, value in named.items() if value}
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the scores of every seed and their summary. Returns 0, 3 where every seed diverged, and 75 where it was stopped: run the same
     command again. Raises UserError."""
-    tune = resolve(args)
+    tune = resolve(args.config, args.init_from, args.overrides, columns(args))
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():
@@ -42,12 +55,10 @@ def run(args: argparse.Namespace) -> int:
         return 3 if found.failed == len(found.seeds) else 0
 
 
-def resolve(args: argparse.Namespace) -> FineTune:
-    """The settings that the arguments describe. Raises UserError."""
-    data = cli_config.read(args.config)
-    written = recipe.from_dict(data, f"--config {args.config}")
-    named = {"task.text": tuple(args.text.split(",")) if args.text else (), "task.label": args.label}
-    values = {path: value for path, value in named.items() if value}
-    values |= cli_config.parsed(written, args.overrides, recipe.KINDS)
-    model = of_checkpoint(restore.find(pathlib.Path(args.init_from), False, "--init-from")).model
+def resolve(config: str, init_from: str, overrides: Sequence[str], values: Mapping[str, Any]) -> FineTune:
+    """The settings of a recipe for the model of `init_from`, with the fields at the dotted paths of `values` and then those of `overrides`,
+    `--config.FIELD=VALUE` items. Raises UserError."""
+    written = recipe.from_dict(cli_config.read(config), f"--config {config}")
+    values = {**values, **cli_config.parsed(written, overrides, recipe.KINDS)}
+    model = of_checkpoint(restore.find(pathlib.Path(init_from), False, "--init-from")).model
     return recipe.resolve(written, model, values)

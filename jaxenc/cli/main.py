@@ -33,7 +33,7 @@ COMMANDS = {
     "export": "a model to a folder that transformers or AllenNLP opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; trains nothing",
-    "bench": "time the training step of a config, attention, or the data pipeline on this machine",
+    "bench": "time the training step of a config, attention, the data pipeline or a fine-tuning run on this machine",
     "report": "curves and tables of a run, with count baselines",
 }
 
