@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jaxenc import config
-from jaxenc.checkpoint import migrate, restore
+from jaxenc.checkpoint import restore
 from jaxenc.config import fingerprint
 from jaxenc.data import tokenizers
 from jaxenc.data.pipeline import Batches
@@ -18,7 +17,7 @@ from jaxenc.families import MODELS
 from jaxenc.files import user_errors
 from jaxenc.heads import BUILT_IN
 from jaxenc.sharding import mesh as meshes
-from jaxenc.tasks import rows
+from jaxenc.tasks import recipe, rows
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
@@ -29,7 +28,6 @@ from jaxenc.training.phases import Phase
 from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import Run, of_checkpoint, to_json
 
-RECORD = "task.json"
 SPLITS = ("train", "dev", "test")
 
 
@@ -94,11 +92,10 @@ class Tuning:
         """What every checkpoint holds of the task and of its data."""
         parts = {name: FeatureRows(split.features).fingerprint for name, split in self.splits.items() if name != "test"}
         facts = {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary)}
-        record = {"format": migrate.FORMAT, **config.to_dict(self.tune)}
         folder = self.start / TOKENIZER
         with user_errors(folder, "convert the model again"):
             tokenizer = {f"{TOKENIZER}/{file.name}": file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
-        return {MANIFEST: json.dumps(facts, indent=1).encode(), RECORD: json.dumps(record, indent=1).encode(), **tokenizer}
+        return {MANIFEST: json.dumps(facts, indent=1).encode(), recipe.RECORD: recipe.to_json(self.tune), **tokenizer}
 
 
 def open_task(tune: FineTune, init_from: str) -> Tuning:
