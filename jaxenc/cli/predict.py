@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out = "file to write, a line of JSON for each example (default: the standard output)"
     parser.add_argument("--out", type=Path, metavar="FILE", help=out)
     parser.add_argument("--seed", type=int, help="of a work directory with several (default: the best one on the dev set)")
-    parser.add_argument("--text", default="", metavar="COLUMN[,COLUMN]", help="the column of the text, or of both texts (default: the task's)")
+    text = "the column of the text, or of both texts (default: the task's)"
+    parser.add_argument("--text", default="", metavar="COLUMN[,COLUMN]", help=text)
     cut = "which text loses tokens where a row has no room: longest, first, second, or refuse (default: the task's)"
     parser.add_argument("--truncation", choices=TRUNCATIONS, default="", help=cut)
     parser.add_argument("--batch", type=int, default=predict.BATCH, metavar="N", help="rows at a time (default: %(default)s)")
@@ -43,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     where, why = results.kept(args.model, args.seed)
     model = load(where)
     if model.task is None:
-        raise UserError("it was not fine-tuned, so it has no task to predict", f"--model {args.model}", "fine-tune it first: `jaxenc finetune`")
+        what = "it was not fine-tuned, so it has no task to predict"
+        raise UserError(what, f"--model {args.model}", "fine-tune it first with `jaxenc finetune`")
     if where != args.model:
         print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr)
     predictor = model.predictor(args.truncation, tuple(args.text.split(",")) if args.text else ())
@@ -66,7 +68,10 @@ def _output(out: Path | None) -> Iterator[tuple[TextIO, bool]]:
             kept.seek(0)
             shutil.copyfileobj(kept, sys.stdout)
         return
-    with user_errors(out, "free some space or choose another --out"), written(out) as place:
+    with (
+        user_errors(out, "free some space or choose another --out"),
+        written(out) as place,
         # A lone surrogate, which JSON may hold, is escaped as JSON does.
-        with open(place, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield file, False
+        open(place, "w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        yield file, False

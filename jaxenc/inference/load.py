@@ -169,16 +169,18 @@ class Model:
     def predict(self, examples: Iterable[Any], truncation: str = "", batch: int = BATCH) -> list[Any]:
         """The answer of a fine-tuned model to each of `examples`, in order: the name of a class, a score, or what its task answers.
 
-        examples: texts; tuples of two texts, for a task of pairs; or dicts with the task's columns. truncation, batch: as in `predictor` and
-        `Predictor.answers`. Raises UserError for a pretrained model and for an example that the task does not read.
+        examples: texts; tuples of two texts, for a task of pairs; or dicts with the task's columns. truncation: as in `predictor`; batch: as
+        in `Predictor.answers`. Raises UserError for a pretrained model and for an example that the task does not read.
         """
         predictor = self.predictor(truncation)
         records = predict.of_values(predictor.task, examples)
         return [answer for some in predictor.answers(records, batch) for answer in some.answers]
 
     def predictor(self, truncation: str = "", text: Sequence[str] = ()) -> Predictor:
-        """What answers the model's task. truncation: which text loses tokens where a row has no room, one of `tasks.framing.TRUNCATIONS`, ''
-        for the task's own. text: other columns of the texts, () for the task's own. Raises UserError for a pretrained model."""
+        """What answers the model's task.
+
+        truncation: which text loses tokens where a row has no room, one of `tasks.framing.TRUNCATIONS`, '' for the task's own. text: other
+        columns of the texts, () for the task's own. Raises UserError for a pretrained model."""
         if self.tune is None:
             raise UserError("it was not fine-tuned, so it has no task to predict", fix="fine-tune it first with `jaxenc finetune`")
         tune = self.tune

@@ -96,7 +96,8 @@ class Predictor:
         # The longest first: where memory is short, it shows at once.
         order = np.argsort(-used, kind="stable")
         chosen = [order[start : start + batch] for start in range(0, len(order), batch)]
-        dispatched = (self.compute(self._padded({name: array[some] for name, array in rows.items()}, int(used[some[0]]))) for some in chosen)
+        batches = (self._padded({name: array[some] for name, array in rows.items()}, int(used[some[0]])) for some in chosen)
+        dispatched = map(self.compute, batches)
         parts: list[dict[str, np.ndarray]] = []
         for some, (on_device, _) in zip(chosen, itertools.pairwise(itertools.chain(dispatched, [None])), strict=True):
             parts.append({name: array[: len(some)] for name, array in jax.device_get(on_device).items()})
@@ -130,7 +131,7 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
 
 
 def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:
-    """Records from what a caller gives: a text, a tuple of two texts, or a dict with the task's columns. Raises UserError for other values."""
+    """Records from what a caller gives: a text, a tuple of two texts, or a dict with the task's columns. Raises UserError for others."""
     if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
         raise UserError("predict takes a list of examples", fix="give [example] for a single one")
     columns = [column.split(OR)[0] for column in task.columns] or [unlabelled.TEXT]

@@ -70,6 +70,11 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         if wrong := [weight for weight in self.weights if not 0 <= weight < math.inf]:
             raise UserError(f"objective.weights holds {wrong[0]}", fix="use finite numbers that are not negative")
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """See `ObjectiveConfig.classes`: `labels`."""
+        return self.labels
+
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Heads":
         """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a name that is not in `heads` and for
         heads that do not fit together."""

@@ -1,5 +1,6 @@
 """Opens a task and the model that it starts from, and prepares the run of each seed."""
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -106,13 +107,11 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     """
     start = restore.find(pathlib.Path(init_from), tune.checkpoint.verify, "--init-from")
     base = of_checkpoint(start)
-    if not (start / TOKENIZER).is_dir():
-        raise UserError("it has no tokenizer, which the examples need", start, "convert the model with one")
-    tokenizer = tokenizers.load(start / TOKENIZER)
+    tokenizer = _tokenizer(start)
     examples = {split: _limited(tune, split) for split in SPLITS if tune.data.names(split)}
     if not examples.get("train"):
         raise UserError("data.train is not set", fix="name the file of the training examples with --config.data.train=FILE")
-    tune = dataclasses.replace(tune, task=tune.task.fitted(examples["train"]))
+    tune = dataclasses.replace(tune, task=_in_saved_order(tune.task.fitted(examples["train"]), base))
     objective = tune.task.objective(base.model)
     framing = framing_of(tune, tokenizer, base)
     splits = {split: Split(found, tune.task.features(found, framing)) for split, found in examples.items()}
@@ -121,9 +120,32 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     return Tuning(tune, as_run(tune, objective, model, len(splits["train"].features), platform), start, tokenizer, splits, Programs())
 
 
+def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path) -> Tuning:
+    """A fine-tuned checkpoint with the examples of its dev set alone, to evaluate it. run: its own, on the devices of this machine. Raises
+    UserError as `open_task`."""
+    tokenizer = _tokenizer(step_dir)
+    examples = _limited(tune, "dev")
+    splits = {"dev": Split(examples, tune.task.features(examples, framing_of(tune, tokenizer, run)))}
+    return Tuning(tune, run, step_dir, tokenizer, splits, Programs())
+
+
+def _tokenizer(step_dir: pathlib.Path) -> Tokenizer:
+    if not (step_dir / TOKENIZER).is_dir():
+        raise UserError("it has no tokenizer, which the examples need", step_dir, "convert the model with one")
+    return tokenizers.load(step_dir / TOKENIZER)
+
+
 def framing_of(tune: FineTune, tokenizer: Tokenizer, base: Run) -> Framing:
     """How the texts of a task become rows of a model."""
     return Framing(tokenizer, base.model, tune.train.length, is_left(tune.task, base), getattr(tune.task, "truncation", "longest"))
+
+
+def _in_saved_order(task: Task, base: Run) -> Task:
+    """The task with its classes in the order of the model's head, where both have the same names: the head then starts from the model's.
+    With other names it starts fresh, which the run says (`training.begin.fresh_heads`)."""
+    with contextlib.suppress(UserError):
+        return task.ordered(base.objective.classes) if base.objective.classes else task
+    return task
 
 
 def is_left(task: Task, run: Run) -> bool:

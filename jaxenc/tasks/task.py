@@ -74,6 +74,10 @@ class Task(abc.ABC, Generic[E]):
         """This task with what its training examples decide, such as the names of the classes where `labels` is ()."""
         return self
 
+    def ordered(self, classes: Sequence[str]) -> Self:
+        """This task with its classes in the order of a checkpoint's, by name. Raises UserError where the names differ."""
+        return self
+
     @abc.abstractmethod
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The heads that a model of this family is fine-tuned with, as published. Raises UserError for a family without them."""
