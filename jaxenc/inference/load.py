@@ -169,8 +169,8 @@ class Model:
     def predict(self, examples: Iterable[Any], truncation: str = "", batch: int = BATCH) -> list[Any]:
         """The answer of a fine-tuned model to each of `examples`, in order: the name of a class, a score, or what its task answers.
 
-        examples: texts; tuples of two texts, for a task of pairs; or dicts with the task's columns. truncation: as in `predictor`; batch: as
-        in `Predictor.answers`. Raises UserError for a pretrained model and for an example that the task does not read.
+        examples: texts; tuples of two texts, for a task of pairs; or dicts with the columns of the task. truncation: as in `predictor`.
+        batch: as in `Predictor.answers`. Raises UserError for a pretrained model and for an example that the task does not read.
         """
         predictor = self.predictor(truncation)
         records = predict.of_values(predictor.task, examples)

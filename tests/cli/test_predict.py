@@ -1,4 +1,4 @@
-"""`jaxenc predict`: kinds of input, the file it writes, what it says, and input that goes wrong; and other commands on a fine-tuned model."""
+"""`jaxenc predict`: kinds of input, what it writes and says, input that goes wrong; and the export of a fine-tuned model."""
 
 import csv
 import json
