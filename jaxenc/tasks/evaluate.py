@@ -41,10 +41,11 @@ def evaluate(
     kept, _ = results.kept(folder)
     # Another step is one of the same seed.
     seed = kept.parent.parent if kept.parent.name == "checkpoints" else kept
-    path = held_out.found(seed, step) if step else held_out.found(kept, 0)
-    tune = recipe.of_checkpoint(path)
-    if tune is None:
+    run_dir = seed if step else kept
+    if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
         return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
+    path = held_out.found(run_dir, step)
+    tune = recipe.of_checkpoint(path)
     if "eval.rows" in values:
         fix = "leave it out, or name a shorter file with --data"
         raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)

@@ -85,13 +85,14 @@ def evaluate(
     return of_job(job, path, predictions)
 
 
-def found(workdir: pathlib.Path, step: int) -> pathlib.Path:
-    """The checkpoint of a run directory to evaluate, as `evaluate` says. Raises UserError for a step that is not there."""
+def found(workdir: pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
+    """The checkpoint of a run directory to evaluate, as `evaluate` says. check: compare every byte with its checksum. Raises UserError for a
+    step that is not there."""
     directory = workdir / "checkpoints"
     if step and step not in (there := steps(directory)):
         fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
         raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
-    return restore.find(directory / str(step) if step else workdir, True, "--workdir")
+    return restore.find(directory / str(step) if step else workdir, check, "--workdir")
 
 
 def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
