@@ -1,18 +1,28 @@
 """`jaxenc predict`: kinds of input, what it writes and says, input that goes wrong; and the export of a fine-tuned model."""
 
 import csv
+import functools
 import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from jaxenc.cli import predict as command
 from jaxenc.cli.main import main
 from jaxenc.inference import predict
 from tests.tuned import CLASSES, DEV, STEPS, examples
 
 TEXTS = ["red walks", "", "dog walks, the bridge", "one\u2028é"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded_once() -> Iterator[None]:
+    """Each model is loaded, and its programs traced, once for all tests of this file."""
+    with mock.patch.object(command, "load", functools.cache(command.load)):
+        yield
 
 
 def written(kind: str, folder: Path) -> Path:
