@@ -86,8 +86,8 @@ def evaluate(
 
 
 def found(workdir: pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
-    """The checkpoint of a run directory to evaluate, as `evaluate` says. check: compare every byte with its checksum. Raises UserError for a
-    step that is not there."""
+    """The checkpoint of a run directory to evaluate, as `evaluate` says. check: compare every byte with its checksum. Raises UserError for
+    a step that is not there."""
     directory = workdir / "checkpoints"
     if step and step not in (there := steps(directory)):
         fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
