@@ -1,6 +1,6 @@
 """Encoder language models, pretrained in JAX.
 
-    jaxenc.load(DIR)                a trained model: encode, fill_mask, complete, apply
+    jaxenc.load(DIR)                a trained model: encode, fill_mask, complete, predict, apply, save
     jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
     jaxenc.pretrain(run, workdir)   trains, as `jaxenc pretrain` does
     jaxenc.finetune(tune, ...)      trains a model on a task, as `jaxenc finetune` does
@@ -16,7 +16,7 @@ _HOMES = {
     "load": "jaxenc.inference.load",
     "override": "jaxenc.training.override",
     "pretrain": "jaxenc.training.pretrain",
-    "evaluate": "jaxenc.training.held_out",
+    "evaluate": "jaxenc.tasks.evaluate",
     "finetune": "jaxenc.tasks.finetune",
 }
 __all__ = ["evaluate", "finetune", "load", "override", "pretrain"]

@@ -63,6 +63,14 @@ def programs_are_shared() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that `tests.tuned.make` fills: a tiny model, a task, and a work directory of two seeds."""
+    from tests.tuned import make
+
+    return make(tmp_path_factory.mktemp("tuned"))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("second_python", "how the ids begin of the tests that also run on the second Python", type="linelist")
 

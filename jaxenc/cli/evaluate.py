@@ -1,4 +1,4 @@
-"""`jaxenc evaluate`: held-out numbers of a run's checkpoint, and its predictions in a file."""
+"""`jaxenc evaluate`: held-out numbers of a run's checkpoint, with the scores of its task, and its predictions in a file."""
 
 import argparse
 import json
@@ -9,14 +9,16 @@ from jaxenc.cli import recipe as cli_config
 from jaxenc.config import flatten
 from jaxenc.processes import cluster
 from jaxenc.sharding.rules import PRESETS
-from jaxenc.training.held_out import check_place, evaluate
+from jaxenc.tasks.evaluate import evaluate
+from jaxenc.training.held_out import check_place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory")
+    parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory; of fine-tuning, also that of all seeds")
     parser.add_argument("--step", type=int, default=0, help="which checkpoint (default: the newest that verifies)")
     parser.epilog = f"--config.FIELD=VALUE sets a field that may change on a resume, such as --config.eval.rows=1000. {parser.epilog}"
-    parser.add_argument("--data", default="", metavar="DIR", help="other data with the same tokenizer (default: the run's)")
+    other = "other data with the same tokenizer; of fine-tuning, another labelled file (default: the run's)"
+    parser.add_argument("--data", default="", metavar="DIR", help=other)
     parser.add_argument("--batch", type=int, default=0, help="rows at a time; does not change the result")
     parser.add_argument("--mesh", choices=tuple(PRESETS), default="", help="how devices share the model (default: the run's)")
     predictions = "also write the heads' predictions for each row to this new file, with the row's number as `index`"

@@ -44,8 +44,9 @@ def columns(args: argparse.Namespace) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     """Prints the scores of every seed and their summary. Returns 0, 3 where every seed diverged, and 75 where it was stopped: run the same
     command again. Raises UserError."""
-    tune = resolve(args.config, args.init_from, args.overrides, columns(args))
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
+        # Reading the model's config makes arrays, which must wait until the processes have joined.
+        tune = resolve(args.config, args.init_from, args.overrides, columns(args))
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():
             print(*table(found), sep="\n")

@@ -24,6 +24,7 @@ COMMANDS = {
     "data": "turn text into token shards",
     "pretrain": "train a model, or continue a run",
     "finetune": "train a pretrained model on a labelled task, with one or several seeds",
+    "predict": "answers of a fine-tuned model to new examples",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "the tokens that a model predicts for a mask, [MASK] or <mask>",
     "complete": "continue texts with a causal model",
@@ -38,7 +39,7 @@ COMMANDS = {
 }
 
 # Commands that call the same large compiled programs many times.
-COMPUTING = ("demo", "pretrain", "finetune", "evaluate", "embed", "bench")
+COMPUTING = ("demo", "pretrain", "finetune", "predict", "evaluate", "embed", "bench")
 
 # Commands that take --config.FIELD=VALUE.
 CONFIGURED = ("demo", "pretrain", "finetune", "evaluate", "inspect", "bench")

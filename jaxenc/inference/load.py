@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxenc import rng, tree
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.checkpoint.retention import CheckpointConfig
@@ -25,15 +26,20 @@ from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import made
 from jaxenc.heads import BUILT_IN, Head
-from jaxenc.inference import decode, inputs
+from jaxenc.inference import decode, inputs, predict
 from jaxenc.inference.complete import DEFAULT_MAX_NEW, DEFAULT_SAMPLES, Completion, complete_texts
 from jaxenc.inference.decode import Decoder
 from jaxenc.inference.fill_mask import Guess, guesses, masked_ids
 from jaxenc.inference.hidden import hidden_states
 from jaxenc.inference.inputs import SHORTEST, compiled_length, power_of_two
+from jaxenc.inference.predict import BATCH, Predictor
 from jaxenc.inference.sampling import Sampling
 from jaxenc.objectives.base import Objective, PhaseSetting
 from jaxenc.precision import policy
+from jaxenc.tasks import recipe, results
+from jaxenc.tasks.prepare import framing_of
+from jaxenc.tasks.task import Task
+from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.run import Run, of_checkpoint, to_json
 from jaxenc.training.state import parameters
 from jaxenc.tree import Tree
@@ -55,13 +61,14 @@ class Model:
     """A checkpoint on one device. It computes in float32 at the highest matmul precision, whatever it was trained in.
 
     config: the Run it was trained with; params: a plain dict tree of float32 arrays; tokenizer: None where the folder has none; heads:
-    those that the config may name.
+    those that the config may name; tune: the settings of the fine-tuning that it is from, None for a pretrained model.
     """
 
     config: Run
     params: Tree
     tokenizer: Tokenizer | None
     heads: Mapping[str, Head] = dataclasses.field(default_factory=lambda: BUILT_IN)
+    tune: FineTune | None = None
 
     def __repr__(self) -> str:
         """One line, with the number of parameters without padding."""
@@ -70,6 +77,11 @@ class Model:
         heads = ", ".join(self.objective.heads) or "no heads"
         size = f"{states - 1} layers of {width}, {model.pieces:,} tokens"
         return f"<jaxenc Model: {model.kind}, {size}, {heads}, {count:,} parameters>"
+
+    @property
+    def task(self) -> Task | None:
+        """The task that the model was fine-tuned on, with the names of its classes; None for a pretrained model."""
+        return self.tune.task if self.tune else None
 
     @functools.cached_property
     def objective(self) -> Objective:
@@ -154,6 +166,38 @@ class Model:
         logits = np.asarray(self.compute("mlm", inputs.of_tokens(self.config.model, tokenizer, [ids], what="the text")))[0, : len(ids)]
         return guesses(tokenizer, logits[np.array(ids) == tokenizer.vocabulary.mask], k)
 
+    def predict(self, examples: Iterable[Any], truncation: str = "", batch: int = BATCH) -> list[Any]:
+        """The answer of a fine-tuned model to each of `examples`, in order: the name of a class, a score, or what its task answers.
+
+        examples: texts; tuples of two texts, for a task of pairs; or dicts with the columns of the task. truncation: as in `predictor`.
+        batch: as in `Predictor.answers`. Raises UserError for a pretrained model and for an example that the task does not read.
+        """
+        predictor = self.predictor(truncation)
+        records = predict.of_values(predictor.task, examples)
+        return [answer for some in predictor.answers(records, batch) for answer in some.answers]
+
+    def predictor(self, truncation: str = "", text: Sequence[str] = ()) -> Predictor:
+        """What answers the model's task.
+
+        truncation: which text loses tokens where a row has no room, one of `tasks.framing.TRUNCATIONS`, '' for the task's own. text: other
+        columns of the texts, () for the task's own. Raises UserError for a pretrained model."""
+        if self.tune is None:
+            raise UserError("it was not fine-tuned, so it has no task to predict", fix="fine-tune it first with `jaxenc finetune`")
+        tune = self.tune
+        if truncation and not hasattr(tune.task, "truncation"):
+            raise UserError(f"a task of the kind {tune.task.kind} shortens no text", f"truncation {truncation}", "leave it out")
+        framing = framing_of(tune, inputs.needed(self.config.model, self.tokenizer), self.config)
+        framing = dataclasses.replace(framing, truncation=truncation or framing.truncation)
+        task = predict.with_columns(tune.task, text) if text else tune.task
+        return Predictor(task, framing, self.objective.fields, functools.partial(self._predictions, self.params))
+
+    def save(self, out: str | pathlib.Path) -> None:
+        """Writes a new run directory with this model, such as one with other parameters: `dataclasses.replace(model, params=params)`.
+
+        Raises UserError for parameters that are not the config's or not finite, for a folder that is not empty and for a write that fails.
+        """
+        save(out, self)
+
     def complete(
         self,
         texts: Iterable[str],
@@ -189,6 +233,15 @@ class Model:
         return states, width
 
     @functools.cached_property
+    def _predictions(self) -> Callable[[Tree, Batch], Mapping[str, Array]]:
+        def run(params: Tree, rows: Batch) -> Mapping[str, Array]:
+            keys = rng.evaluation(self.config.train.seed, jnp.arange(len(rows["segments"])))
+            with jax.default_matmul_precision("highest"):
+                return self.objective.predict(params, rows, keys)
+
+        return jax.jit(run)
+
+    @functools.cached_property
     def _compiled(self) -> Callable[[str, Tree, Batch], Array]:
         def run(name: str, params: Tree, batch: Batch) -> Array:
             outputs = self.apply(params, batch)
@@ -197,35 +250,45 @@ class Model:
         return jax.jit(run, static_argnums=0)
 
 
-def load(path: str | pathlib.Path, step: int | None = None, heads: Mapping[str, Head] = BUILT_IN, models: Models = MODELS) -> Model:
-    """Loads the model of a run directory (its newest checkpoint that verifies, or `step`) or of one checkpoint's folder, on one device.
+def load(
+    path: str | pathlib.Path,
+    step: int | None = None,
+    heads: Mapping[str, Head] = BUILT_IN,
+    models: Models = MODELS,
+    seed: int | None = None,
+) -> Model:
+    """Loads the model of a run directory (its newest checkpoint that verifies, or `step`), of one checkpoint's folder, or of a folder of
+    `jaxenc finetune`, on one device.
 
     heads, models: those that its config may name: `jaxenc.heads.with_built_in(HEAD)` for a model with your own head and
-    `jaxenc.families.with_built_in(CONFIG)` for your own model. It works for checkpoints of any mesh. Raises UserError when there is no
-    checkpoint, when it is damaged, and when it names a head or a kind of model that is not among these.
+    `jaxenc.families.with_built_in(CONFIG)` for your own model. seed: of several that were fine-tuned, None for the best one on the dev set;
+    of a seed it is the checkpoint that fine-tuning kept (`tasks.results.kept`). It works for checkpoints of any mesh. Raises UserError when
+    there is no checkpoint, when it is damaged, and when it names a head or a kind of model that is not among these.
     """
     folder = must_be_named(path, "the model")
-    where = restore.find(folder / "checkpoints" / str(step) if step is not None else folder, True, "the model")
+    if step is None or seed is not None:
+        folder, _ = results.kept(folder, seed)
+    if step is not None:
+        folder = (folder.parent if folder.parent.name == "checkpoints" else folder / "checkpoints") / str(step)
+    where = restore.find(folder, True, "the model")
     config = of_checkpoint(where, models)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None
     if tokenizer is not None and tokenizer.vocabulary.size > config.model.pieces:
         sizes = f"{tokenizer.vocabulary.size:,} pieces and the model {config.model.pieces:,} rows for them"
         raise UserError(f"its tokenizer has {sizes}", where, "use the model's own tokenizer")
     shapes, _ = parameters(objective_of(config, tokenizer, heads))
-    return Model(config, restore.restore_params(where, shapes), tokenizer, heads)
+    return Model(config, restore.restore_params(where, shapes), tokenizer, heads, recipe.of_checkpoint(where))
 
 
 def save(out: str | pathlib.Path, model: Model) -> None:
-    """Writes a new run directory with the parameters alone: checkpoints/0, config.json and, where there is one, tokenizer/.
+    """Writes a new run directory with the parameters alone: checkpoints/0, config.json and, where the model has them, tokenizer/ and
+    task.json.
 
     The vocabulary rows of the parameters must be padded as `data.vocabulary.padded` says. The folder appears complete or not at all. Raises
-    UserError for a folder that is not empty and for a write that fails; ValueError for params that are not the config's.
+    UserError as `Model.save`.
     """
     out = pathlib.Path(out)
-    shapes, _ = parameters(model.objective)
-    kinds = lambda tree: jax.tree.map(lambda leaf: (tuple(leaf.shape), str(leaf.dtype)), tree)
-    if kinds(model.params) != kinds(shapes):
-        raise ValueError("the parameters are not those of the config: names, shapes or dtypes differ")
+    _check_params(model, out)
     must_be_new(out, "folder")
     with made(out) as folder:
         files: dict[str, bytes | pathlib.Path] = {"config.json": to_json(model.config)}
@@ -233,8 +296,24 @@ def save(out: str | pathlib.Path, model: Model) -> None:
         if model.tokenizer is not None:
             model.tokenizer.save(folder / "tokenizer")
             files["tokenizer"] = folder / "tokenizer"
+        if model.tune is not None:
+            files[recipe.RECORD] = recipe.to_json(model.tune)
         with Manager(folder / "checkpoints", CheckpointConfig()) as checkpoints:
             checkpoints.save(0, {"params": model.params}, files)
+
+
+def _check_params(model: Model, out: pathlib.Path) -> None:
+    """Raises UserError for parameters with other names, shapes or dtypes than the config's, and for those that are not finite."""
+    kinds = lambda params: {path: f"{leaf.dtype}{list(leaf.shape)}" for path, leaf in tree.leaves(params)}
+    wanted, given = kinds(parameters(model.objective)[0]), kinds(model.params)
+    what = "the parameters are not those of the config"
+    for path in sorted(wanted.keys() | given.keys()):
+        if wanted.get(path) != given.get(path):
+            differs = f"{what}: {path} is {given.get(path, 'missing')}"
+            fix = f"give it as {wanted[path]}" if path in wanted else "leave it out"
+            raise UserError(differs, out, fix)
+    if bad := next((path for path, leaf in tree.leaves(model.params) if not np.isfinite(leaf).all()), ""):
+        raise UserError(f"the parameter {bad} has a number that is not finite", out, "save the parameters of an earlier step")
 
 
 def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, Head] = BUILT_IN) -> Objective:

@@ -156,6 +156,11 @@ class ObjectiveConfig(abc.ABC, Generic[M]):
     rows: ClassVar[DataConfig] = DataConfig()
     has_teacher: ClassVar[bool] = False
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes of its heads, in the order of their logits; () for an objective without classes."""
+        return ()
+
     def unused(self, model: ModelConfig) -> dict[str, str]:
         """See `Run.unused`."""
         return {}

@@ -76,6 +76,11 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
         if wrong := [rate for rate in self.dropout if not 0 <= rate < 1]:
             raise UserError(f"objective.dropout holds {wrong[0]}", fix="use rates from 0 up to but not including 1")
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """See `ObjectiveConfig.classes`: `labels`."""
+        return self.labels
+
     def build(self, model: EncoderConfig, setting: PhaseSetting) -> "Heads":
         """The objective, whatever the vocabulary, the data and the predictions. Raises UserError for a name that is not in `heads` and for
         heads that do not fit together."""

@@ -97,6 +97,9 @@ class Classify(TextTask[Classified]):
             raise ValueError(f"predictions {found.shape} for {len(examples)} examples and {len(self.labels)} classes")
         return [self.classes[i] for i in found.argmax(axis=-1)]
 
+    def details(self, examples: Sequence[Classified], features: Features, predictions: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in predictions[HEAD].tolist()]
+
     def score(self, answers: Sequence[Any], examples: Sequence[Classified]) -> dict[str, float]:
         """See `scores.classification`; where the split has several files, also `metric` of each, as `accuracy_dev_mismatched`."""
         known = [(example, answer) for example, answer in zip(examples, answers, strict=True) if example.label]

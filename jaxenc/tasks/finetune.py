@@ -18,13 +18,12 @@ from jaxenc.files import user_errors, write_bytes
 from jaxenc.processes import barriers
 from jaxenc.tasks import results
 from jaxenc.tasks.prepare import Split, Tuning, open_task
-from jaxenc.tasks.results import Outcome, Results
+from jaxenc.tasks.results import RESULT, SEEDS, Outcome, Results
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import record
 from jaxenc.training.predict import predictions
 from jaxenc.training.pretrain import train_job
 
-RESULT, SEEDS = "result.json", "seed_{}"
 ADVICE = "free some space or choose another --workdir"
 
 

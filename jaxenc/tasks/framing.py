@@ -1,6 +1,7 @@
 """From the ids of texts to the rows of a model: special pieces around them, cut to a length, padded."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,8 @@ from jaxenc.families.contract import ModelConfig
 
 # Which text gives up tokens where all of them do not fit.
 TRUNCATIONS = ("longest", "first", "second", "refuse")
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 Ids = Sequence[int]
 
@@ -54,8 +57,9 @@ class Framing:
         return self.length - sum(index >= 0 for index, _ in self._template(texts))
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of texts, taken literally: `[MASK]` in a text is brackets and letters."""
-        return self.tokenizer.encode(texts)
+        """The ids of texts, taken literally: `[MASK]` in a text is brackets and letters. Half of a surrogate pair, which JSON can write, is
+        read as U+FFFD, as in `data.readers.document.documents_of`."""
+        return self.tokenizer.encode([SURROGATE.sub("\ufffd", text) for text in texts])
 
     def rows(self, examples: Sequence[Sequence[Ids]], wheres: Sequence[str] = ()) -> Framed:
         """The rows of `examples`, the ids of one or two texts each, all as many. wheres: the name of each in messages.

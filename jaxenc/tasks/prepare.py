@@ -1,5 +1,6 @@
 """Opens a task and the model that it starts from, and prepares the run of each seed."""
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -7,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jaxenc import config
-from jaxenc.checkpoint import migrate, restore
+from jaxenc.checkpoint import restore
 from jaxenc.config import fingerprint
 from jaxenc.data import tokenizers
 from jaxenc.data.pipeline import Batches
@@ -18,7 +18,7 @@ from jaxenc.families import MODELS
 from jaxenc.files import user_errors
 from jaxenc.heads import BUILT_IN
 from jaxenc.sharding import mesh as meshes
-from jaxenc.tasks import rows
+from jaxenc.tasks import recipe, rows
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
@@ -29,7 +29,6 @@ from jaxenc.training.phases import Phase
 from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import Run, of_checkpoint, to_json
 
-RECORD = "task.json"
 SPLITS = ("train", "dev", "test")
 
 
@@ -106,11 +105,10 @@ class Tuning:
         """What every checkpoint holds of the task and of its data."""
         parts = {name: FeatureRows(split.features).fingerprint for name, split in self.splits.items() if name != "test"}
         facts = {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary)}
-        record = {"format": migrate.FORMAT, **config.to_dict(self.tune)}
         folder = self.start / TOKENIZER
         with user_errors(folder, "convert the model again"):
             tokenizer = {f"{TOKENIZER}/{file.name}": file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
-        return {MANIFEST: json.dumps(facts, indent=1).encode(), RECORD: json.dumps(record, indent=1).encode(), **tokenizer}
+        return {MANIFEST: json.dumps(facts, indent=1).encode(), recipe.RECORD: recipe.to_json(self.tune), **tokenizer}
 
 
 def open_task(tune: FineTune, init_from: str) -> Tuning:
@@ -121,13 +119,11 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     """
     start = restore.find(pathlib.Path(init_from), tune.checkpoint.verify, "--init-from")
     base = of_checkpoint(start)
-    if not (start / TOKENIZER).is_dir():
-        raise UserError("it has no tokenizer, which the examples need", start, "convert the model with one")
-    tokenizer = tokenizers.load(start / TOKENIZER)
+    tokenizer = _tokenizer(start)
     examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}
     if not examples.get("train"):
         raise UserError("data.train is not set", fix="name the file of the training examples with --config.data.train=FILE")
-    tune = dataclasses.replace(tune, task=tune.task.fitted(examples["train"]))
+    tune = dataclasses.replace(tune, task=_in_saved_order(tune.task.fitted(examples["train"]), base))
     objective = tune.task.objective(base.model)
     framing = framing_of(tune, tokenizer, base)
     splits = {split: Split(found, tune.task.features(found, framing)) for split, found in examples.items()}
@@ -136,9 +132,32 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     return Tuning(tune, as_run(tune, objective, model, len(splits["train"].features), platform), start, tokenizer, splits, Programs())
 
 
+def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path) -> Tuning:
+    """A fine-tuned checkpoint with the examples of its dev set alone, to evaluate it. run: its own, on the devices of this machine. Raises
+    UserError as `open_task`."""
+    tokenizer = _tokenizer(step_dir)
+    examples = tune.task.examples(tune.data, "dev")
+    splits = {"dev": Split(examples, tune.task.features(examples, framing_of(tune, tokenizer, run)))}
+    return Tuning(tune, run, step_dir, tokenizer, splits, Programs())
+
+
+def _tokenizer(step_dir: pathlib.Path) -> Tokenizer:
+    if not (step_dir / TOKENIZER).is_dir():
+        raise UserError("it has no tokenizer, which the examples need", step_dir, "convert the model with one")
+    return tokenizers.load(step_dir / TOKENIZER)
+
+
 def framing_of(tune: FineTune, tokenizer: Tokenizer, base: Run) -> Framing:
     """How the texts of a task become rows of a model."""
     return Framing(tokenizer, base.model, tune.train.length, is_left(tune.task, base), getattr(tune.task, "truncation", "longest"))
+
+
+def _in_saved_order(task: Task, base: Run) -> Task:
+    """The task with its classes in the order of the model's head, where both have the same names: the head then starts from the model's.
+    With other names it starts fresh, which the run says (`training.begin.fresh_heads`)."""
+    with contextlib.suppress(UserError):
+        return task.ordered(base.objective.classes) if base.objective.classes else task
+    return task
 
 
 def is_left(task: Task, run: Run) -> bool:

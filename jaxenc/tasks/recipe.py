@@ -1,20 +1,37 @@
 """The settings of a fine-tuning run from a recipe, the family of the model and fields set by name."""
 
+import json
+import pathlib
 from collections.abc import Mapping
 from typing import Any
 
 from jaxenc import config
+from jaxenc.checkpoint import migrate
 from jaxenc.families.contract import ModelConfig
+from jaxenc.files import read_json
 from jaxenc.tasks import TASKS, published
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.override import with_values
 
+# The file with these settings in the checkpoints of a fine-tuning run.
+RECORD = "task.json"
 KINDS: config.Tables = {"task": TASKS}
 
 
 def from_dict(data: Mapping[str, Any], where: str = "config") -> FineTune:
     """The FineTune of a plain dict, such as the content of a task.json. Raises UserError as `config.from_dict`."""
     return config.from_dict(FineTune, {name: value for name, value in data.items() if name != "format"}, where, KINDS)
+
+
+def of_checkpoint(step_dir: pathlib.Path) -> FineTune | None:
+    """The settings of the fine-tuning run that a checkpoint is from; None for one of pretraining. Raises UserError as `from_dict`."""
+    path = step_dir / RECORD
+    return from_dict(read_json(path, "name another step"), str(path)) if path.is_file() else None
+
+
+def to_json(tune: FineTune) -> bytes:
+    """The content of a task.json, which `from_dict` reads."""
+    return json.dumps({"format": migrate.FORMAT, **config.to_dict(tune)}, indent=1).encode()
 
 
 def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Mapping[str, Any]) -> FineTune:

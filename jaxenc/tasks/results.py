@@ -8,10 +8,13 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from jaxenc.errors import UserError
 from jaxenc.files import read_json, write_bytes
 from jaxenc.tasks.scores import DEGENERATE
 
-NAME = "results.json"
+# Of a work directory and of the run directory of one seed.
+NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
+AGAIN = "delete it and run the same `jaxenc finetune` again, which writes it"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +32,17 @@ class Outcome:
     @classmethod
     def read(cls, path: pathlib.Path) -> Self:
         """The content of a file that `write` made. Raises UserError for anything else."""
-        return cls(**read_json(path, "remove it; the run then writes it again"))
+        return cls._of(read_json(path, AGAIN), path)
+
+    @classmethod
+    def _of(cls, data: Any, path: pathlib.Path) -> Self:
+        try:
+            found = cls(**data)
+        except TypeError as error:
+            raise UserError(f"is not the result of a seed ({error})", path, AGAIN) from error
+        if not isinstance(found.step, int) or not isinstance(found.seed, int) or not isinstance(found.scores, dict):
+            raise UserError("is not the result of a seed", path, AGAIN)
+        return found
 
     def write(self, path: pathlib.Path) -> None:
         """Writes the file, complete or not at all."""
@@ -43,6 +56,15 @@ class Results:
     metric: str
     seeds: tuple[Outcome, ...]
     preempted: bool = False
+
+    @classmethod
+    def read(cls, path: pathlib.Path) -> Self:
+        """The content of a results.json. Raises UserError for anything else."""
+        data = read_json(path, AGAIN)
+        seeds = data.get("seeds")
+        if not isinstance(data.get("metric"), str) or not isinstance(seeds, list) or not seeds:
+            raise UserError("has no scores of seeds", path, AGAIN)
+        return cls(data["metric"], tuple(Outcome._of(one, path) for one in seeds))
 
     @property
     def summary(self) -> dict[str, dict[str, float]]:
@@ -69,6 +91,43 @@ class Results:
         seeds = [dataclasses.asdict(one) for one in self.seeds]
         summary = {name: {key: None if math.isnan(value) else value for key, value in one.items()} for name, one in self.summary.items()}
         return {"metric": self.metric, "summary": summary, "failed": self.failed, "seeds": seeds}
+
+
+def kept(folder: pathlib.Path, seed: int | None = None) -> tuple[pathlib.Path, str]:
+    """(where the model is that `folder` stands for, why that one in a few words).
+
+    Of a work directory of `finetune` it is the checkpoint that `train.select` kept of one seed: `seed`, or where that is None the best one
+    on the dev set, the first that finished where there is none. Of the run directory of one seed it is its kept checkpoint, once it has
+    finished. Any other folder stands for itself. Raises UserError for a seed that is not there and where all have failed.
+    """
+    why = ""
+    if (folder / NAME).is_file() or any(folder.glob("seed_*/checkpoints")):
+        if seed is None:
+            folder, why = _best(folder)
+        elif not (folder / f"seed_{seed}").is_dir():
+            there = ", ".join(sorted(path.name.removeprefix("seed_") for path in folder.glob("seed_*")))
+            raise UserError(f"{folder} has no such seed", f"--seed {seed}", f"use one of {there}")
+        else:
+            folder = folder / f"seed_{seed}"
+    elif seed is not None:
+        raise UserError(f"{folder} is not a folder of several seeds", f"--seed {seed}", "leave it out")
+    if (folder / RESULT).is_file():
+        outcome = Outcome.read(folder / RESULT)
+        return folder / "checkpoints" / str(outcome.step), why
+    return folder, why
+
+
+def _best(folder: pathlib.Path) -> tuple[pathlib.Path, str]:
+    if not (folder / NAME).is_file():
+        raise UserError("no seed has finished", folder, "run the same `jaxenc finetune` again, or name a seed with --seed")
+    found = Results.read(folder / NAME)
+    done = [one for one in found.seeds if not one.failed]
+    if not done:
+        raise UserError("all of its seeds diverged", folder, "lower optim.lr and fine-tune into another folder")
+    if (best := found.best) is None:
+        return folder / f"seed_{done[0].seed}", "the first seed; there was no dev set to choose by"
+    score = f"{found.metric} {best.scores[found.metric]:.4f}"
+    return folder / f"seed_{best.seed}", f"the best of {len(done)} on the dev set, {score}" if len(done) > 1 else ""
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

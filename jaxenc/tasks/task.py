@@ -57,6 +57,12 @@ class Task(abc.ABC, Generic[E]):
     metric: str
     pads_left: ClassVar[bool] = False
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that `of_record` cannot do without, `A|B` for either; a table without a header is read where all may be numbers.
+        () where that depends on the record."""
+        return ()
+
     @abc.abstractmethod
     def examples(self, files: FilesConfig, split: str) -> list[E]:
         """The examples of a split, `train`, `dev` or `test`, in the order of the file; those of `test` may lack labels.
@@ -88,6 +94,10 @@ class Task(abc.ABC, Generic[E]):
         predictions: {head: [rows, ...]} of the rows of `features`, in order, as `Objective.predict` gives them.
         """
 
+    def details(self, examples: Sequence[E], features: Features, predictions: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+        """What `jaxenc predict` writes beside each answer, by name, as JSON values: such as the probabilities of the classes."""
+        return [{} for _ in examples]
+
     @abc.abstractmethod
     def score(self, answers: Sequence[Any], examples: Sequence[E]) -> dict[str, float]:
         """{metric: number} of labelled examples; `metric` is among them. Defined, and finite, for any answers."""
@@ -103,4 +113,4 @@ class Task(abc.ABC, Generic[E]):
     @abc.abstractmethod
     def of_record(self, record: Mapping[str, Any], where: str) -> E:
         """An example without a label from one record of a user, such as {"text": "..."}, for `jaxenc predict`. where: its file and row, for
-        messages. Raises UserError for a record without the task's fields."""
+        messages, and the example's name where the record has no id. Raises UserError for a record without the task's fields."""

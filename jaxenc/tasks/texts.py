@@ -55,6 +55,11 @@ class TextTask(Task[E]):
             raise UserError("task.double_unordered is set, and task.text names one column", fix="name two, or unset it")
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """See `Task.columns`: those of the texts."""
+        return self.text
+
+    @property
     def label_columns(self) -> tuple[str, ...]:
         """The columns that a label is made of."""
         return (self.label,)

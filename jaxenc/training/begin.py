@@ -1,7 +1,7 @@
 """The first state of a run: restored, initialised with another run's parameters, or fresh."""
 
 import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from jaxenc import rng, tree
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.moved import under
 from jaxenc.checkpoint.restore import Start
+from jaxenc.heads.contract import Fitted
 from jaxenc.objectives.base import TEACHER, Objective
 from jaxenc.training import phases
 from jaxenc.training.phases import Phase
@@ -28,6 +29,21 @@ def fresh_heads(start: Start, objective: Objective) -> tuple[str, ...]:
     return restore.lacking(start.path, unfilled)
 
 
+def renamed_heads(start: Start, objective: Objective, classes: Sequence[str], saved: Sequence[str]) -> tuple[str, ...]:
+    """The heads of `objective` that the run which `start` takes parameters from has for other classes: those parameters would give the
+    answers of one class the name of another, so they are initialised.
+
+    classes, saved: the names of this run's classes and of that run's, in the order of the logits; the case of letters does not matter.
+    """
+    same = [name.casefold() for name in classes] == [name.casefold() for name in saved]
+    if start.kind != "init" or same or not saved:
+        return ()
+    heads = [name for name, one in objective.heads.items() if isinstance(one, Fitted) and one.head.classifies]
+    named = [name for name in heads if not any(under(new, name) for new, _ in start.moved)]
+    lacking = restore.lacking(start.path, named)
+    return tuple(name for name in named if name not in lacking)
+
+
 def begin(
     start: Start,
     plan: tuple[Phase, ...],
@@ -39,9 +55,9 @@ def begin(
 ) -> State:
     """The state at `start`, on the mesh of `layout`; call it under `jax.set_mesh`.
 
-    objective: of the first phase. fresh: the result of `fresh_heads`; these are initialised from the seed as in a fresh run, and every
-    other parameter is restored. load_teacher: for an objective with a teacher, from the shapes of its parameters, with shardings, to the
-    parameters (`training.teacher.load_params`). Raises UserError where a checkpoint does not fit.
+    objective: of the first phase. fresh: the results of `fresh_heads` and `renamed_heads`; these are initialised from the seed as in a
+    fresh run, and every other parameter is restored. load_teacher: for an objective with a teacher, from the shapes of its parameters, with
+    shardings, to the parameters (`training.teacher.load_params`). Raises UserError where a checkpoint does not fit.
     """
     place = layout(phases.saved_by(plan, start.step))
     teacher = load_teacher(place.abstract.frozen[TEACHER]) if load_teacher else {}

@@ -20,7 +20,8 @@ from jaxenc.objectives.base import TEACHER
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
-from jaxenc.training.evaluate import evaluation
+from jaxenc.training.assess import assessment
+from jaxenc.training.job import Job
 from jaxenc.training.override import override
 from jaxenc.training.predict import predicted
 from jaxenc.training.predict import predictions as predicted_rows
@@ -75,18 +76,27 @@ def evaluate(
     Raises UserError for a step or data that do not fit, for predictions of an objective that has none, for a field that the checkpoint
     decides, and for one that `batch` or `mesh` sets too.
     """
-    _check_values(values, batch, mesh)
-    workdir = pathlib.Path(workdir)
-    directory = workdir / "checkpoints"
-    if step and step not in (there := steps(directory)):
-        fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
-        raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
-    path = restore.find(directory / str(step) if step else workdir, True, "--workdir")
-    run = override(_asked(of_checkpoint(path, models), str(data), batch, mesh), values, models)
+    path = found(pathlib.Path(workdir), step)
+    run = override(asked(of_checkpoint(path, models), values, str(data), batch, mesh), values, models)
     if not run.data.folders:
         raise UserError("was saved without data", path, "name a folder made by `jaxenc data` with --data DIR")
     job = prepare.prepare(run, path, heads, models)
     refusals.refuse_other_tokenizer(job, path)
+    return of_job(job, path, predictions)
+
+
+def found(workdir: pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
+    """The checkpoint of a run directory to evaluate, as `evaluate` says. check: compare every byte with its checksum. Raises UserError for
+    a step that is not there."""
+    directory = workdir / "checkpoints"
+    if step and step not in (there := steps(directory)):
+        fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
+        raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
+    return restore.find(directory / str(step) if step else workdir, check, "--workdir")
+
+
+def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
+    """The evaluation of a checkpoint on the held-out rows of `job`, with the scores of its judge. Raises UserError as `evaluate`."""
     phase = phases.saved_by(job.run.plan, int(path.name))
     objective = job.objective(phase)
     if not objective.coef:
@@ -103,21 +113,19 @@ def evaluate(
             )
         params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
         if job.teacher:
-            params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, models, place.abstract.frozen[TEACHER])
-        numbers = evaluation(job, phase, objective, place)(params)
-        index, found = predicted_rows(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
-    return Evaluation(int(path.name), numbers, index, found)
+            params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, job.models, place.abstract.frozen[TEACHER])
+        numbers = assessment(job, phase, objective, place)(params)
+        index, rows = predicted_rows(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
+    return Evaluation(int(path.name), numbers, index, rows)
 
 
-def _check_values(values: Mapping[str, Any], batch: int, mesh: str) -> None:
+def asked(run: Run, values: Mapping[str, Any], data: str, batch: int, mesh: str) -> Run:
+    """The run with the data, batch and mesh of the evaluation. The sizes of the mesh follow from the devices of this machine. Raises
+    UserError for one of `values` that may not change, and for one that `batch` or `mesh` sets too."""
     refusals.refuse_fixed(values)
     for path, name, given in (("eval.batch", "batch", batch), ("mesh.preset", "mesh", mesh)):
         if given and path in values:
             raise UserError(f"--{name} sets it too", f"config.{path}", "leave one of the two out")
-
-
-def _asked(run: Run, data: str, batch: int, mesh: str) -> Run:
-    """The run with the data, batch and mesh of the evaluation. The sizes of the mesh follow from the devices of this machine."""
     tensor = 1 if jax.device_count() % 2 else 0
     return dataclasses.replace(
         run,

@@ -73,12 +73,13 @@ def predict(
     for on_device, _ in itertools.pairwise(itertools.chain(dispatched, [None])):
         found = jax.device_get(on_device)
         parts.append({name: array[found[REAL]] for name, array in found.items() if name != REAL})
-    joined = {name: _concatenated([part[name] for part in parts]) for name in parts[0]}
+    joined = {name: concatenated([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(joined[INDEX], kind="stable")
     return joined.pop(INDEX)[order], {name: array[order] for name, array in joined.items()}
 
 
-def _concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+def concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """`parts` one after another, [rows, ...], each filled with zeros where its other axes are shorter than the longest."""
     longest = np.max([part.shape[1:] for part in parts], axis=0)
     filled = [np.pad(part, [(0, 0), *((0, to - size) for to, size in zip(longest, part.shape[1:], strict=True))]) for part in parts]
     return np.concatenate(filled)

@@ -22,11 +22,11 @@ from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
 from jaxenc.training import prepare, refusals, resume
 from jaxenc.training import teacher as teachers
-from jaxenc.training.begin import begin, fresh_heads, is_finite
+from jaxenc.training.begin import begin, fresh_heads, is_finite, renamed_heads
 from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
 from jaxenc.training.record import Recorder, Silent
-from jaxenc.training.run import Run
+from jaxenc.training.run import Run, of_checkpoint
 from jaxenc.training.signals import Stop
 
 
@@ -89,9 +89,11 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         objective = job.objective(job.run.plan[0])
         fresh, load_teacher = fresh_heads(start, objective), None
+        classes, saved = job.run.objective.classes, of_checkpoint(start.path, job.models).objective.classes if start.kind == "init" else ()
+        renamed = renamed_heads(start, objective, classes, saved)
         if job.teacher:
             load_teacher = functools.partial(teachers.load_params, job.teacher, job.run, workdir, job.models)
-        state = begin(start, job.run.plan, job.run.train.seed, job.layout, objective, fresh, load_teacher)
+        state = begin(start, job.run.plan, job.run.train.seed, job.layout, objective, (*fresh, *renamed), load_teacher)
         # The first collective on CPUs kills every process if one is 30 s late; this barrier has a longer limit and names the late one.
         barriers.barrier("first state")
         if not is_finite(state):
@@ -107,6 +109,8 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
             log, step = job.run.log, int(state.step)
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()
             drawn = (f"{name} starts fresh: {start.path} has none" for name in fresh)
+            other = f"it has the classes {', '.join(saved)} in {start.path}, and {', '.join(classes)} in this run"
+            drawn = (*drawn, *(f"{name} starts fresh: {other}" for name in renamed))
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
             changed = () if "train.attention" in job.run.unused else job.attention.warnings(start.kind == "resume")
             for line in (prepare.describe(job, start), *changed, *moved, *drawn, *prepare.warnings(job)):

@@ -175,7 +175,7 @@ def test_what_save_writes_is_what_load_reads(bare: Model, tmp_path: Path) -> Non
     assert bare.config.train.precision == "bfloat16" and bare.encode(tokens=rows(1, 4)).hidden.dtype == np.float32
     with pytest.raises(UserError, match="out: exists already"):
         load.save(tmp_path / "out", bare)
-    with pytest.raises(ValueError, match="not those of the config"):
+    with pytest.raises(UserError, match="not those of the config"):
         load.save(tmp_path / "other", dataclasses.replace(bare, params={"embeddings": bare.params["embeddings"]}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 

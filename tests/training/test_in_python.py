@@ -105,7 +105,7 @@ def test_r29_an_evaluation_takes_what_may_change_on_a_resume(
     ],
 )
 def test_r29_what_an_evaluation_does_not_take_is_one_line(given: list[str], words: str, pairs: Path, capsys: pytest.CaptureFixture) -> None:
-    with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
+    with mock.patch.object(held_out, "assessment", side_effect=AssertionError):
         assert main(["evaluate", "--workdir", str(pairs), *given]) == 2
     said = capsys.readouterr()
     assert not said.out and words in said.err and said.err.count("\n") == 1
@@ -121,7 +121,7 @@ def test_a_checkpoint_is_evaluated_as_the_phase_that_wrote_it(step: int, length:
         lengths.append(phase.length)
         return lambda params: {}
 
-    with stepping(), mock.patch.object(held_out, "evaluation", evaluation):
+    with stepping(), mock.patch.object(held_out, "assessment", evaluation):
         jaxenc.pretrain(run, tmp_path / "run")
         assert jaxenc.evaluate(tmp_path / "run", step=step).step == step
     assert lengths == [length]
@@ -131,7 +131,7 @@ def test_a_run_that_predicts_nothing_for_a_row_is_one_line(data: Path, tmp_path:
     with stepping():
         jaxenc.pretrain(recipe(data), tmp_path / "run")
     capsys.readouterr()
-    with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
+    with mock.patch.object(held_out, "assessment", side_effect=AssertionError):
         assert main(["evaluate", "--workdir", str(tmp_path / "run"), "--predictions", str(tmp_path / "p.npz")]) == 2
     told = "jaxenc: objective.kind=mlm has no head that predicts for a row; leave out --predictions (in Python, predictions=True)\n"
     assert capsys.readouterr().err == told and not (tmp_path / "p.npz").exists()
@@ -204,7 +204,7 @@ def test_a_bad_place_for_predictions_is_one_line_before_any_work(
 ) -> None:
     (tmp_path / "taken.npz").write_text("mine")
     place = pairs.parent / name if name.startswith("run") else tmp_path / name
-    with mock.patch.object(held_out, "evaluation", side_effect=AssertionError):
+    with mock.patch.object(held_out, "assessment", side_effect=AssertionError):
         assert main(["evaluate", "--workdir", str(pairs), "--predictions", str(place)]) == 2
     said = capsys.readouterr()
     assert not said.out and told in said.err and said.err.count("\n") == 1

@@ -1,0 +1,77 @@
+"""`jaxenc predict`: answers of a fine-tuned model to new examples."""
+
+import argparse
+import codecs
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from jaxenc.data.folders import must_be_new_file
+from jaxenc.errors import UserError
+from jaxenc.files import user_errors, written
+from jaxenc.inference import predict
+from jaxenc.inference.load import load
+from jaxenc.tasks import results
+from jaxenc.tasks.framing import TRUNCATIONS
+
+IN_MEMORY = 1 << 20  # characters of output that wait in memory, and not in a temporary file
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    model = "the work directory of `jaxenc finetune`, the run directory of one seed, or one checkpoint"
+    parser.add_argument("--model", required=True, type=Path, metavar="DIR", help=model)
+    what = "a .txt file, a text a line; a .tsv, .csv, .jsonl or .parquet file with the task's columns; - for the standard input"
+    parser.add_argument("--input", required=True, metavar="FILE", help=what)
+    out = "file to write, a line of JSON for each example (default: the standard output)"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=out)
+    parser.add_argument("--seed", type=int, help="of a work directory with several (default: the best one on the dev set)")
+    text = "the column of the text, or of both texts (default: the task's)"
+    parser.add_argument("--text", default="", metavar="COLUMN[,COLUMN]", help=text)
+    cut = "which text loses tokens where a row has no room: longest, first, second, or refuse (default: the task's)"
+    parser.add_argument("--truncation", choices=TRUNCATIONS, default="", help=cut)
+    parser.add_argument("--batch", type=int, default=predict.BATCH, metavar="N", help="rows at a time (default: %(default)s)")
+    parser.add_argument("--encoding", default="", metavar="NAME", help="of the file (default: UTF-8, or by its byte order mark)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the answers, all or none. Says on stderr which model gave them, and how many examples were shortened. Raises UserError."""
+    if args.out:
+        must_be_new_file(args.out, "--out")
+    where, why = results.kept(args.model, args.seed)
+    model = load(where)
+    if model.task is None:
+        what = "it was not fine-tuned, so it has no task to predict"
+        raise UserError(what, f"--model {args.model}", "fine-tune it first with `jaxenc finetune`")
+    if where != args.model:
+        print(f"predict: {where}{f', {why}' if why else ''}", file=sys.stderr)
+    predictor = model.predictor(args.truncation, tuple(args.text.split(",")) if args.text else ())
+    count = shortened = 0
+    with _output(args.out) as (stream, ascii_only):
+        for some in predict.of_file(predictor, args.input, args.batch, args.encoding):
+            stream.writelines(some.lines(ascii_only))
+            count, shortened = count + len(some.examples), shortened + some.shortened
+    if shortened:
+        print(f"predict: {shortened:,} of {count:,} examples were shortened to {predictor.framing.length} tokens", file=sys.stderr)
+    return 0
+
+
+@contextlib.contextmanager
+def _output(out: Path | None) -> Iterator[tuple[TextIO, bool]]:
+    """(what to write to, whether it takes ASCII alone). It appears as a whole when the block succeeds, in the file `out` or on stdout."""
+    if out is None:
+        with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors="backslashreplace", newline="") as kept:
+            yield kept, codecs.lookup(sys.stdout.encoding or "ascii").name != "utf-8"
+            kept.seek(0)
+            shutil.copyfileobj(kept, sys.stdout)
+        return
+    with (
+        user_errors(out, "free some space or choose another --out"),
+        written(out) as place,
+        # A lone surrogate, which JSON may hold, is escaped as JSON does.
+        open(place, "w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        yield file, False

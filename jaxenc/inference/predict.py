@@ -1,0 +1,155 @@
+"""Answers of a fine-tuned model to new examples, in batches of rows of similar length."""
+
+import dataclasses
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from jaxenc.data.batch import Batch, Field
+from jaxenc.data.readers.progress import EVERY
+from jaxenc.errors import UserError
+from jaxenc.inference.inputs import compiled_length, power_of_two
+from jaxenc.tasks import unlabelled
+from jaxenc.tasks.framing import Framing
+from jaxenc.tasks.records import OR, Record
+from jaxenc.tasks.task import Example, Task
+from jaxenc.training.predict import concatenated
+
+BATCH = 32
+# Batches whose rows are sorted by length together and are in memory at a time.
+WINDOW = 64
+# What a recipe calls an argument of a prediction.
+_ADVICE = (
+    ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
+    ("in task.text and task.label", "with --text"),
+    ("in task.text", "with --text"),
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answered:
+    """examples: some examples, in order. answers: the task's answer to each, a JSON value. details: what else is known of each, such as
+    {"probabilities": {class: number}}. shortened: how many of the examples lost tokens."""
+
+    examples: Sequence[Example]
+    answers: Sequence[Any]
+    details: Sequence[Mapping[str, Any]]
+    shortened: int
+
+    def lines(self, ascii_only: bool = False) -> Iterator[str]:
+        """A line of JSON for each example: id, answer, details."""
+        for example, answer, details in zip(self.examples, self.answers, self.details, strict=True):
+            yield json.dumps({"id": example.name, "answer": answer, **details}, ensure_ascii=ascii_only) + "\n"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Predictor:
+    """A task on the model that was fine-tuned for it.
+
+    framing: how the model reads texts. fields: those of the model's objective. compute: from rows to {head: [rows, ...]}, on the device; it
+    does not wait for it.
+    """
+
+    task: Task
+    framing: Framing
+    fields: Mapping[str, Field]
+    compute: Callable[[Batch], Mapping[str, Array]]
+
+    def answers(self, records: Iterable[Record], batch: int = BATCH) -> Iterator[Answered]:
+        """The answers to `records`, each once and in order, some at a time; memory does not grow with their number.
+
+        batch: rows that are computed together; with other rows a number changes by rounding only. An example without an id is named by its
+        number, from 0. Raises UserError for a record that does not have the task's columns and for one that does not fit.
+        """
+        if batch < 1:
+            raise UserError(f"the batch is {batch}", fix="it takes 1 or more examples")
+        numbered = enumerate(records)
+        try:
+            while examples := [self._example(*one) for one in itertools.islice(numbered, WINDOW * batch)]:
+                yield self._answered(examples, batch)
+        except UserError as error:
+            fix = error.fix
+            for theirs, ours in _ADVICE:
+                fix = fix.replace(theirs, ours)
+            raise type(error)(error.what, error.where, fix) from error
+
+    def _example(self, number: int, record: Record) -> Example:
+        example = self.task.of_record(record.values, record.where)
+        return dataclasses.replace(example, name=str(number)) if example.name == record.where else example
+
+    def _answered(self, examples: Sequence[Example], batch: int) -> Answered:
+        features = self.task.features(examples, self.framing)
+        predictions = self._predictions(features.rows, batch)
+        found = self.task.answers(examples, features, predictions), self.task.details(examples, features, predictions)
+        return Answered(examples, *found, features.shortened)
+
+    def _predictions(self, rows: Batch, batch: int) -> dict[str, np.ndarray]:
+        """{head: [rows, ...]} in the order of `rows`. A batch is computed while the one before it moves to the host."""
+        used = (rows["segments"] > 0).sum(axis=-1).reshape(len(rows["segments"]), -1).max(axis=-1)
+        # The longest first: where memory is short, it shows at once.
+        order = np.argsort(-used, kind="stable")
+        chosen = [order[start : start + batch] for start in range(0, len(order), batch)]
+        batches = (self._padded({name: array[some] for name, array in rows.items()}, int(used[some[0]])) for some in chosen)
+        dispatched = map(self.compute, batches)
+        parts: list[dict[str, np.ndarray]] = []
+        for some, (on_device, _) in zip(chosen, itertools.pairwise(itertools.chain(dispatched, [None])), strict=True):
+            parts.append({name: array[: len(some)] for name, array in jax.device_get(on_device).items()})
+        back = np.argsort(order, kind="stable")
+        return {name: concatenated([part[name] for part in parts])[back] for name in parts[0]}
+
+    def _padded(self, rows: Batch, used: int) -> Batch:
+        """`rows` in few shapes: cut to a `compiled_length` that holds `used` tokens, filled with empty rows to a power of two."""
+        count, full = rows["segments"].shape[0], rows["segments"].shape[-1]
+        length = min(compiled_length(used), full)
+        places = slice(full - length, full) if self.framing.left else slice(length)
+        empty = power_of_two(count, 1) - count
+        cut = {}
+        for name, array in rows.items():
+            at = tuple(places if axis == "length" else slice(None) for axis in self.fields[name].shape)
+            cut[name] = np.pad(array[(slice(None), *at)], [(0, empty), *[(0, 0)] * (array.ndim - 1)])
+        return cut
+
+
+def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "") -> Iterator[Answered]:
+    """The answers to the rows of a file; see `unlabelled.read` and `Predictor.answers`. Every few seconds a line on stderr says how far it
+    is."""
+    started = last = time.monotonic()
+    done = 0
+    for some in predictor.answers(unlabelled.read(name, predictor.task.columns, coding), batch):
+        yield some
+        done, now = done + len(some.examples), time.monotonic()
+        if now - last > EVERY:
+            last = now
+            print(f"predict: {done:,} examples, {done / (now - started):,.0f} a second", file=sys.stderr)
+
+
+def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:
+    """Records from what a caller gives: a text, a tuple of two texts, or a dict with the task's columns. Raises UserError for others."""
+    if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+        raise UserError("predict takes a list of examples", fix="give [example] for a single one")
+    columns = [column.split(OR)[0] for column in task.columns] or [unlabelled.TEXT]
+    for number, value in enumerate(values):
+        where = f"examples[{number}]"
+        if isinstance(value, Mapping):
+            yield Record(where, value)
+            continue
+        texts = (value,) if isinstance(value, str) else value
+        if not isinstance(texts, (tuple, list)) or len(texts) != len(columns):
+            what = f"it is {value!r:.60}, and the task reads {', '.join(columns)}"
+            raise UserError(what, where, f"give {'a text' if len(columns) == 1 else 'a tuple of texts'}, or a dict with these keys")
+        yield Record(where, dict(zip(columns, texts, strict=True)))
+
+
+def with_columns(task: Task, text: Sequence[str]) -> Task:
+    """The task with its texts in other columns. Raises UserError for a task that does not read as many."""
+    if not hasattr(task, "text") or len(text) != len(task.columns):
+        reads = f"the task reads {', '.join(task.columns)}" if task.columns else f"a task of the kind {task.kind} has no columns to choose"
+        raise UserError(reads, f"--text {','.join(text)}", "name one column for each, or leave it out")
+    return dataclasses.replace(task, text=tuple(text))

@@ -1,0 +1,62 @@
+"""Evaluates a checkpoint, of pretraining or of fine-tuning: the implementation of `jaxenc evaluate` and `jaxenc.evaluate`."""
+
+import dataclasses
+import pathlib
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from jaxenc.errors import UserError
+from jaxenc.families import MODELS, Models
+from jaxenc.heads import BUILT_IN, Head
+from jaxenc.tasks import recipe, results
+from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.prepare import open_saved
+from jaxenc.tasks.tuning import FineTune
+from jaxenc.training import held_out
+from jaxenc.training.held_out import Evaluation
+from jaxenc.training.override import override
+from jaxenc.training.run import of_checkpoint
+
+
+def evaluate(
+    workdir: str | pathlib.Path,
+    step: int = 0,
+    data: str | pathlib.Path = "",
+    batch: int = 0,
+    mesh: str = "",
+    heads: Mapping[str, Head] = BUILT_IN,
+    models: Models = MODELS,
+    predictions: bool = False,
+    values: Mapping[str, Any] = types.MappingProxyType({}),
+) -> Evaluation:
+    """Evaluates a checkpoint of `workdir`: one of pretraining as `training.held_out.evaluate`, one of fine-tuning with the scores of its
+    task on the dev set.
+
+    workdir: of fine-tuning, the folder of the seeds, of which it takes the best one, or the run directory of one. step: 0 for the
+    checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. Everything else, and what it raises, as in
+    `held_out.evaluate`; UserError too for examples that do not fit and for a fine-tuning without a dev set.
+    """
+    folder = pathlib.Path(workdir)
+    kept, _ = results.kept(folder)
+    # Another step is one of the same seed.
+    seed = kept.parent.parent if kept.parent.name == "checkpoints" else kept
+    run_dir = seed if step else kept
+    if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
+        return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
+    path = held_out.found(run_dir, step)
+    tune = recipe.of_checkpoint(path)
+    if "eval.rows" in values:
+        fix = "leave it out, or name a shorter file with --data"
+        raise UserError("a task is evaluated on all of its examples", "config.eval.rows", fix)
+    run = override(held_out.asked(of_checkpoint(path, models), values, "", batch, mesh), values, models)
+    return held_out.of_job(open_saved(_on(tune, data, path), run, path).job(run.train.seed, path), path, predictions)
+
+
+def _on(tune: FineTune, data: str | pathlib.Path, path: pathlib.Path) -> FineTune:
+    """The settings with the file `data` as the dev set, or as they are where that is ''."""
+    if data:
+        return dataclasses.replace(tune, data=FilesConfig(dev=str(data), encoding=tune.data.encoding, ragged=tune.data.ragged))
+    if not tune.data.dev:
+        raise UserError("was fine-tuned without a dev set", path, "name a labelled file with --data FILE")
+    return tune
