@@ -98,7 +98,8 @@ def _max_context(firsts: Sequence[int], ends: Sequence[int]) -> np.ndarray:
 def matched_span(
     context: str, ids: Sequence[int], offsets: Offsets, answer: tuple[str, int], answer_ids: Sequence[int]
 ) -> tuple[int, int] | None:
-    """The first and the last token of an answer, as BERT and ELECTRA are trained (run_squad.py, _improve_answer_span).
+    """The first and the last token of an answer, as BERT and ELECTRA are trained (google-research/bert run_squad.py,
+    _improve_answer_span).
 
     Among the tokens of the words that the answer touches, the first ones that are `answer_ids`, the ids of the answer's text alone. Where
     there are none, all tokens of these words: `Japanese` for `Japan`. Words are separated by WHITE. None where the words give no tokens.
