@@ -3,8 +3,7 @@
 The rule is that of google-research/bert run_squad.py, write_predictions, and of its copies in google-research/electra qa_metrics.py and
 zihangdai/xlnet run_squad.py. One thing differs: BERT and ELECTRA join the word pieces of an answer, search that text in its words joined
 by single blanks, and give all of these words, with their punctuation, where they do not find it, as for an unknown piece (get_final_text).
-Here, as for XLNet, an answer is cut from the original text by the offsets of its tokens. On the 1,190 questions of XQuAD in English (Artetxe
-et al. 2020) that made 11 lists of 20 entries differ, mostly by white space, and no best answer.
+Here, as for XLNet, an answer is cut from the original text by the offsets of its tokens: the same text but for a few rare cases.
 """
 
 import dataclasses
