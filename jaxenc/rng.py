@@ -13,7 +13,8 @@ from jax import Array
 
 STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
 
-# Sites of layers, of networks, and of heads that belong to a single objective. `heads/` has the numbers 33 to 38, 41, 44, 45 and 49 to 51.
+# Sites of layers, of networks, and of heads that belong to a single objective. `heads/` has the numbers 33 to 38, 41, 44, 45, 49 to 51, 60
+# and 61.
 SITES = {
     "params": 1,
     "mask": 2,

@@ -88,7 +88,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
                 )
             if head.chooses and not self.choices:
                 raise UserError("objective.choices is 0", fix=f"set it to the number of texts of a row, between which {head.name} chooses")
-            if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
+            if self.choices and not head.chooses and (head.loss or head.role in ("tokens", "search")):
                 both = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
                 raise UserError(f"{both}, which does not choose between texts", fix="set objective.choices to 0, or leave the head out")
         if not self.labels and (classify := [head.name for head in chosen if _classifies(head)]):
@@ -127,7 +127,7 @@ class Heads(Objective):
     @property
     def fields(self) -> Mapping[str, Field]:
         """The standard fields and the labels of all heads. With choices, the fields of a text have an axis of choices."""
-        labels = {label.name: label.field for one in self.heads.values() for label in one.head.labels}
+        labels = {label.name: label.field for one in self.heads.values() for label in one.head.fields}
         of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
         return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
 
@@ -135,7 +135,7 @@ class Heads(Objective):
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
         bounds = {"classes": self.classes, "length": config.positions, "choices": self.choices}
-        labels = [label for one in self.trained.values() for label in one.head.labels]
+        labels = [label for one in self.trained.values() for label in one.head.fields]
         return {**config.inputs, **{label.name: bounds.get(label.bound, label.bound) for label in labels}}
 
     def init(self, key: Array) -> Tree:
@@ -157,7 +157,10 @@ class Heads(Objective):
         for name, one in self.trained.items():
             counted = _counted(one.head, example)
             labels = {label.name: jnp.where(counted > 0, example[label.name], 0) for label in one.head.labels}
-            logits = self._by_row(given["pooled" if one.head.role == "pools" else name].astype(jnp.float32), example)
+            if one.head.role == "search":
+                logits = encoders.apply(one, params, states.last, example, labels, noise)
+            else:
+                logits = self._by_row(given["pooled" if one.head.role == "pools" else name].astype(jnp.float32), example)
             terms[name], sums = one.head.loss(logits, labels, counted)
             count = jnp.sum(counted).astype(jnp.float32)
             metrics |= {f"{name}_{metric}": (value, count) for metric, value in {"loss": terms[name], **sums}.items()}
@@ -168,9 +171,9 @@ class Heads(Objective):
         return encoders.outputs(self.encoder, self.heads, params, example)
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
-        """The predictions of all heads on a text or on tokens, trained or not; labels are not read."""
+        """The predictions of all heads on a text or on tokens and of those that search, trained or not; labels are not read."""
         given = encoders.row_logits(self.encoder, self.heads, params, self._texts(example))
-        return {name: self.heads[name].head.prediction(self._by_row(logits, example)) for name, logits in given.items()}
+        return encoders.flat({name: self.heads[name].head.prediction(self._by_row(logits, example)) for name, logits in given.items()})
 
     def _texts(self, example: Mapping[str, Array]) -> Mapping[str, Array]:
         """The fields of all texts, [texts, length], row by row."""

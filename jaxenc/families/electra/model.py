@@ -54,6 +54,7 @@ class ElectraConfig(EncoderConfig):
     """
 
     kind: ClassVar[str] = "electra"
+    head_names: ClassVar[tuple[str, ...]] = (*EncoderConfig.head_names, "joint_spans")
     of_generator: ClassVar[tuple[str, ...]] = (
         *(f"model.generator_{name}" for name in ("width", "layers", "heads", "feed_forward")),
         "model.sharing",

@@ -49,7 +49,7 @@ class XlnetConfig(EncoderConfig):
     types: ClassVar[int] = 5
     attentions: ClassVar[tuple[str, ...]] = ("full",)  # in training the permutation decides which tokens a token sees
     relative: ClassVar[bool] = True
-    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans")
+    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", "classifier", "tags", "spans", "beam_spans")
     # The last layer has its own dropout, so heads on tokens need none; the summary that the classifier reads has none.
     dropped_out: ClassVar[tuple[str, ...]] = ("classifier",)
 
