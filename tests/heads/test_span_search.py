@@ -74,13 +74,14 @@ def built(name: str, rate: float = 0.0) -> tuple[Head, Any, Any, np.ndarray]:
     return BUILT_IN[name], module, tree.map_with_path(draw, nn.unbox(shapes)), hidden
 
 
-def assert_close(got: Any, wanted: Any) -> None:
-    """<= 1e-5 by `tiny.assert_close`. The biases that a softmax takes away, whose exact gradient is zero, are within 1e-6 of the largest
-    slope."""
+def assert_close(got: Any, wanted: Any, head: str = "") -> None:
+    """<= 1e-5 by `tiny.assert_close`, of a head or of a model with this head. The biases that a softmax takes away, whose exact gradient is
+    zero, are within 1e-6 of the largest slope."""
     largest = max(np.abs(leaf).max() for leaf in jax.tree.leaves(wanted))
     for slopes in (got, wanted):
-        for name in SHIFTS & slopes.keys():
-            assert np.abs(slopes[name].pop("bias")).max() <= 1e-6 * largest
+        own = slopes[head] if head else slopes
+        for name in SHIFTS & own.keys():
+            assert np.abs(own[name].pop("bias")).max() <= 1e-6 * largest
     tiny.assert_close(got, wanted, 1e-5)
 
 
