@@ -34,8 +34,8 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
 
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier` and `next_sentence` read a text's vector and need `pooler`, or
         what the model has in its place: `summary` for XLNet, `last_token` for GPT. RoBERTa's classification head (dense, tanh, out_proj on
-        the first token) is `pooler` and `classifier`. `spans` finds answers by two independent ends; `joint_spans` (google-research/electra)
-        and `beam_spans` (zihangdai/xlnet) find the end given the start, and whether there is an answer.
+        the first token) is `pooler` and `classifier`. `spans` finds both ends of an answer independently; `joint_spans`
+        (google-research/electra) and `beam_spans` (zihangdai/xlnet) find the end given the start, and say whether there is an answer.
     labels: names of the classes, for `classifier` and `tags`.
     pooler_activation: `tanh` is BERT's and RoBERTa's, `gelu_erf` that of the head that transformers gives ELECTRA. That head is dense,
         GELU, out_proj; google-research/electra has no such layer.

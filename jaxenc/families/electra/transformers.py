@@ -95,12 +95,11 @@ def refuse(structure: Structure, where: str | Path) -> None:
     config_json.refuse_causal(model, where)
     if "mlm" in heads and model.activation != "gelu_erf":
         raise UserError(f"model.activation is {model.activation}", where, "transformers' ELECTRA has gelu_erf in the generator's head")
+    without = "leave out the head, or export another way: `jaxenc export --help`"
     if "next_sentence" in heads or ("pooler" in heads) != ("classifier" in heads):
-        raise UserError(
-            "transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head",
-            where,
-            "leave out the head, or export another way: `jaxenc export --help`",
-        )
+        raise UserError("transformers' ELECTRA has no pooler but that of its classifier, and no next-sentence head", where, without)
+    if "joint_spans" in heads:
+        raise UserError("transformers' ELECTRA predicts both ends of an answer independently and has no head joint_spans", where, without)
     if "pooler" in heads and structure.pooler_activation != POOLER:
         activation = structure.pooler_activation
         raise UserError(f"objective.pooler_activation is {activation}", where, "transformers' ELECTRA has gelu_erf in its classifier")
