@@ -23,7 +23,8 @@ class JointSpans(nn.Module):
     """google-research/electra finetune/qa/qa_tasks.py, get_prediction_module, with CLS at place 0.
 
     start: dense. end: dense of HIDDEN, activation, dense on [hidden of the start; hidden of the place]. no_answer: the same on [hidden of
-    CLS; sum of the hidden states weighted by the softmax of the start logits].
+    CLS; sum of the hidden states weighted by the softmax of the start logits]. There an answer may also begin or end at the SEP after the
+    context, which `context` can mark too.
     """
 
     activation: str

@@ -136,8 +136,9 @@ class Heads(Objective):
     def reads(self) -> Mapping[str, int]:
         config = self.encoder.config
         bounds = {"classes": self.classes, "length": config.positions, "choices": self.choices}
-        labels = [label for one in self.trained.values() for label in one.head.fields]
-        return {**config.inputs, **{label.name: bounds.get(label.bound, label.bound) for label in labels}}
+        labels = [label for one in self.trained.values() for label in one.head.labels]
+        inputs = [field for one in self.heads.values() for field in one.head.inputs]
+        return {**config.inputs, **{field.name: bounds.get(field.bound, field.bound) for field in (*labels, *inputs)}}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)

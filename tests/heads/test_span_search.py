@@ -14,11 +14,11 @@ from flax import linen as nn
 from jaxenc import rng, tree
 from jaxenc.data.batch import check_ranges
 from jaxenc.errors import UserError
-from jaxenc.families.contract import ModelConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.heads import BUILT_IN, span_search
 from jaxenc.heads.contract import Head, Setting
-from jaxenc.objectives.heads import Heads, HeadsConfig
+from jaxenc.inference.load import Model
+from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.training.run import Run
 from tests import tiny
 from tests.heads import reference_span_search as reference
@@ -133,17 +133,17 @@ def test_the_search_is_that_of_loops(name: str, beam: int, activation: Callable)
 
 
 @functools.cache
-def objective(name: str) -> tuple[Heads, Any]:
-    config: HeadsConfig = HeadsConfig(heads=(name,))
-    model: ModelConfig = MODELS[name]
-    return tiny.objective(config, model), jax.tree.map(jnp.asarray, tiny.drawn(Run(objective=config, model=model)))
+def loaded(name: str) -> Model:
+    run = Run(objective=HeadsConfig(heads=(name,)), model=MODELS[name])
+    return Model(run, jax.tree.map(jnp.asarray, tiny.drawn(run)), None)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_objective_trains_and_predicts(name: str) -> None:
     """Its term is the reference's sum on its own hidden states, its gradient reaches the encoder and every layer of the head, and its
-    predictions are the search's, one a row."""
-    built, params = objective(name)
+    predictions are the outputs of the model, one a row."""
+    model = loaded(name)
+    built, params = model.objective, model.params
     given, keys = batch(name), rng.training(0, jnp.int32(0), len(ROWS))
     assert int(built.weights(given)[name]) == 3
 
@@ -153,7 +153,7 @@ def test_an_objective_trains_and_predicts(name: str) -> None:
 
     @jax.jit
     def everything(params: Any) -> Any:
-        return jax.value_and_grad(loss, has_aux=True)(params), built.outputs(params, given), built.predict(params, given, keys)
+        return jax.value_and_grad(loss, has_aux=True)(params), model.apply(params, given), built.predict(params, given, keys)
 
     ((total, metrics), slopes), outputs, predictions = everything(params)
     wanted, of_params, _ = reference.total(OF_ROW[name], as_float64(params[name]), np.float64(outputs["hidden"][-1]), wanted_rows(name))
@@ -200,7 +200,7 @@ def test_without_a_context_every_token_may_be_an_answer(name: str) -> None:
 
 
 def test_the_context_is_a_field_with_bounds() -> None:
-    built, _ = objective("joint_spans")
+    built = loaded("joint_spans").objective
     assert {name: built.reads[name] for name in ("context", "answerable", "start")} == {"context": 2, "answerable": 2, "start": 64}
     assert built.fields["context"].shape == ("length",) and built.fields["answerable"].shape == ()
     with pytest.raises(UserError, match="the rows hold context from 0 to 2"):

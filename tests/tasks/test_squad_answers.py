@@ -35,10 +35,10 @@ def text_between(context: str, at: list[tuple[int, int]], before: int, row: dict
 
 @pytest.mark.parametrize("has_null", [False, True])
 def test_the_list_is_that_of_the_published_rule(has_null: bool) -> None:
-    """Texts, order and scores of 100 random questions with up to 9 windows; half of the logits are small integers, so many are equal."""
+    """Texts, order and scores of 60 random questions with up to 9 windows; half of the logits are small integers, so many are equal."""
     random = np.random.default_rng(1)
     shape, several = WindowShape(24, 5, 6, specials=3), 0
-    for turn in range(100):
+    for turn in range(60):
         context, _ = drawn(random)
         (asked, _), (_, offsets) = tokenizer().encode_offsets(["the end", context])
         made, before = windows(len(asked), offsets, None, shape), len(asked) + 2
@@ -59,7 +59,7 @@ def test_the_list_is_that_of_the_published_rule(has_null: bool) -> None:
         if any(span.text for span in got.n_best):
             assert got.null_score == pytest.approx(null)
         several += len(made) > 1
-    assert several > 50
+    assert several > 30
 
 
 CONTEXT = "one two three two five"

@@ -17,11 +17,11 @@ def question(name: str, *golds: str) -> Question:
 
 
 def test_a_thousand_files_of_predictions_are_scored_as_by_loops() -> None:
-    """Overall, with and without answers, and the best thresholds, with equal null scores among them: 12 questions a file."""
+    """Overall, with and without answers, and the best thresholds, with equal null scores among them: 8 questions a file."""
     random = np.random.default_rng(0)
     text = lambda most: " ".join(random.choice(WORDS, random.integers(0, most + 1)))
     for _ in range(1000):
-        questions = [question(f"q{i}", *(text(4) for _ in range(random.integers(0, 4)))) for i in range(12)]
+        questions = [question(f"q{i}", *(text(4) for _ in range(random.integers(0, 4)))) for i in range(8)]
         golds = {q.name: [gold for gold, _ in q.answers] for q in questions}
         answers = {name: str(random.choice(own)) if own and random.random() < 0.5 else text(3) for name, own in golds.items()}
         null = {q.name: float(random.integers(-3, 4)) for q in questions}

@@ -37,10 +37,10 @@ def drawn(random: np.random.Generator) -> tuple[str, tuple[str, int]]:
 
 @pytest.mark.parametrize("length, stride, most", [(24, 4, 6), (24, 100, 6), (15, 1, 11), (400, 128, 64)])
 def test_rows_are_those_of_the_published_rule(length: int, stride: int, most: int) -> None:
-    """Tokens, labels, words and widest contexts of 100 random questions, in up to 200 windows each."""
+    """Tokens, labels, words and widest contexts of 60 random questions, in up to 200 windows each."""
     random = np.random.default_rng(length)
     shape = WindowShape(length, stride, most, specials=3)
-    for _ in range(100):
+    for _ in range(60):
         context, answer = drawn(random)
         question = " ".join(random.choice(WORDS, random.integers(0, 5)))
         wanted = reference_squad.rows(question, context, answer, pieces, length, stride, most)
@@ -91,6 +91,14 @@ def test_an_answer_in_two_windows_is_labelled_in_both_and_cut_in_none() -> None:
     for w in made:
         widest[w.first : w.end] += w.max_context
     assert widest.tolist() == [1] * 10
+
+
+def test_a_longer_window_wins_by_a_hundredth_a_token() -> None:
+    """Windows of 300 and 120 tokens: token 290 has 9 tokens after it in the first and 10 before it in the second."""
+    made = windows(1, [(i, i + 1) for i in range(400)], None, WindowShape(304, 280, 5, specials=3))
+    assert [(w.first, w.end) for w in made] == [(0, 300), (280, 400)]
+    assert [i for i in range(280, 300) if made[0].max_context[i]] == list(range(280, 291))
+    assert [280 + i for i in range(20) if not made[1].max_context[i]] == list(range(280, 291))
 
 
 def test_a_long_question_is_cut() -> None:
