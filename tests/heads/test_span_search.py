@@ -187,6 +187,19 @@ def test_dropout_is_before_the_last_layer_of_no_answer_alone() -> None:
         assert {part: bool((quiet[part] == noisy[part]).all()) for part in quiet} == {"start": True, "end": True, "no_answer": not moves}
 
 
+def test_an_objective_gives_the_head_its_noise_in_training() -> None:
+    """With the same dropout in the encoder, the head's own changes the loss, in training only."""
+    name = "beam_spans"
+    built = tiny.objective(HeadsConfig(heads=(name,)), dataclasses.replace(XLNET, dropout=0.5))
+    one = built.heads[name]
+    without = dataclasses.replace(built, heads={name: dataclasses.replace(one, module=one.module.clone(dropout=0.0))})
+    keys, given = rng.training(0, jnp.int32(0), len(ROWS)), batch(name)
+    of = lambda which, params, train: which.terms(params, {}, given, keys, train)[0][name]
+    found = jax.jit(lambda params: [[of(which, params, train) for which in (built, without)] for train in (True, False)])
+    noisy, quiet = found(loaded(name).params)
+    assert abs(noisy[0] - noisy[1]) > 1e-3 and quiet[0] == quiet[1]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_without_a_context_every_token_may_be_an_answer(name: str) -> None:
     """A model that is only applied gets no such field; padding is no answer there either."""

@@ -120,6 +120,11 @@ def test_no_answer_is_given_above_the_threshold_only() -> None:
     assert got.n_best[0].text == "" and got.n_best[1].text == "one"
 
 
+def test_no_answer_comes_after_an_equal_score() -> None:
+    got = null_of(logits(p0=2, c0=2), logits(p0=2, c0=2))
+    assert [span.text for span in got.n_best[:2]] == ["one", ""] and got.null_score == 0
+
+
 def test_no_answer_is_an_entry_after_a_full_list() -> None:
     got = null_of(logits(p0=-20, c0=5, c1=4), logits(p0=-20, c1=5, c2=4), size=2)
     assert [span.text for span in got.n_best] == ["one two", "one two three", ""]

@@ -49,6 +49,7 @@ def test_a_thousand_files_of_predictions_are_scored_as_by_loops() -> None:
         ("The Eiffel Tower", "eiffel tower.", 1, 1),
         ("an A. Smith", "smith", 1, 1),  # without its dot, `A.` is an article
         ("theatre", "atre", 0, 0),
+        ("the-atre", "theatre", 1, 1),  # punctuation goes before articles do
         ("x y z", "x z", 0, 0.8),
         ("x x", "x", 0, 2 / 3),
         ("U.S.", "us", 1, 1),
