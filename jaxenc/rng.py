@@ -14,7 +14,7 @@ from jax import Array
 STREAMS = {"init": 1, "corrupt": 2, "sample": 3, "dropout": 4}
 
 # Sites of layers, of networks, and of heads that belong to a single objective. `heads/` has the numbers 33 to 38, 41, 44, 45, 49 to 51 and
-# 56 to 59.
+# 56 to 61.
 SITES = {
     "params": 1,
     "mask": 2,

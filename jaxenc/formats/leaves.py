@@ -11,6 +11,7 @@ NONE = "-"
 LEAVES = {
     "dense": (("/kernel", ".weight", "/kernel", TRANSPOSE, IDENTITY), ("/bias", ".bias", "/bias", IDENTITY, IDENTITY)),
     "output": (("/kernel", ".weight", "output_weights", TRANSPOSE, TRANSPOSE), ("/bias", ".bias", "output_bias", IDENTITY, IDENTITY)),
+    "kernel": (("/kernel", ".weight", "/kernel", TRANSPOSE, IDENTITY),),
     "norm": (("/scale", ".weight", "/gamma", IDENTITY, IDENTITY), ("/bias", ".bias", "/beta", IDENTITY, IDENTITY)),
     "table": (("", ".weight", "", IDENTITY, IDENTITY),),
     "vocabulary": (("", ".weight", "", IDENTITY, IDENTITY),),

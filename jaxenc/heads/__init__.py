@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
+from jaxenc.heads.beam_spans import BEAM_SPANS
 from jaxenc.heads.choice import CHOICE
 from jaxenc.heads.classifier import CLASSIFIER
 from jaxenc.heads.contract import Head, registry
 from jaxenc.heads.first_token import FIRST_TOKEN
+from jaxenc.heads.joint_spans import JOINT_SPANS
 from jaxenc.heads.last_token import LAST_TOKEN
 from jaxenc.heads.lm import LM
 from jaxenc.heads.masked_lm import MASKED_LM
@@ -22,22 +24,8 @@ from jaxenc.heads.tags import TAGS
 
 BUILT_IN = registry(
     (
-        POOLER,
-        MASKED_LM,
-        NEXT_SENTENCE,
-        REPLACED,
-        CLASSIFIER,
-        TAGS,
-        SPANS,
-        LM,
-        SUMMARY,
-        SENTENCE_ORDER,
-        NEXT_TOKEN,
-        LAST_TOKEN,
-        FIRST_TOKEN,
-        REGRESSOR,
-        MULTILABEL,
-        CHOICE,
+        *(POOLER, MASKED_LM, NEXT_SENTENCE, REPLACED, CLASSIFIER, TAGS, SPANS, LM, SUMMARY, SENTENCE_ORDER, NEXT_TOKEN, LAST_TOKEN),
+        *(FIRST_TOKEN, REGRESSOR, MULTILABEL, CHOICE, JOINT_SPANS, BEAM_SPANS),
     )
 )
 

@@ -26,7 +26,10 @@ from jaxenc.layers.initializers import Initializer
 #   text        (that vector)
 #   tokens      (hidden [batch, length, width])
 #   vocabulary  (hidden [..., width], token table [padded, table_width])       returns a logit for each row of the table, [..., padded]
-ROLES = ("pools", "text", "tokens", "vocabulary")
+#   search      (hidden [batch, length, width], {field: values} with `segments` and the head's `inputs`, {label: values} or None,
+#               keys of dropout or None). With labels it returns what its loss takes, any tree; without them it searches for the best
+#               predictions and returns them, {name: [batch, ...]}
+ROLES = ("pools", "text", "tokens", "vocabulary", "search")
 # Keys that the dicts of outputs and predictions have besides the names of heads: no head can have these names.
 TAKEN = ("hidden", "pooled", "index")
 # Bounds of labels that depend on the run.
@@ -62,7 +65,7 @@ class Setting:
 
     width: of the hidden states; table_width: of the token table; pieces: how many of its rows, from the first on, are predicted: the logits
     of the others are `layers.softmax.NEVER`. activation, norm_epsilon, initializer: those of the encoder's layers. labels: the names of the
-    classes. pooler_activation: of a pooler.
+    classes. pooler_activation: of a pooler. dropout: the encoder's rate, for a module with dropout of its own.
     """
 
     width: int
@@ -74,6 +77,7 @@ class Setting:
     execution: Execution
     labels: tuple[str, ...]
     pooler_activation: str
+    dropout: float
 
 
 # (logits, {label's name: values, 0 where ignored}, counted: i32 with the labels' shape, 0 where ignored) -> (float32 sum of losses,
@@ -102,11 +106,12 @@ class Head:
 
     name: the key of its parameters and of its output, and its name in `objective.heads`. role: one of ROLES. site: the unique number that
     its random draws are derived from, which must never change; `rng.FIRST_OWN_SITE` or more for a head outside of jaxenc. module: builds
-    the Flax module. labels, loss: both or neither. prediction: from its logits to what an evaluation keeps of each row. reads_first:
-    whether it reads only the first token of a text, which has seen nothing but itself in a model with causal attention. vocabulary: paths,
-    below `name`, of the parameters with a (padded) row for each token. targets: of a head on the vocabulary of a causal model, what it
-    learns from the tokens of a row; such a head has no labels. The objective `heads` does not train a head with neither labels nor targets.
-    Raises UserError where these do not fit together.
+    the Flax module. labels, loss: both or neither. inputs: batch fields that a head with the role `search` reads in training and in
+    prediction. prediction: from its logits to what an evaluation keeps of each row. reads_first: whether it reads only the first token of a
+    text, which has seen nothing but itself in a model with causal attention. vocabulary: paths, below `name`, of the parameters with a
+    (padded) row for each token. targets: of a head on the vocabulary of a causal model, what it learns from the tokens of a row; such a
+    head has no labels. The objective `heads` does not train a head with neither labels nor targets. Raises UserError where these do not fit
+    together.
     """
 
     name: str
@@ -115,6 +120,7 @@ class Head:
     module: Callable[[Setting], nn.Module]
     labels: tuple[Label, ...] = ()
     loss: Loss | None = None
+    inputs: tuple[Label, ...] = ()
     prediction: Callable[[Array], Array] = unchanged
     reads_first: bool = False
     vocabulary: tuple[str, ...] = ()
@@ -132,17 +138,19 @@ class Head:
         for name in ("module", "prediction"):
             if not callable(getattr(self, name)):
                 raise UserError(f"head {self.name}: its {name} is {getattr(self, name)!r}, which cannot be called", fix="give a function")
-        if not isinstance(self.labels, tuple) or not all(isinstance(label, Label) for label in self.labels):
-            raise UserError(
-                f"head {self.name}: its labels are {self.labels!r}", fix="give a tuple of Label, (Label(...),) for a single one"
-            )
+        for name in ("labels", "inputs"):
+            given = getattr(self, name)
+            if not isinstance(given, tuple) or not all(isinstance(label, Label) for label in given):
+                raise UserError(f"head {self.name}: its {name} are {given!r}", fix="give a tuple of Label, (Label(...),) for a single one")
+        if self.inputs and self.role != "search":
+            raise UserError(f"head {self.name}: it has inputs and the role {self.role}", fix="set role='search', or leave the inputs out")
         if self.targets and (self.labels or self.role != "vocabulary"):
             raise UserError(f"head {self.name}: it has targets", fix="give them to a head with the role vocabulary and without labels")
         if bool(self.labels) != (self.loss is not None):
             raise UserError(f"head {self.name}: it has labels or a loss but not both", fix="give both or neither")
-        if len({label.name for label in self.labels}) < len(self.labels):
+        if len({label.name for label in self.fields}) < len(self.fields):
             raise UserError(f"head {self.name}: two of its labels have one name", fix="give each its own")
-        for label in self.labels:
+        for label in self.fields:
             if label.dtype not in ("int32", "float32") or label.axis not in AXES:
                 kinds = f"int32 or float32, with the axis {' or '.join(map(repr, AXES))}"
                 raise UserError(
@@ -165,6 +173,11 @@ class Head:
     def classifies(self) -> bool:
         """Whether its labels are the classes that `objective.labels` names."""
         return any("classes" in (label.bound, label.axis) for label in self.labels)
+
+    @property
+    def fields(self) -> tuple[Label, ...]:
+        """The batch fields that it reads besides those of the encoder: its labels and its inputs."""
+        return (*self.labels, *self.inputs)
 
     @property
     def chooses(self) -> bool:
@@ -201,7 +214,7 @@ def registry(heads: Iterable[Head]) -> Mapping[str, Head]:
         if head.site in sites:
             clash = f"its site {head.site} is that of {sites[head.site]}"
             raise UserError(f"head {head.name}: {clash}", fix=f"give it a unique number from {rng.FIRST_OWN_SITE} to {rng.LAST_SITE}")
-        for label in head.labels:
+        for label in head.fields:
             known = fields.setdefault(label.name, label.field)
             if (known.shape, known.dtype) != (label.field.shape, label.field.dtype):
                 raise UserError(f"head {head.name}: its label {label.name} has the name of another batch field", fix="choose another name")

@@ -92,11 +92,14 @@ class Model:
         """The result of `Objective.outputs` for `batch`; pure, so `jax.jit(model.apply)` and `jax.grad` through it work.
 
         batch: `tokens` i32 [batch, length]; optional `types` (default 0), `segments` (0 = a masked key, default 1) and `positions`
-        (default: as the family counts them), all i32 [batch, length]; and `characters` uint16 [batch, length, 50] for a model that reads
-        them, from `jaxenc.data.characters`. Nothing is checked: JAX clamps an id that is out of range.
+        (default: as the family counts them), all i32 [batch, length]; `characters` uint16 [batch, length, 50] for a model that reads
+        them, from `jaxenc.data.characters`; and the `inputs` of its heads, such as `context`. Nothing is checked: JAX clamps an id that is
+        out of range.
         """
         tokens = batch["tokens"]
+        given = {field.name for one in self.objective.heads.values() for field in one.head.inputs} & batch.keys()
         example = {
+            **{name: batch[name] for name in given},
             **({inputs.CHARACTERS: batch[inputs.CHARACTERS]} if inputs.CHARACTERS in self.config.model.inputs else {}),
             "tokens": tokens,
             "types": batch.get("types", np.zeros(tokens.shape, np.int32)),

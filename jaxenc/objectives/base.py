@@ -103,7 +103,8 @@ class Objective(abc.ABC):
         example: tokens, types, positions, segments, i32 [batch, length]. No query sees a key of segment 0, at any place. Returns `hidden`
         [layers + 1, batch, length, width], the embedding output and then every layer; `pooled` [batch, width], where a head pools; and the
         logits of every other head under its name: [batch, ...] for a head on a text, [batch, length, ...] on tokens, and [batch, length,
-        vocab_size], with spare rows (`ModelConfig.spare_rows`) and without padding rows, on the vocabulary.
+        vocab_size], with spare rows (`ModelConfig.spare_rows`) and without padding rows, on the vocabulary. A head that searches has each
+        of its predictions under `name_prediction`, and the example may leave out its `inputs`.
         """
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:

@@ -75,7 +75,7 @@ def fit(
             held = f"model.attention is causal and the head {head.name} reads the first token, which then sees nothing but itself"
             raise UserError(held, fix="set model.attention to full, or choose an objective or heads without it")
     layer = (model.activation, model.norm_epsilon, model.initializer)
-    setting = Setting(encoder.width, encoder.table_width, model.pieces, *layer, encoder.execution, labels, pooler_activation)
+    setting = Setting(encoder.width, encoder.table_width, model.pieces, *layer, encoder.execution, labels, pooler_activation, model.dropout)
     whole = dataclasses.replace(setting, pieces=model.vocab_size)
     return {head.name: Fitted(head, head.module(setting), head.module(whole), rates.get(head.name, 0.0)) for head in heads}
 
@@ -94,13 +94,15 @@ def init(encoder: Encoder, heads: FittedHeads, key: Array, site: str = "encoder"
 def _parameters(encoder: Encoder, one: Fitted, key: Array) -> Tree:
     """The initial parameters of one head, {} for a head without parameters."""
     compute = encoder.execution.policy.compute
-    tokens = jax.ShapeDtypeStruct((1, 1, encoder.width), compute)
+    tokens, segments = jax.ShapeDtypeStruct((1, 1, encoder.width), compute), jax.ShapeDtypeStruct((1, 1), jnp.int32)
     table = jax.ShapeDtypeStruct((padded(encoder.config.vocab_size), encoder.table_width), jnp.float32)
+    fields = {field.name: jax.ShapeDtypeStruct((1, 1) if field.axis else (1,), jnp.dtype(field.dtype)) for field in one.head.inputs}
     inputs = {
-        "pools": (tokens, jax.ShapeDtypeStruct((1, 1), jnp.int32)),
+        "pools": (tokens, segments),
         "text": (jax.ShapeDtypeStruct((1, encoder.width), compute),),
         "tokens": (tokens,),
         "vocabulary": (tokens, table),
+        "search": (tokens, {"segments": segments, **fields}, None, None),
     }
     return one.module.lazy_init(rng.part(key, one.head.site), *inputs[one.head.role]).get("params", {})
 
@@ -124,7 +126,8 @@ def outputs(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping
     given = logits(whole, params, states, example["segments"], None)
     for name in having("vocabulary", heads):
         given[name] = given[name][..., : encoder.config.vocab_size]
-    return {name: value.astype(jnp.float32) for name, value in {"hidden": states.layers, **given}.items()}
+    given |= flat(searched(heads, params, states, example))
+    return {name: _float32(value) for name, value in {"hidden": states.layers, **given}.items()}
 
 
 def logits(heads: FittedHeads, params: Tree, states: States, segments: Array, noise: Keys | None) -> dict[str, Array]:
@@ -155,21 +158,39 @@ def own_tokens(encoder: Encoder, one: Fitted, params: Tree, states: States, text
 
 
 def row_logits(encoder: Encoder, heads: FittedHeads, params: Tree, example: Mapping[str, Array]) -> dict[str, Array]:
-    """{name: float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], without dropout, for the
-    predictions of an evaluation."""
+    """{name: float32 logits} of each of `heads` on a text, [rows, ...], or on tokens, [rows, length, ...], and {name: predictions} of those
+    that search, without dropout, for the predictions of an evaluation."""
     asked = {name: one for role in ("text", "tokens") for name, one in having(role, heads).items()}
     states = read(encoder, params, example, None)
     given = logits({**having("pools", heads), **asked}, params, states, example["segments"], None)
-    return {name: given[name].astype(jnp.float32) for name in asked}
+    return {name: given[name].astype(jnp.float32) for name in asked} | searched(heads, params, states, example)
 
 
-def apply(one: Fitted, params: Tree, *inputs: Array) -> Array:
+def searched(heads: FittedHeads, params: Tree, states: States, example: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+    """{name: predictions} of each of `heads` with the role `search`, floats in float32. example: holds `segments` and their inputs."""
+    found = {name: apply(one, params, states.last, example, None, None) for name, one in having("search", heads).items()}
+    return jax.tree.map(_float32, found)
+
+
+def flat(given: Mapping[str, Array | Mapping[str, Array]]) -> dict[str, Array]:
+    """{name: array}, with every array of a dict, such as the predictions of a search, under `name_part`."""
+    parts = {name: value if isinstance(value, Mapping) else {"": value} for name, value in given.items()}
+    return {f"{name}_{part}" if part else name: array for name, value in parts.items() for part, array in value.items()}
+
+
+def _float32(array: Array) -> Array:
+    """Floats as float32, integers as they are."""
+    return array.astype(jnp.float32) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
+def apply(one: Fitted, params: Tree, *inputs: Tree) -> Tree:
     """The output of a head for the inputs of its role; params: those of the whole objective."""
     return one.module.apply({"params": params.get(one.head.name, {})}, *inputs)
 
 
 def forward_flops(encoder: Encoder, one: Fitted, length: int) -> float:
-    """FLOPs of a head's matrix products on one row of `length` tokens, forward; a multiply-add counts as two."""
+    """FLOPs of a head's matrix products on one row of `length` tokens, forward; a multiply-add counts as two. A head that searches counts
+    as if every product were on all tokens."""
     shapes = jax.tree.leaves(jax.eval_shape(lambda: _parameters(encoder, one, rng.init_key(0))))
     products = sum(leaf.size for leaf in shapes if leaf.ndim > 1)
     if one.head.role == "vocabulary":

@@ -36,7 +36,9 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier`, `regressor`, `multilabel`, `choice` and `next_sentence` read a
         text's vector and need `pooler`, or what the model has in its place (`EncoderConfig.pools`): `summary` for XLNet, `last_token` for
         GPT, `first_token` for ELECTRA. RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
-        `classifier`. `next_token` is trained too, on the tokens of the texts: GPT's auxiliary objective.
+        `classifier`. `spans` finds both ends of an answer independently; `joint_spans` (google-research/electra) and `beam_spans`
+        (zihangdai/xlnet) find the end given the start, and say whether there is an answer. `next_token` is trained too, on the tokens of
+        the texts: GPT's auxiliary objective.
     labels: names of the classes, for `classifier`, `multilabel` and `tags`.
     pooler_activation: `tanh` is BERT's and RoBERTa's, `relu` DistilBERT's, `gelu_erf` that of the head that transformers gives ELECTRA.
         That head is dense, GELU, out_proj; google-research/electra has no such layer (`first_token`).
@@ -121,7 +123,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
                 )
             if head.chooses and not self.choices:
                 raise UserError("objective.choices is 0", fix=f"set it to the number of texts of a row, between which {head.name} chooses")
-            if self.choices and not head.chooses and (head.loss or head.role == "tokens"):
+            if self.choices and not head.chooses and (head.loss or head.role in ("tokens", "search")):
                 both = f"objective.choices is {self.choices} and objective.heads holds {head.name}"
                 raise UserError(f"{both}, which does not choose between texts", fix="set objective.choices to 0, or leave the head out")
         if not self.labels and (classify := [head.name for head in chosen if head.classifies]):
@@ -161,7 +163,7 @@ class Heads(Objective):
     def fields(self) -> Mapping[str, Field]:
         """The standard fields and the labels of all heads. With choices, the fields of a text have an axis of choices."""
         sized = lambda field: dataclasses.replace(field, shape=tuple(self.classes if axis == "classes" else axis for axis in field.shape))
-        labels = {label.name: sized(label.field) for one in self.heads.values() for label in one.head.labels}
+        labels = {label.name: sized(label.field) for one in self.heads.values() for label in one.head.fields}
         of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
         return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
 
@@ -170,7 +172,8 @@ class Heads(Objective):
         config = self.encoder.config
         bounds = {"classes": self.classes, "length": config.positions, "choices": self.choices}
         labels = [label for one in self.trained.values() for label in one.head.labels]
-        return {**config.inputs, **{label.name: bounds.get(label.bound, label.bound) for label in labels}}
+        inputs = [field for one in self.heads.values() for field in one.head.inputs]
+        return {**config.inputs, **{field.name: bounds.get(field.bound, field.bound) for field in (*labels, *inputs)}}
 
     def init(self, key: Array) -> Tree:
         return encoders.init(self.encoder, self.heads, key)
@@ -199,7 +202,10 @@ class Heads(Objective):
                 continue
             counted = _counted(one.head, example)
             labels = {label.name: jnp.where(counted > 0, example[label.name], 0) for label in one.head.labels}
-            logits = self._by_row(given["pooled" if one.head.role == "pools" else name].astype(jnp.float32), example)
+            if one.head.role == "search":
+                logits = encoders.apply(one, params, states.last, example, labels, noise)
+            else:
+                logits = self._by_row(given["pooled" if one.head.role == "pools" else name].astype(jnp.float32), example)
             terms[name], sums = one.head.loss(logits, labels, counted)
             count = jnp.sum(counted).astype(jnp.float32)
             metrics |= {f"{name}_{metric}": (value, count) for metric, value in {"loss": terms[name], **sums}.items()}
@@ -210,9 +216,9 @@ class Heads(Objective):
         return encoders.outputs(self.encoder, self.heads, params, example)
 
     def predict(self, params: Tree, example: Mapping[str, Array], keys: Keys) -> dict[str, Array]:
-        """The predictions of all heads on a text or on tokens, trained or not; labels are not read."""
+        """The predictions of all heads on a text or on tokens and of those that search, trained or not; labels are not read."""
         given = encoders.row_logits(self.encoder, self.heads, params, self._texts(example))
-        return {name: self.heads[name].head.prediction(self._by_row(logits, example)) for name, logits in given.items()}
+        return encoders.flat({name: self.heads[name].head.prediction(self._by_row(logits, example)) for name, logits in given.items()})
 
     def _texts(self, example: Mapping[str, Array]) -> Mapping[str, Array]:
         """The fields of all texts, [texts, length], row by row."""

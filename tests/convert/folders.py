@@ -111,6 +111,14 @@ def xlnet(kind: str) -> dict[str, tuple[int, ...]]:
         "ForMultipleChoice": {**summary, **_dense("logits_proj", WIDTH, 1)},
         "ForTokenClassification": _dense("classifier", WIDTH, LABELS),
         "ForQuestionAnsweringSimple": _dense("qa_outputs", WIDTH, 2),
+        "ForQuestionAnswering": {
+            **_dense("start_logits.dense", WIDTH, 1),
+            **_dense("end_logits.dense_0", 2 * WIDTH, WIDTH),
+            **_norm("end_logits.LayerNorm"),
+            **_dense("end_logits.dense_1", WIDTH, 1),
+            **_dense("answer_class.dense_0", 2 * WIDTH, WIDTH),
+            "answer_class.dense_1.weight": (1, WIDTH),
+        },
     }
     return {**out, **heads[kind]}
 
@@ -118,7 +126,7 @@ def xlnet(kind: str) -> dict[str, tuple[int, ...]]:
 KINDS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 BERTS = ("BertForPreTraining", "BertForNextSentencePrediction")
 ELECTRAS = tuple(f"Electra{kind}" for kind in (*KINDS, "ForPreTraining"))
-XLNETS = tuple(f"XLNet{kind}" for kind in ("Model", "LMHeadModel", *KINDS[2:4], "ForQuestionAnsweringSimple"))
+XLNETS = tuple(f"XLNet{kind}" for kind in ("Model", "LMHeadModel", *KINDS[2:], "ForQuestionAnsweringSimple"))
 ARCHITECTURES = (*(family + kind for family in ("Bert", "Roberta") for kind in KINDS), *BERTS)
 
 

@@ -44,6 +44,8 @@ def test_the_built_in_heads_keep_their_sites() -> None:
         "regressor": (57, "text"),
         "multilabel": (58, "text"),
         "choice": (59, "text"),
+        "joint_spans": (60, "search"),
+        "beam_spans": (61, "search"),
     }
     assert list(found.items()) == list(wanted.items())
     assert (SOFTMAX.site, COPY.site) == (42, 43) and all(site < rng.FIRST_OWN_SITE for site, _ in found.values())
@@ -80,7 +82,7 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
 @pytest.mark.parametrize(
     "changed, said",
     [
-        ({"role": "token"}, "its role is 'token'; use pools, text, tokens, vocabulary"),
+        ({"role": "token"}, "its role is 'token'; use pools, text, tokens, vocabulary, search"),
         ({"name": "my head"}, "'my head': the name is not a Python identifier"),
         ({"name": "hidden"}, "'hidden': the name is not a Python identifier, or is one of hidden, pooled"),
         ({"site": 0}, "its site is 0; use a number from 1000 to 65535"),
@@ -94,6 +96,9 @@ def test_two_of_one_kind_are_refused(changed: dict, said: str) -> None:
         ({"labels": (Label("score"), Label("score", bound=3)), "loss": loss}, "two of its labels have one name"),
         ({"labels": (Label("score", bound=-1),), "loss": loss}, "has the bound -1; use classes or length or choices or"),
         ({"labels": (FLOAT,)}, "labels or a loss but not both"),
+        ({"inputs": (Label("marks", axis="length"),)}, "it has inputs and the role text; set role='search', or leave the inputs out"),
+        ({"role": "search", "inputs": "marks"}, "its inputs are 'marks'; give a tuple of Label"),
+        ({"role": "search", "inputs": (Label("score"),), "labels": (FLOAT,), "loss": loss}, "two of its labels have one name"),
         ({"loss": loss}, "labels or a loss but not both"),
         ({"labels": (Label("score", "float64"),), "loss": loss}, "its label score is float64 with the axis ''"),
         ({"labels": (Label("score", axis="rows"),), "loss": loss}, "is int32 with the axis 'rows'"),
@@ -161,7 +166,7 @@ def test_predictions_are_what_an_evaluation_keeps() -> None:
         "choice": odds / odds.sum(-1, keepdims=True),
         "spans": logits,
         "pooler": logits,
-        "summary": logits,
+        **dict.fromkeys(("summary", "joint_spans", "beam_spans"), logits),
     }
     for name, head in heads.BUILT_IN.items():
         found = np.asarray(head.prediction(jnp.asarray(logits)))

@@ -54,7 +54,7 @@ class ElectraConfig(EncoderConfig):
     """
 
     kind: ClassVar[str] = "electra"
-    head_names: ClassVar[tuple[str, ...]] = (*EncoderConfig.head_names, "first_token")
+    head_names: ClassVar[tuple[str, ...]] = (*EncoderConfig.head_names, "first_token", "joint_spans")
     pools: ClassVar[str] = "first_token"
     of_generator: ClassVar[tuple[str, ...]] = (
         *(f"model.generator_{name}" for name in ("width", "layers", "heads", "feed_forward")),

@@ -119,6 +119,9 @@ def refuse(structure: Structure, where: str | Path) -> None:
             where,
             "leave out the head, or export another way: `jaxenc export --help`",
         )
+    if "joint_spans" in heads:
+        what = "transformers' ELECTRA predicts both ends of an answer independently and has no head joint_spans"
+        raise UserError(what, where, "leave out the head, or export another way: `jaxenc export --help`")
     if "pooler" in heads and structure.pooler_activation != POOLER:
         activation = structure.pooler_activation
         raise UserError(f"objective.pooler_activation is {activation}", where, "transformers' ELECTRA has gelu_erf in its classifier")

@@ -50,7 +50,7 @@ class XlnetConfig(EncoderConfig):
     attentions: ClassVar[tuple[str, ...]] = ("full",)  # in training the permutation decides which tokens a token sees
     relative: ClassVar[bool] = True
     pads_left: ClassVar[bool] = True  # zihangdai/xlnet classifier_utils.py
-    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", *TUNED)
+    head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", *TUNED, "beam_spans")
     pools: ClassVar[str] = "summary"
 
     vocab_size: int = 32000

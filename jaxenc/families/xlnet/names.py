@@ -3,12 +3,10 @@
 import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from jaxenc.errors import UserError
 from jaxenc.families import fine_tuned
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.formats import leaves
@@ -63,10 +61,15 @@ PARTS = (
     ),
     XlnetPart("tags", "tags/dense", "classifier", NONE, "dense"),
     XlnetPart("spans", "spans/dense", "qa_outputs", NONE, "dense"),
+    XlnetPart("beam_spans", "beam_spans/start", "start_logits.dense", "start_logits/dense", "dense"),
+    XlnetPart("beam_spans", "beam_spans/end_hidden", "end_logits.dense_0", "end_logits/dense_0", "dense"),
+    XlnetPart("beam_spans", "beam_spans/end_norm", "end_logits.LayerNorm", "end_logits/LayerNorm", "norm"),
+    XlnetPart("beam_spans", "beam_spans/end", "end_logits.dense_1", "end_logits/dense_1", "dense"),
+    XlnetPart("beam_spans", "beam_spans/no_answer_hidden", "answer_class.dense_0", "answer_class/dense_0", "dense"),
+    XlnetPart("beam_spans", "beam_spans/no_answer", "answer_class.dense_1", "answer_class/dense_1", "kernel"),
 )
 # Tied parameters that files of transformers may hold a second time, under the names of the decoder.
 COPIES = {"embeddings/token/table": "lm_loss.weight"}
-BEAM = re.compile(r"(model/)?(start_logits|end_logits|answer_class)[./].*")
 # run_classifier.py puts the name of the task into the names of the logits.
 TASK = re.compile(r"model/((classification|regression)_[^/]*)/logit/kernel")
 
@@ -135,15 +138,11 @@ def _names_of(head: str, file: XlnetFile) -> list[str]:
     return [entry.theirs for part in PARTS if part.head == head for entry in _of_part(part, XlnetConfig(layers=1), file, {})]
 
 
-def heads_of(names: Collection[str], file: XlnetFile, architecture: str, where: Path) -> tuple[str, ...]:
+def heads_of(names: Collection[str], file: XlnetFile, architecture: str) -> tuple[str, ...]:
     """The heads whose tensors are among `names`, in the order of `heads.BUILT_IN`; those of fine-tuned models as `fine_tuned.one_of`.
 
-    architecture: the class that transformers saved, or ''. Raises UserError, which begins with `where`, for the head of
-    XLNetForQuestionAnswering or of run_squad.py.
+    architecture: the class that transformers saved, or ''.
     """
-    if beam := next((name for name in names if BEAM.fullmatch(name)), ""):
-        what = f"{beam} belongs to the question-answering head with beam search"
-        raise UserError(what, where, "of XLNet's heads for answers only XLNetForQuestionAnsweringSimple can be converted")
     published = {part.head for part in PARTS if part.head and not (file.google and part.google == NONE)}
     tensors = {head: _names_of(head, file) for head in published}
     found = fine_tuned.one_of({head: own for head, own in tensors.items() if any(name in names for name in own)}, architecture)

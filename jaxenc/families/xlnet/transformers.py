@@ -1,8 +1,8 @@
 """Reads and writes XLNet in folders of transformers.
 
 These fields of config.json are not read, because they do not change the result for a row that is read forward without memory: mem_len,
-reuse_len, use_mems_eval, use_mems_train, same_length (only for attn_type uni), start_n_top and end_n_top (beam search), and untie_r (torch
-files always have separate biases for each layer).
+reuse_len, use_mems_eval, use_mems_train, same_length (only for attn_type uni), and untie_r (torch files always have separate biases for
+each layer). Nor are start_n_top and end_n_top: the search of the head `beam_spans` is as wide as published, 5 and 5.
 
 Padding of a text to classify: zihangdai/xlnet and transformers take the vector of the last place of a row, so they must pad on the left.
 Here it is the vector of the last token that is not padding (`heads.summary.Summary`), so either side works, and `encode` pads at the end.
@@ -30,6 +30,8 @@ from jaxenc.formats.tensor import Tensor, unstacked
 ENDINGS = (
     *fine_tuned.endings("summary"),
     (("spans",), "ForQuestionAnsweringSimple", {"spans": ("start_logits", "end_logits")}),
+    # Its outputs are not compared: it searches among padding too, and takes the last place of a row for CLS, unless it is told otherwise.
+    (("beam_spans",), "ForQuestionAnswering", {}),
     (("lm",), "LMHeadModel", {"lm": ("logits",)}),
     ((), "Model", {}),
 )
@@ -59,7 +61,7 @@ def read(config: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path) 
     `ff_activation: gelu` is the erf form, as transformers computes it, even for weights that were trained with the tanh form.
     """
     file = names.file_of(tensors)
-    heads = names.heads_of(tensors, file, class_of(config), where)
+    heads = names.heads_of(tensors, file, class_of(config))
     if "summary" in heads:
         config_json.only(SUMMARY, config, where)
     return imported(model_of(config, False, where), heads, config, file, tensors, where)

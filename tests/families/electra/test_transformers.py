@@ -59,6 +59,7 @@ def test_a_config_that_cannot_be_converted_is_one_line(changed: dict, words: str
         ("gelu_tanh", ("mlm",), "gelu_erf in the generator's head"),
         ("gelu_erf", ("pooler",), "no pooler but that of its classifier"),
         ("gelu_erf", ("pooler", "next_sentence"), "no next-sentence head"),
+        ("gelu_erf", ("joint_spans",), "has no head joint_spans"),
         ("gelu_erf", ("pooler", "classifier"), "pooler_activation is tanh"),
     ],
 )

@@ -20,7 +20,7 @@ WHERE = Path("config.json")
 def test_a_config_becomes_a_model_and_comes_back() -> None:
     for architecture in folders.XLNETS:
         data, file = folders.config(architecture), XlnetFile("" if architecture == "XLNetModel" else "transformer.")
-        heads = names.heads_of(folders.shapes(architecture), file, architecture, WHERE)
+        heads = names.heads_of(folders.shapes(architecture), file, architecture)
         model = transformers.model_of(data, False, WHERE)
         assert (model.vocab_size, model.width, model.layers, model.heads, model.feed_forward, model.clamp) == (131, 8, 2, 2, 12, 0)
         assert (model.activation, model.norm_epsilon, model.dropout, model.attention_dropout) == ("gelu_erf", 1e-12, 0.2, 0.2)
