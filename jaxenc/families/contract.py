@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import jax
@@ -15,6 +16,7 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.heads import BUILT_IN
+from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation, initializers
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.initializers import Initializer
@@ -138,13 +140,16 @@ class EncoderConfig(ModelConfig):
     init: distribution of the initial weights: `truncated_normal` or `normal`.
     init_scale: standard deviation of the initial weights, before any cut.
     head_names: the built-in heads that its family has; a user's own heads fit any family.
-    pools: which of them gives the vector of a text that fine-tuning classifies.
+    pools: which of them gives the vector of a text that fine-tuning classifies. pooler_activation: that of a pooler in fine-tuning.
+    beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
     attention: which tokens of its text a token sees: `full`, all of them, or `causal`, itself and those before it.
     """
 
     attentions: ClassVar[tuple[str, ...]] = ("full", "causal")
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", *TUNED, "next_token")
     pools: ClassVar[str] = "pooler"
+    pooler_activation: ClassVar[str] = TANH
+    beside: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     activation: str
     norm_epsilon: float

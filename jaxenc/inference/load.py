@@ -26,6 +26,7 @@ from jaxenc.families import MODELS, Models
 from jaxenc.families.count import parameter_count
 from jaxenc.files import made
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.heads.contract import Fitted
 from jaxenc.inference import decode, inputs, predict
 from jaxenc.inference.complete import DEFAULT_MAX_NEW, DEFAULT_SAMPLES, Completion, complete_texts
 from jaxenc.inference.decode import Decoder
@@ -97,7 +98,8 @@ class Model:
         out of range.
         """
         tokens = batch["tokens"]
-        given = {field.name for one in self.objective.heads.values() for field in one.head.inputs} & batch.keys()
+        heads = (one.head for one in self.objective.heads.values() if isinstance(one, Fitted))
+        given = {field.name for head in heads for field in head.inputs} & batch.keys()
         example = {
             **{name: batch[name] for name in given},
             **({inputs.CHARACTERS: batch[inputs.CHARACTERS]} if inputs.CHARACTERS in self.config.model.inputs else {}),

@@ -84,7 +84,7 @@ class Choice(Task[Chosen]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head that gives the vector of each pair a number."""
-        return HeadsConfig(heads=on_text(model, HEAD), choices=self.count)
+        return on_text(model, HEAD, choices=self.count)
 
     def features(self, examples: Sequence[Chosen], framing: Framing) -> Features:
         """The rows are [examples, count, length]; an empty choice is padding."""

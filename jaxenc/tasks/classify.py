@@ -81,7 +81,7 @@ class Classify(TextTask[Classified]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head on the vector of a text, which the family's own head gives."""
-        return HeadsConfig(heads=on_text(model, HEAD), labels=self.classes)
+        return on_text(model, HEAD, self.classes)
 
     def features(self, examples: Sequence[Classified], framing: Framing) -> Features:
         """Rows with `label`, i32 [examples], -1 where it is not known. Raises UserError for a label that the task does not have."""

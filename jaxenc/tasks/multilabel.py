@@ -95,7 +95,7 @@ class Multilabel(TextTask[Labelled]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head on the vector of a text, which the family's own head gives."""
-        return HeadsConfig(heads=on_text(model, HEAD), labels=self.classes)
+        return on_text(model, HEAD, self.classes)
 
     def features(self, examples: Sequence[Labelled], framing: Framing) -> Features:
         """Rows with `classes`, i32 [examples, classes], 1 or 0, -1 where they are not known. Raises UserError for a label that the task

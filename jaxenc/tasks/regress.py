@@ -69,7 +69,7 @@ class Regress(TextTask[Scored]):
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head on the vector of a text, which the family's own head gives."""
-        return HeadsConfig(heads=on_text(model, HEAD))
+        return on_text(model, HEAD)
 
     def features(self, examples: Sequence[Scored], framing: Framing) -> Features:
         """Rows with `score`, float32 [examples], NaN where it is not known."""

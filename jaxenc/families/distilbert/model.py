@@ -25,6 +25,7 @@ class DistilbertConfig(StackedConfig):
     kind: ClassVar[str] = "distilbert"
     types: ClassVar[int] = 0
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", *TUNED)
+    pooler_activation: ClassVar[str] = "relu"  # DistilBertForSequenceClassification of transformers
 
     vocab_size: int = 30522
     width: int = 768

@@ -1,6 +1,8 @@
 """GPT (Radford et al. 2018): a causal stack of post-LN layers without a norm on its embeddings, and with dropout on the tables."""
 
 import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from jaxenc.data.vocabulary import Vocabulary
@@ -29,6 +31,7 @@ class GptConfig(StackedConfig):
     attentions: ClassVar[tuple[str, ...]] = ("causal",)
     head_names: ClassVar[tuple[str, ...]] = ("next_token", "last_token", *ON_TEXTS)
     pools: ClassVar[str] = "last_token"
+    beside: ClassVar[Mapping[str, float]] = MappingProxyType({"next_token": 0.5})  # lm_coef of openai/finetune-transformer-lm train.py
 
     vocab_size: int = 40478
     width: int = 768
