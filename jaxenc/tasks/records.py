@@ -235,9 +235,7 @@ def _top_columns(names: Sequence[str], where: str, required: Sequence[str], opti
 def _missing(column: str, names: Sequence[str], where: str) -> UserError:
     shown = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     wanted = " or ".join(column.split(OR))
-    return UserError(
-        f"has no column {wanted}", where, f"set task.text and task.label, of tags task.words and task.tags, to columns of {shown}"
-    )
+    return UserError(f"has no column {wanted}", where, f"name one of its columns in the field of the task for it: {shown}")
 
 
 def _shown(value: Any) -> str:

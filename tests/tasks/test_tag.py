@@ -259,7 +259,7 @@ def test_files_of_records(tmp_path: Path) -> None:
     files = FilesConfig(path=str(tmp_path), train="train.jsonl", test="test.jsonl")
     assert [(one.words, one.tags) for one in TASK.examples(files, "train")] == [(("a", "b"), ("B-a", "O")), (("c",), ("I-a",))]
     assert [(one.words, one.tags) for one in TASK.examples(files, "test")] == [(("a",), ())]
-    with pytest.raises(UserError, match="test.jsonl:1: has no column tags; set task.text and task.label, of tags task.words and task.tags"):
+    with pytest.raises(UserError, match="test.jsonl:1: has no column tags; name one of its columns"):
         TASK.examples(FilesConfig(path=str(tmp_path), train="test.jsonl"), "train")
 
 
