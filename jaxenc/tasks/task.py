@@ -87,6 +87,10 @@ class Task(abc.ABC, Generic[E]):
     def score(self, answers: Sequence[Any], examples: Sequence[E]) -> dict[str, float]:
         """{metric: number} of labelled examples; `metric` is among them. Defined, and finite, for any answers."""
 
+    def notes(self, examples: Sequence[E], features: Features) -> list[str]:
+        """What a user should know of how these examples were read, one line each; [] for nothing."""
+        return []
+
     def submission(self, answers: Sequence[Any], examples: Sequence[E]) -> Mapping[str, str]:
         """{file name: content}: the answers as the benchmark takes them; {} for a task without such a form."""
         return {}

@@ -1,0 +1,103 @@
+"""Sentences of tagged words, from files of columns and from records; tags that a task does not have are refused."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxenc.errors import UserError
+from jaxenc.tasks import conll, tag_scores
+from jaxenc.tasks.task import Example
+
+# The columns of records, unless the task names others. A text is cut at white space.
+WORDS, TAGS, TEXT = "tokens", "tags", "text"
+BIO, SCHEMES = "bio", ("bio", "none")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged(Example):
+    """words: of one sentence. tags: one a word, () where they are not known."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Where words and tags are, and which tags are valid; the fields are those of `Tag`. labels: () for any tag of the scheme."""
+
+    words: str
+    tags: str
+    labels: tuple[str, ...]
+    scheme: str
+
+    def of_file(self, file: str, labelled: bool, first: int) -> list[Tagged]:
+        """The sentences of a file of columns (conll.py), numbered from `first` where they have no name.
+
+        labelled: whether tags must be known. Raises UserError, with file and line, for a tag that is not valid and for a file without
+        tags where they must be known.
+        """
+        found = []
+        for number, one in enumerate(conll.sentences(file, self.words, self.tags), first):
+            if labelled and not one.tags:
+                raise UserError("has no tags", file, "name a file with a word and its tag a line; one without tags is for data.test")
+            self.check(one.tags, [f"{file}:{line}" for line in one.lines[: len(one.tags)]])
+            found.append(Tagged(one.name or str(number), f"{file}:{one.lines[0]}", one.words, one.tags))
+        return found
+
+    def of_records(self, records: Iterable[tuple[str, Mapping[str, Any]]], labelled: bool, first: int) -> list[Tagged]:
+        """The sentences of (where, record), as `of_file`. A record has a list of words and a list of tags: names, or their numbers in
+        `labels`."""
+        found = []
+        for number, (where, record) in enumerate(records, first):
+            one = dataclasses.replace(self.of_record(record, where), name=str(number))
+            column = self.tags or TAGS
+            value = record.get(column)
+            if labelled and value is None:
+                raise UserError(f"has no column {column}", where, f"set task.tags to one of {', '.join(record)}")
+            tags = () if value is None else tuple(self._named(tag, where) for tag in _listed(value, column, where))
+            if value is not None and len(tags) != len(one.words):
+                raise UserError(f"has {len(one.words)} words and {len(tags)} tags", where, "give one tag a word")
+            self.check(tags, [where] * len(tags))
+            found.append(dataclasses.replace(one, tags=tags))
+        return found
+
+    def of_record(self, record: Mapping[str, Any], where: str) -> Tagged:
+        """A sentence without tags: the list of words of a record or, in its place or under the key `text`, a text, which is cut at white
+        space. Raises UserError for a record without words."""
+        column = self.words or WORDS
+        value = record.get(column, record.get(TEXT))
+        if value is None:
+            raise UserError(f"has no column {column}", where, f'give a list of words: {{"{column}": ["Hello", "world"]}}')
+        words = value.split() if isinstance(value, str) else _listed(value, column, where)
+        if not words:
+            raise UserError(f"the column {column} holds no words", where, "leave the row out, or give it a list of words")
+        if other := [word for word in words if not isinstance(word, str)]:
+            raise UserError(f"the column {column} holds {other[0]!r}, which is no word", where, "give a list of words")
+        return Tagged(where, where, tuple(words))
+
+    def check(self, tags: Sequence[str], wheres: Sequence[str]) -> None:
+        """Raises UserError for a tag that is not valid. wheres: the place of each."""
+        for tag, where in zip(tags, wheres, strict=True):
+            if self.labels and tag not in self.labels:
+                known = ", ".join(self.labels)
+                raise UserError(f"the tag {tag!r} is none of {known}", where, "fix it, or name all tags in task.labels")
+            if self.scheme == BIO and not tag_scores.is_tag(tag):
+                fix = "set task.scheme=none for tags of single words, or task.tags to the column of BIO tags"
+                raise UserError(f"the tag {tag!r} begins with no B- or I-", where, fix)
+
+    def _named(self, tag: Any, where: str) -> str:
+        if isinstance(tag, str):
+            return tag
+        number = isinstance(tag, (int, np.integer))
+        if number and 0 <= tag < len(self.labels):
+            return self.labels[tag]
+        fix = "name the tags in task.labels, in the order of their numbers" if number else "give the names of tags"
+        raise UserError(f"the tag {tag!r} has no name", where, fix)
+
+
+def _listed(value: Any, column: str, where: str) -> list[Any]:
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        raise UserError(f"the column {column} holds {value!r:.40}, which is no list", where, "give a list with one item a word")
+    return list(value)
