@@ -11,6 +11,7 @@ import numpy as np
 from jaxenc.config import at_least
 from jaxenc.data.readers import compressed
 from jaxenc.errors import Unsupported, UserError
+from jaxenc.families import MODELS
 from jaxenc.families.contract import EncoderConfig, ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import tag_scores, word_windows
@@ -41,16 +42,16 @@ class Tag(Task[Tagged]):
     context (word_windows.py). A word with more pieces than a row holds is cut to the first of them. Raises UserError for a setting that
     does not fit.
 
-    words: the column of the words: in files of columns its number, 1 for the first and -1 for the last, in records its name. '' is the
-        first, in CoNLL-U FORM, in records `tokens`.
-    tags: the column of the tags. '' is the last, in CoNLL-U UPOS, in records `tags`.
-    labels: the tags that a word can have; () = those of the training data, `O` first, the others sorted.
-    scheme: `bio` for entities and chunks (`B-person`, `I-person`, `O`), scored by the F1 of whole entities; `none` for tags of single
-        words, such as parts of speech, scored by the share of words with the right tag.
-    stride: the most pieces from the start of one window to the start of the next, 0 for half of what a row holds. The smaller it is, the
-        more context words have and the more rows there are.
-    unread: the tag of a word that the tokenizer drops, so that no model sees it; '' = `O` with the scheme `bio`, else the most frequent tag
-        of the training data.
+    words: column of the words, a number in files of columns (1 is the first, -1 the last), a name in records. Without one it is the
+        first column, FORM of CoNLL-U, `tokens` of records.
+    tags: column of the tags. Without one it is the last column, UPOS of CoNLL-U, `tags` of records.
+    labels: tags that a word can have. () = those of the training data, `O` first, the others sorted.
+    scheme: `bio` for entities and chunks (`B-person`, `I-person`, `O`), `none` for tags of single words. The first is scored by the F1 of
+        whole entities, the second, parts of speech for example, by the share of words with the right tag.
+    stride: most pieces from the start of one window to the start of the next, 0 for half of what a row holds. The smaller it is, the more
+        context words have and the more rows there are.
+    unread: tag of a word that the tokenizer drops, so that no model sees it. Without one it is `O` with the scheme `bio`, otherwise the
+        most frequent tag of the training data.
     """
 
     kind: ClassVar[str] = "tag"
@@ -117,38 +118,38 @@ class Tag(Task[Tagged]):
         return dataclasses.replace(self, labels=tuple(classes))
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
-        """As the contract says. Raises UserError for a family without a head on tokens, such as GPT."""
+        """As the contract says. Raises UserError for a family without a head on tokens."""
         if isinstance(model, EncoderConfig) and HEAD not in model.head_names:
             what = f"task.kind is {self.kind}, and a model of kind {model.kind} gives no tags to words"
-            raise UserError(what, fix="use a model of another kind, such as bert or xlnet")
+            able = [kind for kind, other in MODELS.items() if issubclass(other, EncoderConfig) and HEAD in other.head_names]
+            raise UserError(what, fix=f"use a model of kind {', '.join(able)}")
         return HeadsConfig(heads=(HEAD,), labels=self.labels)
 
     def features(self, examples: Sequence[Tagged], framing: Framing) -> Features:
         """As the contract says. `tags`: i32 [rows, length], the number of a word's tag at its first piece, in one of the rows that hold
         the word, and -1 elsewhere. places: a `Scored` a row. shortened: how many examples have a word with more pieces than a row holds.
-        Raises UserError for a tag that is none of `labels`."""
+        Raises UserError for a tag that is none of `labels`, and for such a word where `framing` shortens nothing."""
         room = max(framing.room(1), 1)  # a row without room is refused by framing.rows
-        ids, owner, places, shortened = [], [], [], 0
+        ids, owner, places = [], [], []
         for number, example in enumerate(examples):
             self._columns.check(example.tags, [example.where] * len(example.tags))
             tokens, pieces = _pieces(example, framing)
             starts = word_windows.first_pieces(pieces)
             found = word_windows.windows(pieces, room, self.stride or max(room // 2, 1))
             chosen = word_windows.scored_in(found, pieces)
-            shortened += max(pieces, default=0) > room
             for window, (first, end) in enumerate(found):
                 words = np.flatnonzero(chosen == window).astype(np.int32)
-                ids.append((tokens[starts[first] : starts[end]][:room],))
+                ids.append((tokens[starts[first] : starts[end]],))
                 places.append(Scored(words, (starts[words] - starts[first]).astype(np.int32)))
                 owner.append(number)
         framed = framing.rows(ids, [examples[number].where for number in owner])
         places = [Scored(one.words, one.at + start) for one, start in zip(places, framed.starts[:, 0], strict=True)]
-        tags = np.full(framed.rows["tokens"].shape, -1, np.int32)
+        tags, rows = np.full(framed.rows["tokens"].shape, -1, np.int32), np.array(owner, np.int32)
         index = {label: i for i, label in enumerate(self.labels)}
         for row, (number, one) in enumerate(zip(owner, places, strict=True)):
             if given := examples[number].tags:
                 tags[row, one.at] = [index[given[word]] for word in one.words]
-        return Features({**framed.rows, HEAD: tags}, np.array(owner, np.int32), places, shortened)
+        return Features({**framed.rows, HEAD: tags}, rows, places, len(np.unique(rows[framed.shortened])))
 
     def answers(self, examples: Sequence[Tagged], features: Features, predictions: Mapping[str, np.ndarray]) -> list[list[str]]:
         """The tags of the words of each example."""

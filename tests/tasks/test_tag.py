@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxenc import config
@@ -24,7 +24,7 @@ from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.tag import HEAD, Tag
 from jaxenc.tasks.tagged import Columns, Tagged
 from jaxenc.tasks.task import Features
-from tests.tasks.window_rule import by_hand, most_context
+from tests.tasks.window_rule import by_hand, most_context, random_inputs
 
 TEXT = "The quick brown fox jumps over the lazy dog, again and again, don't stop 東京 naïve नमस्ते สวัสดี مرحبا 🙂."
 # Scripts with combining marks, without blanks, from right to left; emoji; long words; words that some tokenizers drop.
@@ -76,7 +76,7 @@ def by_loop(example: Tagged, frame: Framing, stride: int) -> list[tuple[list[int
 
 
 @pytest.mark.parametrize("kind", MADE)
-@settings(max_examples=150, deadline=None)
+@random_inputs(100)
 @given(sentences=SENTENCES, length=st.integers(3, 40), stride=st.integers(0, 20))
 def test_every_word_is_labelled_and_answered_once(kind: str, sentences: list[list[str]], length: int, stride: int) -> None:
     task, frame, examples = dataclasses.replace(TASK, stride=stride), framing(kind, length), tagged(sentences)
@@ -108,6 +108,8 @@ def test_a_long_word_is_cut_and_a_dropped_word_gets_its_tag() -> None:
     assert (features.rows[HEAD][0] == -1).all() and features.rows["segments"][0].sum() == 2
     predictions = {HEAD: np.full(features.rows[HEAD].shape, 1)}
     assert TASK.answers(examples, features, predictions) == [["O"], ["B-a"], ["B-a", "O", "B-a"], ["B-a"]]
+    with pytest.raises(UserError, match=r"^f:1: .*room"):
+        TASK.features(examples, dataclasses.replace(framing("golden wordpiece", 12), truncation="refuse"))
     other = dataclasses.replace(TASK, unread="I-b")
     assert other.answers(examples, features, predictions)[0] == ["I-b"]
 
@@ -188,7 +190,7 @@ def test_settings_that_do_not_fit(setting: dict) -> None:
 @pytest.mark.parametrize("model", [kind() for kind in MODELS.values()], ids=list(MODELS))
 def test_families_with_a_head_on_tokens(model: ModelConfig) -> None:
     if isinstance(model, GptConfig):
-        with pytest.raises(UserError, match="gives no tags to words; use a model of another kind, such as bert"):
+        with pytest.raises(UserError, match="gives no tags to words; use a model of kind bert, "):
             TASK.objective(model)
         return
     assert TASK.objective(model).heads == (HEAD,) and TASK.objective(model).labels == LABELS

@@ -1,5 +1,16 @@
 """The rules of windows over words, word by word, for comparison."""
 
+from collections.abc import Callable
+
+from hypothesis import settings
+
+from tests.selection import FULL
+
+
+def random_inputs(count: int) -> Callable:
+    """Makes a test one of `count` inputs: always the same in the short suite, new ones every time in the full one."""
+    return settings(max_examples=count, derandomize=not FULL, print_blob=FULL, database=None, deadline=None)
+
 
 def by_hand(pieces: list[int], room: int, stride: int) -> list[tuple[int, int]]:
     """The windows, word by word."""
