@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the scores of every seed and their summary. Returns 0, 3 where every seed diverged, and 75 where it was stopped: run the same
     command again. Raises UserError."""
-    tune = resolve(args)
+    tune = resolve(args, args.init_from, "--init-from")
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():
@@ -42,12 +42,13 @@ def run(args: argparse.Namespace) -> int:
         return 3 if found.failed == len(found.seeds) else 0
 
 
-def resolve(args: argparse.Namespace) -> FineTune:
-    """The settings that the arguments describe. Raises UserError."""
+def resolve(args: argparse.Namespace, model_folder: str, option: str) -> FineTune:
+    """The settings that the arguments `config`, `text`, `label` and `overrides` describe for the model in a folder. option: the one that
+    names the folder. Raises UserError."""
     data = cli_config.read(args.config)
     written = recipe.from_dict(data, f"--config {args.config}")
     named = {"task.text": tuple(args.text.split(",")) if args.text else (), "task.label": args.label}
     values = {path: value for path, value in named.items() if value}
     values |= cli_config.parsed(written, args.overrides, recipe.KINDS)
-    model = of_checkpoint(restore.find(pathlib.Path(args.init_from), False, "--init-from")).model
+    model = of_checkpoint(restore.find(pathlib.Path(model_folder), False, option)).model
     return recipe.resolve(written, model, values)

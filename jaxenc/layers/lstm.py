@@ -1,4 +1,5 @@
-"""An LSTM with or without projection and clipping (Sak et al. 2014; TensorFlow's LSTMCell, as bilm/training.py of allenai/bilm-tf builds it)."""
+"""An LSTM, with or without projection and clipping (Sak et al. 2014; TensorFlow's LSTMCell, as bilm/training.py of allenai/bilm-tf builds
+it)."""
 
 import jax
 from flax import linen as nn
