@@ -37,7 +37,7 @@ class FrozenConfig:
     """What reads the features of a frozen encoder, between the encoder and the classes of the task. Raises UserError for a number that does
     not fit.
 
-    reader: `linear` for a linear layer on the features, or `bilstm` for one on the outputs of a BiLSTM. '' = the encoder is not frozen.
+    reader: `linear`, a linear layer on the features, or `bilstm`, one on the outputs of a BiLSTM. Empty, the encoder is not frozen.
     layer: the layer whose features are read, 0 for the input of the first layer; -1 = a learned mix of all (Peters et al. 2018).
     layer_norm: whether each layer is normalised before it is mixed (`layers.scalar_mix.normalised`).
     penalty: strength of the L2 on the weights of the mix; 1 holds it at the average, 0.001 lets it vary (Peters et al. 2018).

@@ -19,24 +19,28 @@ def one_device():
 
 
 def command(model: Path, folder: Path, *more: str) -> list[str]:
-    data = [f"--config.data.train={probing.tagged(40, folder / 'train.txt')}", f"--config.data.dev={probing.tagged(11, folder / 'dev.txt')}"]
+    data = [
+        f"--config.data.train={probing.tagged(40, folder / 'train.txt')}",
+        f"--config.data.dev={probing.tagged(11, folder / 'dev.txt')}",
+    ]
     given = ["--config", "tasks/frozen:tag", "--config.task.scheme=none", "--workdir", str(folder / "out"), "--seeds", "2"]
     return ["probe", "--model", str(model), *data, *given, *more]
 
 
 @pytest.mark.parametrize("kind, layers", [("bert", 3), ("elmo", 3)])
 def test_the_table_of_a_model(kind: str, layers: int, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """A score for every layer, the mix and both baselines; the features are gone. The tag of a word is a matter of the word here, so the
-    baseline by word is right, and so is every layer of a random model that keeps words apart."""
-    assert main(command(probing.saved(kind, tmp_path / "model"), tmp_path, "--epochs", "60", "--batch", "16", "--lr", "0.03")) == 0
+    """A score for every layer, the mix and both baselines; the features are gone. A word always has the same tag here, so the baseline by
+    word makes no error, and layers of a random model are above the most frequent tag."""
+    assert main(command(probing.saved(kind, tmp_path / "model"), tmp_path, "--epochs", "30", "--batch", "16", "--lr", "0.03")) == 0
     shown = capsys.readouterr().out.splitlines()
     count = sum(len(one) for one in probing.sentences(40)), sum(len(one) for one in probing.sentences(11))
     assert shown[0] == f"{count[0]} units to train on, {count[1]} to score, 2 seeds"
     assert [line.split()[0] for line in shown[1:]] == ["layer", *map(str, range(layers)), "mix", "majority", "by"]
     found = json.loads((tmp_path / "out" / "probe.json").read_text())
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["probe.json"]
-    assert found["metric"] == "accuracy" and found["baselines"]["by word"] == 1.0 and found["baselines"]["majority"] < 0.5
-    assert found["rows"][0]["mean"] == 1.0 and all(len(row["scores"]) == 2 and row["mean"] > 0.6 for row in found["rows"])
+    assert found["metric"] == "accuracy" and found["baselines"]["by word"] == 1.0
+    least = found["baselines"]["majority"] + 0.1
+    assert found["rows"][0]["mean"] > 0.8 and all(len(row["scores"]) == 2 and row["mean"] > least for row in found["rows"])
     np.testing.assert_allclose(np.sum(found["mix"], axis=1), 1, rtol=1e-6)
 
 
@@ -45,8 +49,9 @@ def test_texts_are_the_mean_over_their_words(tmp_path: Path, capsys: pytest.Capt
     rows = "".join(f"{' '.join(one)}\t{'yes' if 'dog' in one else 'no'}\n" for one in probing.sentences(40))
     (tmp_path / "rows.tsv").write_text("text\tlabel\n" + rows)
     data = [f"--config.data.{split}={tmp_path / 'rows.tsv'}" for split in ("train", "dev")]
-    given = ["--config", "tasks/text", "--workdir", str(tmp_path / "out"), "--seeds", "1", "--layers", "2", "--epochs", "100", "--batch", "16"]
-    assert main(["probe", "--model", str(probing.saved("bert", tmp_path / "model")), *data, *given, "--lr", "0.03"]) == 0
+    given = ["--config", "tasks/text", "--workdir", str(tmp_path / "out"), "--seeds", "1", "--layers", "2"]
+    training = ["--epochs", "50", "--batch", "16", "--lr", "0.03"]
+    assert main(["probe", "--model", str(probing.saved("bert", tmp_path / "model")), *data, *given, *training]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["layer", "2", "mix", "majority"]
     found = json.loads((tmp_path / "out" / "probe.json").read_text())
     assert found["rows"][1]["mean"] > found["baselines"]["majority"]
