@@ -34,9 +34,10 @@ READERS = ("linear", "bilstm")
 
 @dataclasses.dataclass(frozen=True)
 class FrozenConfig:
-    """What reads the features of a frozen encoder, between the encoder and the classes of the task. Raises UserError for a number that does
+    """What reads the features of a frozen encoder, between the encoder and the classes of the task. Raises UserError for a value that does
     not fit.
 
+    part: the name of this part in a recipe, for messages.
     reader: `linear`, a linear layer on the features, or `bilstm`, one on the outputs of a BiLSTM. Empty, the encoder is not frozen.
     layer: the layer whose features are read, 0 for the input of the first layer; -1 = a learned mix of all (Peters et al. 2018).
     layer_norm: whether each layer is normalised before it is mixed (`layers.scalar_mix.normalised`).
@@ -45,6 +46,8 @@ class FrozenConfig:
     cells: of the BiLSTM in each direction.
     depth: number of BiLSTM layers.
     """
+
+    part: ClassVar[str] = "frozen"
 
     reader: str = ""
     layer: int = MIX
@@ -56,12 +59,12 @@ class FrozenConfig:
 
     def __post_init__(self) -> None:
         if self.reader and self.reader not in READERS:
-            raise UserError(f"the reader of a frozen encoder is {self.reader!r}", fix=f"use {' or '.join(READERS)}")
-        at_least(MIX, "frozen", self, "layer")
-        at_least(0, "frozen", self, "penalty")
-        at_least(1, "frozen", self, "cells", "depth")
+            raise UserError(f"{self.part}.reader is {self.reader!r}", fix=f"use {' or '.join(READERS)}")
+        at_least(MIX, self.part, self, "layer")
+        at_least(0, self.part, self, "penalty")
+        at_least(1, self.part, self, "cells", "depth")
         if not 0 <= self.dropout < 1:
-            raise UserError(f"frozen.dropout is {self.dropout}", fix="it takes a rate from 0 up to but not including 1")
+            raise UserError(f"{self.part}.dropout is {self.dropout}", fix="it takes a rate from 0 up to but not including 1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +78,9 @@ class ProbeConfig(FrozenConfig, ObjectiveConfig[ModelConfig]):
     """
 
     kind: ClassVar[str] = "probe"
+    part: ClassVar[str] = "objective"
+
+    reader: str = "linear"
     head: str = "tags"
     labels: tuple[str, ...] = ()
 
@@ -88,7 +94,7 @@ class ProbeConfig(FrozenConfig, ObjectiveConfig[ModelConfig]):
         if head.classifies and not self.labels:
             raise UserError("objective.labels is empty", fix=f"name the classes of {head.name}")
         if not self.reader:
-            raise UserError("objective.reader is not set", fix=f"set it to {' or '.join(READERS)}")
+            raise UserError("objective.reader is ''", fix=f"use {' or '.join(READERS)}")
         encoder = frozen_encoder(model, setting)
         layers, width = _shape(encoder)
         if self.layer >= layers:

@@ -33,15 +33,17 @@ TRAIN = TuneConfig(steps=3, batch=8, length=12, lengths=(12,))
 OPTIM = OptimConfig(lr=0.1, warmup=0, weight_decay=0.5, decay_exclude=())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "elmo"])
 def test_the_encoder_does_not_change_by_a_bit(kind: str, tmp_path: Path) -> None:
     """After three steps with a large rate and weight decay: the encoder of the checkpoint is that of the model, there are no moments of it,
-    and every parameter of the probe has moved. The model loads, and gives its tags."""
+    and every parameter of the probe has moved. The model loads, and gives its tags. One of the two is evaluated."""
     start = probing.saved(kind, tmp_path / "model")
-    data = FilesConfig(train=str(probing.tagged(24, tmp_path / "train.txt")), dev=str(probing.tagged(5, tmp_path / "dev.txt")))
+    dev = str(probing.tagged(5, tmp_path / "dev.txt")) if kind == "elmo" else ""
+    data = FilesConfig(train=str(probing.tagged(24, tmp_path / "train.txt")), dev=dev)
     with tiny.on_one_device():
         found = finetune(FineTune(Tag(scheme="none"), data=data, train=TRAIN, frozen=FROZEN, optim=OPTIM), str(start), tmp_path / "out")
-    assert 0 <= found.summary["accuracy"]["mean"] <= 1
+    assert not found.failed and ("accuracy" in found.summary) == bool(dev)
     before, after = load.load(start), load.load(tmp_path / "out" / "seed_0")
     shared = dict(tree.leaves({name: branch for name, branch in before.params.items() if name != "mlm"}))
     trained = dict(tree.leaves({"probe": after.params["probe"]}))
@@ -139,7 +141,8 @@ def test_words_are_spelled_as_the_model_reads_them() -> None:
         (lambda: tiny.objective(ProbeConfig("linear", layer=3, labels=("a", "b"))), "the layer is 3, and the model has 2 layers"),
         (lambda: tiny.objective(ProbeConfig("linear", head="mlm", labels=("a", "b"))), "objective.head is 'mlm'"),
         (lambda: tiny.objective(ProbeConfig("linear")), "objective.labels is empty"),
-        (lambda: tiny.objective(ProbeConfig(labels=("a", "b"))), "objective.reader is not set"),
+        (lambda: tiny.objective(ProbeConfig("", labels=("a", "b"))), "objective.reader is ''"),
+        (lambda: ProbeConfig(cells=0), "objective.cells is 0"),
     ],
 )
 def test_what_cannot_be_is_one_line(make, words: str) -> None:
