@@ -16,7 +16,7 @@ READ = ("task.", "data.")  # the fields of a recipe that a probe reads
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="a run's directory, or the folder of one checkpoint")
-    what = "a task such as tasks/text or tasks/frozen:tag, a FILE.py or a task.json; --config.task.* and --config.data.* set fields"
+    what = "a task such as tasks/text or tasks/frozen:words, a FILE.py or a task.json; --config.task.* and --config.data.* set fields"
     parser.add_argument("--config", required=True, help=what)
     parser.add_argument("--workdir", required=True, type=pathlib.Path, help="a new folder, for probe.json")
     layers = "which layers, as 0,3,6; 0 is the input of the first layer (default: %(default)s)"
@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
         if not item.removeprefix("--config.").startswith(READ):
             raise UserError("a probe does not read this field", item, "leave it out; --epochs, --batch, --lr and --seeds set the training")
     settings = ProbeSettings(_layers(args.layers), args.seeds, epochs=args.epochs, batch=args.batch, lr=args.lr)
+    # How the family is fine-tuned does not matter, and some families publish nothing.
+    args.overrides.append("--config.published=")
     tune = finetune.resolve(args, args.model, "--model")
     table = probe(args.model, tune, args.workdir, settings)
     print(f"{table.units['train']:,} units to train on, {table.units['dev']:,} to score, {settings.seeds} seeds")
