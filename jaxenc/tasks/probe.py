@@ -26,8 +26,9 @@ ROWS = 1024
 
 @dataclasses.dataclass(frozen=True)
 class ProbeSettings:
-    """How the probes of a table are trained: Adam with a linear decay to 0 (Liu et al. 2019, Linguistic Knowledge and Transferability of
-    Contextual Representations, take Adam at 0.001).
+    """How the probes of a table are trained: Adam with a linear decay to 0. Liu et al. 2019 (Linguistic Knowledge and Transferability of
+    Contextual Representations) take a rate of 0.001 and up to 50 epochs; in 10 epochs on standardised features 0.01 was better for every
+    layer of the two models of docs/probing.md.
 
     layers: which are probed besides the mix, 0 for the input of the first layer; () = all. seeds: how many, from `seed` on: a seed decides
     the initial weights and the order of the units. epochs: passes over the training units. batch: units of a step. lr: the first rate.
@@ -38,7 +39,7 @@ class ProbeSettings:
     seed: int = 0
     epochs: int = 10
     batch: int = 256
-    lr: float = 1e-3
+    lr: float = 1e-2
 
     def __post_init__(self) -> None:
         at_least(1, "probe", self, "seeds", "epochs", "batch")
