@@ -4,6 +4,7 @@
     jaxenc.override(run, values)    a run with fields set by name, as `--config.FIELD=VALUE` sets them
     jaxenc.pretrain(run, workdir)   trains, as `jaxenc pretrain` does
     jaxenc.finetune(tune, ...)      trains a model on a task, as `jaxenc finetune` does
+    jaxenc.probe(model, ...)        linear probes of every layer, as `jaxenc probe` trains them
     jaxenc.evaluate(workdir)        held-out numbers, as `jaxenc evaluate` prints them
 
 jax and the rest are imported when one of them is first used.
@@ -18,8 +19,9 @@ _HOMES = {
     "pretrain": "jaxenc.training.pretrain",
     "evaluate": "jaxenc.tasks.evaluate",
     "finetune": "jaxenc.tasks.finetune",
+    "probe": "jaxenc.inference.probe",
 }
-__all__ = ["evaluate", "finetune", "load", "override", "pretrain"]
+__all__ = ["evaluate", "finetune", "load", "override", "pretrain", "probe"]
 
 
 def __getattr__(name: str) -> Any:

@@ -128,7 +128,8 @@ def _finetune(args: argparse.Namespace) -> int:
         raise UserError("`jaxenc bench finetune` has the peer hf", f"--peer {args.peer}", "use --peer hf")
     if args.losses and not args.peer:
         raise UserError("without a peer to compare with", f"--losses {args.losses}", "add --peer hf")
-    tune = tunes.settings(cli_finetune.resolve(args.config, args.init_from, args.overrides, cli_finetune.columns(args)), args.losses or 0)
+    asked = cli_finetune.resolve(args.config, args.init_from, "--init-from", args.overrides, cli_finetune.columns(args))
+    tune = tunes.settings(asked, args.losses or 0)
     seeds = args.seeds or 1
     if not args.peer:
         with tempfile.TemporaryDirectory() as folder:

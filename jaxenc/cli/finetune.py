@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     command again. Raises UserError."""
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
         # Reading the model's config makes arrays, which must wait until the processes have joined.
-        tune = resolve(args.config, args.init_from, args.overrides, columns(args))
+        tune = resolve(args.config, args.init_from, "--init-from", args.overrides, columns(args))
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():
             print(*table(found), sep="\n")
@@ -56,10 +56,10 @@ def run(args: argparse.Namespace) -> int:
         return 3 if found.failed == len(found.seeds) else 0
 
 
-def resolve(config: str, init_from: str, overrides: Sequence[str], values: Mapping[str, Any]) -> FineTune:
-    """The settings of a recipe for the model of `init_from`, with the fields at the dotted paths of `values` and then those of `overrides`,
-    `--config.FIELD=VALUE` items. Raises UserError."""
+def resolve(config: str, model_folder: str, option: str, overrides: Sequence[str], values: Mapping[str, Any]) -> FineTune:
+    """The settings of a recipe for the model in a folder, with the fields at the dotted paths of `values` and then those of `overrides`,
+    `--config.FIELD=VALUE` items. option: the one that names the folder, for messages. Raises UserError."""
     written = recipe.from_dict(cli_config.read(config), f"--config {config}")
     values = {**values, **cli_config.parsed(written, overrides, recipe.KINDS)}
-    model = of_checkpoint(restore.find(pathlib.Path(init_from), False, "--init-from")).model
+    model = of_checkpoint(restore.find(pathlib.Path(model_folder), False, option)).model
     return recipe.resolve(written, model, values)

@@ -25,6 +25,7 @@ COMMANDS = {
     "pretrain": "train a model, or continue a run",
     "finetune": "train a pretrained model on a labelled task, with one or several seeds",
     "predict": "answers of a fine-tuned model to new examples",
+    "probe": "which layer of a model knows the labels of a task: a linear probe for each",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "the tokens that a model predicts for a mask, [MASK] or <mask>",
     "complete": "continue texts with a causal model",
@@ -39,10 +40,10 @@ COMMANDS = {
 }
 
 # Commands that call the same large compiled programs many times.
-COMPUTING = ("demo", "pretrain", "finetune", "predict", "evaluate", "embed", "bench")
+COMPUTING = ("demo", "pretrain", "finetune", "predict", "probe", "evaluate", "embed", "bench")
 
 # Commands that take --config.FIELD=VALUE.
-CONFIGURED = ("demo", "pretrain", "finetune", "evaluate", "inspect", "bench")
+CONFIGURED = ("demo", "pretrain", "finetune", "probe", "evaluate", "inspect", "bench")
 
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75

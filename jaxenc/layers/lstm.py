@@ -1,4 +1,5 @@
-"""An LSTM with projection and clipping (Sak et al. 2014; TensorFlow's LSTMCell, as bilm/training.py of allenai/bilm-tf builds it)."""
+"""An LSTM, with or without projection and clipping (Sak et al. 2014; TensorFlow's LSTMCell, as bilm/training.py of allenai/bilm-tf builds
+it)."""
 
 import jax
 from flax import linen as nn
@@ -30,16 +31,17 @@ class Lstm(nn.Module):
         def kernel(name: str, init: Initializer, shape: tuple[int, int], names: tuple[str | None, str | None]) -> Array:
             return self.param(name, nn.with_logical_partitioning(init, names), shape, policy.params).astype(policy.compute)
 
-        joint = Uniform((6 / (inputs + spec.width + gates)) ** 0.5)
+        joint = Uniform((6 / (inputs + spec.outputs + gates)) ** 0.5)
+        projection = (spec.cells, spec.width)
         return LstmWeights(
             input=kernel("input", joint, (inputs, gates), ("embed", None)),
-            recurrent=kernel("recurrent", joint, (spec.width, gates), ("embed", None)),
+            recurrent=kernel("recurrent", joint, (spec.outputs, gates), ("embed", None)),
             bias=self.param("bias", nn.with_logical_partitioning(initializers.zeros, ("norm",)), (gates,), policy.params),
-            projection=kernel("projection", initializers.glorot_uniform, (spec.cells, spec.width), (None, "embed")),
+            projection=kernel("projection", initializers.glorot_uniform, projection, (None, "embed")) if spec.width else None,
         )
 
     def __call__(self, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
-        """([batch, length, width] in the compute dtype from [batch, length, in], the state after the last step).
+        """([batch, length, outputs] in the compute dtype from [batch, length, in], the state after the last step).
 
         real: bool [batch, length], False for padding, None for no padding. A padding step outputs zeros and keeps the state.
         """

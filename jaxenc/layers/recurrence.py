@@ -24,8 +24,9 @@ _Step = Callable[["LstmState", Tree], tuple["LstmState", Tree]]
 
 @dataclasses.dataclass(frozen=True)
 class LstmSpec:
-    """The numbers of a layer. cells: of the memory; width: of what it gives, the projection of its cells. cell_clip, projection_clip: the
-    largest magnitude of a cell and of an output, 0 for none. forget_bias: added to the forget gate's at run time, never stored."""
+    """The numbers of a layer. cells: of the memory; width: of the outputs, a projection of the cells; 0 for no projection, then it is
+    `cells`. cell_clip, projection_clip: the largest magnitude of a cell and of an output, 0 for none. forget_bias: added to the forget
+    gate's at run time, never stored."""
 
     cells: int
     width: int
@@ -33,11 +34,16 @@ class LstmSpec:
     projection_clip: float
     forget_bias: float
 
+    @property
+    def outputs(self) -> int:
+        """The width of the outputs."""
+        return self.width or self.cells
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class LstmState:
-    """The state between steps, in the compute dtype: `cell` [batch, cells], clipped, and `hidden` [batch, width], the last output. There
+    """The state between steps, in the compute dtype: `cell` [batch, cells], clipped, and `hidden` [batch, outputs], the last output. There
     may be axes before the batch axis, and an axis of layers after it."""
 
     cell: Array
@@ -47,18 +53,19 @@ class LstmState:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class LstmWeights:
-    """input [in, 4 cells], recurrent [width, 4 cells] and projection [cells, width] in the compute dtype, bias [4 cells] in float32. The
-    four gates are concatenated: input, candidate (j), forget, output. Several LSTMs are stacked on an axis before these."""
+    """input [in, 4 cells], recurrent [outputs, 4 cells] and projection [cells, width], None without one, in the compute dtype, bias
+    [4 cells] in float32. The four gates are concatenated: input, candidate (j), forget, output. Several LSTMs are stacked on an axis
+    before these."""
 
     input: Array
     recurrent: Array
     bias: Array
-    projection: Array
+    projection: Array | None
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def side_by_side(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
-    """Several LSTMs of one spec, each on its own rows: [lstms, batch, length, in] to [lstms, batch, length, width], and the last state.
+    """Several LSTMs of one spec, each on its own rows: [lstms, batch, length, in] to [lstms, batch, length, outputs], and the last state.
 
     x and the results are in the compute dtype; gates are float32. real: bool [lstms, batch, length], False for padding, None for no
     padding; a padding step outputs zeros and keeps the state. The axis of LSTMs comes first in every array: their products are batched
@@ -78,7 +85,7 @@ def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None,
         old = before.cell.astype(jnp.float32)
         cell, inner = _cell(spec, *gates, old)
         gates, cell, inner = _written(x.dtype, gates, _seen(here, cell, old), inner)
-        y = jnp.einsum("dbc,dcw->dbw", inner, weights.projection)
+        y = inner if weights.projection is None else jnp.einsum("dbc,dcw->dbw", inner, weights.projection)
         y = jnp.clip(y, -spec.projection_clip, spec.projection_clip) if spec.projection_clip else y
         return LstmState(cell, _seen(here, y, before.hidden)), (_seen(here, y, 0), gates, before)
 
@@ -94,7 +101,7 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
         out = later.hidden + of_y
         out = jnp.where(jnp.abs(y) < spec.projection_clip, out, 0) if spec.projection_clip else out
         out = _seen(here, out, 0)
-        of_inner = jnp.einsum("dbw,dcw->dbc", out, weights.projection)
+        of_inner = out if weights.projection is None else jnp.einsum("dbw,dcw->dbc", out, weights.projection)
         read, slope = jax.tree.map(lambda array: array.astype(jnp.float32), ((*gates, before.cell), (later.cell, of_inner)))
         (_, inner), pull = jax.vjp(functools.partial(_cell, spec), *read)
         *of_gates, of_cell = pull(slope)
@@ -108,7 +115,7 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
         input=jnp.einsum("dlbi,dlbg->dig", x, of_gates),
         recurrent=jnp.einsum("dlbw,dlbg->dwg", before.hidden, of_gates),
         bias=jnp.sum(of_gates, axis=(1, 2), dtype=jnp.float32),
-        projection=jnp.einsum("dlbc,dlbw->dcw", inner, out),
+        projection=None if weights.projection is None else jnp.einsum("dlbc,dlbw->dcw", inner, out),
     )
     return of_weights, _by_steps(jnp.einsum("dlbg,dig->dlbi", of_gates, weights.input)), None, first
 

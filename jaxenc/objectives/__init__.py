@@ -8,6 +8,7 @@ from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig, SentenceOrderConfig
 from jaxenc.objectives.plm import PlmConfig
+from jaxenc.objectives.probe import ProbeConfig
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 
@@ -24,5 +25,6 @@ ALL = (
     DistillationConfig,
     FeaturesConfig,
     HeadsConfig,
+    ProbeConfig,
 )
 OBJECTIVES = {cls.kind: cls for cls in ALL}

@@ -184,7 +184,7 @@ class Heads(Objective):
     def weights(self, example: Mapping[str, Array]) -> dict[str, Array]:
         texts = self._texts(example)
         own = lambda head: head.targets(texts["tokens"], texts["segments"])[1]
-        counted = lambda head: own(head) if head.targets else _counted(head, example)
+        counted = lambda head: own(head) if head.targets else counted_labels(head, example)
         return {name: jnp.sum(counted(one.head)) for name, one in self.trained.items()}
 
     def terms(
@@ -200,7 +200,7 @@ class Heads(Objective):
                 terms[name], correct, count = encoders.own_tokens(self.encoder, one, params, states, texts)
                 metrics |= {f"{name}_loss": (terms[name], count), f"{name}_accuracy": (correct, count)}
                 continue
-            counted = _counted(one.head, example)
+            counted = counted_labels(one.head, example)
             labels = {label.name: jnp.where(counted > 0, example[label.name], 0) for label in one.head.labels}
             if one.head.role == "search":
                 logits = encoders.apply(one, params, states.last, example, labels, noise)
@@ -246,8 +246,10 @@ class Heads(Objective):
         return 3 * (self.encoder.forward_flops(length) + heads) * (self.choices or 1)
 
 
-def _counted(head: Head, example: Mapping[str, Array]) -> Array:
-    """i32, 1 for each row [batch], token [batch, length] or class [batch, classes] that the head's loss averages over."""
+def counted_labels(head: Head, example: Mapping[str, Array]) -> Array:
+    """i32, 1 for each row [batch], token [batch, length] or class [batch, classes] that the head's loss averages over, else 0.
+
+    example: rows with the labels of the head, `segments` among them."""
     real, axis = example["segments"] > 0, head.labels[0].axis
     counted = real if axis == "length" else real.any(axis=tuple(range(1, real.ndim)))
     if axis == "classes":

@@ -39,6 +39,7 @@ class Classify(TextTask[Classified]):
     """
 
     kind: ClassVar[str] = "classify"
+    head: ClassVar[str] = HEAD
 
     labels: tuple[str, ...] = ()
     metric: str = "accuracy"

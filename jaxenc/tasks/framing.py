@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxenc.data import characters
 from jaxenc.data.batch import Batch
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
@@ -15,14 +16,27 @@ from jaxenc.families.contract import ModelConfig
 TRUNCATIONS = ("longest", "first", "second", "refuse")
 
 SURROGATE = re.compile("[\ud800-\udfff]")
+# The batch field of a model that reads words by their characters.
+CHARACTERS = "characters"
 
 Ids = Sequence[int]
 
 
+class Spelled(int):
+    """The id of a word for a model that reads characters, with the word as they spell it: many words share the id of unknown ones."""
+
+    def __new__(cls, index: int, text: str) -> "Spelled":
+        """The id `index` of the word `text`."""
+        made = super().__new__(cls, index)
+        made.text = text
+        return made
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Framed:
-    """rows: tokens, types, segments, positions, i32 [rows, length]. starts, kept: i32 [rows, texts], the place of the first token of each
-    text in its row, and how many of its tokens are there. shortened: bool [rows], whether a text of the row lost tokens."""
+    """rows: tokens, types, segments, positions, i32 [rows, length], and characters, uint16 [rows, length, 50], where the model reads them.
+    starts, kept: i32 [rows, texts], the place of the first token of each text in its row, and how many of its tokens are there. shortened:
+    bool [rows], whether a text of the row lost tokens."""
 
     rows: Batch
     starts: np.ndarray
@@ -59,7 +73,24 @@ class Framing:
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of texts, taken literally: `[MASK]` in a text is brackets and letters. Half of a surrogate pair, which JSON can write, is
         read as U+FFFD, as in `data.readers.document.documents_of`."""
-        return self.tokenizer.encode([SURROGATE.sub("\ufffd", text) for text in texts])
+        texts = [SURROGATE.sub("\ufffd", text) for text in texts]
+        if self.spells:
+            return [self.ids_of_words(self.tokenizer.split(text))[0] for text in texts]
+        return self.tokenizer.encode(texts)
+
+    def ids_of_words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        """(ids of a text that is split into words already, without special pieces; of each id the number of its word). A word may have
+        several ids or none. Raises UserError as `Tokenizer.encode_split`."""
+        ids, _, numbers = self.tokenizer.encode_split(words)
+        kept = [(index, number) for index, number in zip(ids, numbers, strict=True) if number >= 0]
+        if self.spells:
+            kept = [(Spelled(index, self.tokenizer.written(words[number])), number) for index, number in kept]
+        return [index for index, _ in kept], [number for _, number in kept]
+
+    @property
+    def spells(self) -> bool:
+        """Whether the model reads words by their characters: their ids are then `Spelled`."""
+        return CHARACTERS in self.model.inputs
 
     def rows(self, examples: Sequence[Sequence[Ids]], wheres: Sequence[str] = ()) -> Framed:
         """The rows of `examples`, the ids of one or two texts each, all as many. wheres: the name of each in messages.
@@ -88,6 +119,8 @@ class Framing:
         segments = ((places >= begin[:, None]) & (places < (begin + used)[:, None])).astype(np.int32)
         positions = (segments * (places - begin[:, None])).astype(np.int32)
         rows = {"tokens": tokens, "types": types, "segments": segments, "positions": positions}
+        if self.spells:
+            rows[CHARACTERS] = self._characters(examples, tokens, segments, starts, kept)
         return Framed(rows, starts, kept.astype(np.int32), (kept < lengths).any(axis=1))
 
     def _kept(self, sizes: Sequence[int], room: int, row: int, wheres: Sequence[str]) -> list[int]:
@@ -103,6 +136,19 @@ class Framing:
             what = f"{sum(sizes)} tokens of text, and a row of {self.length} has room for {room}"
             raise UserError(what, where, "raise train.length, shorten the text, or set task.truncation=longest")
         return [size - over * (text == chosen) for text, size in enumerate(sizes)]
+
+    def _characters(
+        self, examples: Sequence[Sequence[Ids]], tokens: np.ndarray, segments: np.ndarray, starts: np.ndarray, kept: np.ndarray
+    ) -> np.ndarray:
+        """uint16 [rows, length, 50], 0 on padding."""
+        found = np.zeros((*tokens.shape, characters.WIDTH), np.uint16)
+        for index, marker in ((self.tokenizer.vocabulary.cls, characters.begin()), (self.tokenizer.vocabulary.sep, characters.end())):
+            found[(tokens == index) & (segments > 0)] = marker
+        for row, example in enumerate(examples):
+            for text, ids in enumerate(example):
+                count = kept[row, text]
+                found[row, starts[row, text] :][:count] = characters.of_words([word.text for word in ids[:count]])
+        return found
 
     def _template(self, texts: int) -> tuple[tuple[int, int], ...]:
         """(id, type) of each special piece, in order, and (-1, type), (-2, type) for the texts."""

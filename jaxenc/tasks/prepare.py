@@ -22,7 +22,7 @@ from jaxenc.tasks import recipe, rows
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
-from jaxenc.tasks.tuning import FineTune, as_run
+from jaxenc.tasks.tuning import FineTune, as_run, objective_of
 from jaxenc.training import attention
 from jaxenc.training.job import Job, Programs
 from jaxenc.training.phases import Phase
@@ -124,7 +124,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     if not examples.get("train"):
         raise UserError("data.train is not set", fix="name the file of the training examples with --config.data.train=FILE")
     tune = dataclasses.replace(tune, task=_in_saved_order(tune.task.fitted(examples["train"]), base))
-    objective = tune.task.objective(base.model)
+    objective = objective_of(tune, base.model)
     framing = framing_of(tune, tokenizer, base)
     splits = {split: Split(found, tune.task.features(found, framing)) for split, found in examples.items()}
     platform = meshes.platform(meshes.make(tune.mesh).devices.flat[0])

@@ -56,6 +56,7 @@ class Tag(Task[Tagged]):
     """
 
     kind: ClassVar[str] = "tag"
+    head: ClassVar[str] = HEAD
 
     words: str = ""
     tags: str = ""
@@ -81,6 +82,11 @@ class Tag(Task[Tagged]):
     def metric(self) -> str:
         """The score that is quoted first: `f1` of entities, `accuracy` of words."""
         return "f1" if self.scheme == BIO else "accuracy"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The tags, in the order of the logits."""
+        return self.labels
 
     def examples(self, files: FilesConfig, split: str) -> list[Tagged]:
         """As the contract says, from files of columns (conll.py) or of records with a list of words and a list of tags (records.py)."""
@@ -189,8 +195,7 @@ def _holds_records(file: str) -> bool:
 def _pieces(example: Tagged, framing: Framing) -> tuple[list[int], list[int]]:
     """The ids of a sentence, without special pieces, and how many of them each word has."""
     try:
-        ids, _, numbers = framing.tokenizer.encode_split(example.words)
+        ids, numbers = framing.ids_of_words(example.words)
     except UserError as error:
         raise error.at(example.where) from error
-    kept = [(index, number) for index, number in zip(ids, numbers, strict=True) if number >= 0]
-    return [index for index, _ in kept], np.bincount([number for _, number in kept], minlength=len(example.words)).tolist()
+    return ids, np.bincount(numbers, minlength=len(example.words)).tolist()

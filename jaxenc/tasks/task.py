@@ -51,11 +51,18 @@ class Task(abc.ABC, Generic[E]):
 
     kind: its name in a recipe. metric: the name of the score that is quoted first and that `train.select=best` compares; larger is better.
     pads_left: whether a family that pads on the left for classification (`EncoderConfig.pads_left`) does so for this task.
+    head: the head that reads the features of a frozen encoder for this task, '' for a task without one.
     """
 
     kind: ClassVar[str]
     metric: str
     pads_left: ClassVar[bool] = False
+    head: ClassVar[str] = ""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes of `head`, in the order of its logits."""
+        return ()
 
     @property
     def columns(self) -> tuple[str, ...]:

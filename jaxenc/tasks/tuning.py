@@ -10,6 +10,7 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
+from jaxenc.objectives.probe import ALL_OTHERS, READERS, FrozenConfig, ProbeConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.tasks.classify import Classify
@@ -80,6 +81,7 @@ class FineTune:
 
     published: the name of a task in `tasks/published.py`, whose hyper-parameters for the family of the model replace those of the other
         fields (`tasks.recipe.resolve`); '' = the fields hold.
+    frozen: whether the encoder is frozen, and what reads its features in the place of the task's own head.
     optim: `optim.warmup` 0 leaves the warm-up to `train.warmup`.
     checkpoint: `every` 0 saves after every epoch. eval: `every` 0 evaluates at the end, and with `train.select=best` after every epoch.
     """
@@ -88,14 +90,30 @@ class FineTune:
     published: str = ""
     data: FilesConfig = FilesConfig()
     train: TuneConfig = TuneConfig()
+    frozen: FrozenConfig = FrozenConfig()
     optim: OptimConfig = OptimConfig(lr=3e-5, warmup=0)
     mesh: MeshConfig = MeshConfig()
     checkpoint: CheckpointConfig = CheckpointConfig(every=0, keep=1)
     eval: EvalConfig = EvalConfig(every=0)
     log: LogConfig = LogConfig()
 
+    def __post_init__(self) -> None:
+        if self.frozen != FrozenConfig() and not self.frozen.reader:
+            raise UserError("frozen.reader is not set, and other fields of frozen are", fix=f"set it to {' or '.join(READERS)}")
 
-def as_run(tune: FineTune, objective: HeadsConfig, model: ModelConfig, examples: int, platform: str) -> Run:
+
+def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfig:
+    """The objective of a run of `tune` on one model. Raises UserError for a model, or a task with a frozen encoder, that has no head."""
+    if not tune.frozen.reader:
+        return tune.task.objective(model)
+    if not tune.task.head:
+        what = f"task.kind is {tune.task.kind}, which has no head for a frozen encoder"
+        raise UserError(what, fix="leave frozen.reader empty")
+    settings = {field.name: getattr(tune.frozen, field.name) for field in dataclasses.fields(tune.frozen)}
+    return ProbeConfig(**settings, head=tune.task.head, labels=tune.task.classes)
+
+
+def as_run(tune: FineTune, objective: HeadsConfig | ProbeConfig, model: ModelConfig, examples: int, platform: str) -> Run:
     """The run of `tune` on one model. examples: rows of the training set. platform: the answer of `sharding.mesh.platform`.
 
     Steps are epochs · examples / batch, rounded, at least 1 (google-research/bert run_classifier.py takes the integer part).
@@ -109,12 +127,13 @@ def as_run(tune: FineTune, objective: HeadsConfig, model: ModelConfig, examples:
     numbers = {name: getattr(train, name) for name in ("batch", "seed", "microbatches", "remat", "attention", "stop_after_bad")}
     precision = train.precision or ("float32" if platform == "cpu" else "bfloat16")
     several = len(train.row_lengths) > 1
+    freeze = (*tune.optim.freeze, *[ALL_OTHERS] * bool(tune.frozen.reader))
     return Run(
         objective=objective,
         model=model if train.dropout else without_dropout(model),
         data=DataConfig(length=train.length, rows="bucketed" if several else "text", lengths=train.row_lengths if several else ()),
         train=TrainConfig(steps=steps, precision=precision, **numbers),
-        optim=dataclasses.replace(tune.optim, warmup=tune.optim.warmup or round(train.warmup * steps)),
+        optim=dataclasses.replace(tune.optim, warmup=tune.optim.warmup or round(train.warmup * steps), freeze=freeze),
         mesh=tune.mesh,
         checkpoint=dataclasses.replace(tune.checkpoint, **saved),
         eval=dataclasses.replace(tune.eval, every=evaluated),

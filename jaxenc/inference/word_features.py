@@ -1,0 +1,70 @@
+"""Features of the words of sentences of any length, from all layers of a model, in a file that is mapped into memory."""
+
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from jaxenc.inference import words
+from jaxenc.inference.embed import watched
+from jaxenc.inference.load import Model
+from jaxenc.tasks import word_windows
+
+# Pieces that a window leaves free: its first word may have more of them at the start of a row than within a sentence.
+SPARE = 8
+
+
+def vectors(model: Model, sentences: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
+    """float32 [layers + 1, words, width] for each sentence, as `words.vectors`, of sentences of any length.
+
+    One that is longer than the model takes is read in windows between words that overlap by half; each word has the vector of the window
+    where it has most context (`word_windows.scored_in`), and zeros where it has no pieces.
+    """
+    plans = [_windows(model, sentence) for sentence in sentences]
+    parts = (sentence[first:end] for sentence, (found, _) in zip(sentences, plans, strict=True) for first, end in found)
+    read = words.vectors(model, parts)
+    states, width = model.shape
+    for sentence, (found, chosen) in zip(sentences, plans, strict=True):
+        if len(found) == 1:
+            yield next(read)
+            continue
+        out = np.zeros((states, len(sentence), width), np.float32)
+        for number, (first, _) in enumerate(found):
+            own, part = np.flatnonzero(chosen == number), next(read)
+            out[:, own] = part[:, own - first]
+        yield out
+
+
+def write(model: Model, sentences: Sequence[Sequence[str]], file: pathlib.Path, pooled: bool) -> np.ndarray:
+    """float32 [units, layers + 1, width], mapped from the new `file`: a unit for each word, or, pooled, for each sentence: the mean over
+    its words, zeros without words. Prints its progress to stderr every five seconds."""
+    states, width = model.shape
+    count = len(sentences) if pooled else sum(map(len, sentences))
+    out = np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, states, width))
+    unit: Callable[[np.ndarray], np.ndarray] = _mean if pooled else lambda array: array.swapaxes(0, 1)
+    at = 0
+    for array in watched(vectors(model, sentences), "features"):
+        rows = unit(array)
+        out[at : at + len(rows)] = rows
+        at += len(rows)
+    return out
+
+
+def _windows(model: Model, sentence: Sequence[str]) -> tuple[list[word_windows.Window], np.ndarray]:
+    """(the windows of a sentence, the number of the window that each word is read in)."""
+    limit = model.config.model.positions
+    whole = [(0, len(sentence))], np.zeros(len(sentence), np.int32)
+    if not limit or model.tokenizer is None:
+        return whole
+    ids, _, numbers = model.tokenizer.encode_split(sentence)
+    if len(ids) <= limit:
+        return whole
+    pieces = np.bincount([number for number in numbers if number >= 0], minlength=len(sentence)).tolist()
+    room = max(limit - sum(number < 0 for number in numbers) - SPARE, 1)
+    found = word_windows.windows(pieces, room, max(room // 2, 1))
+    return found, word_windows.scored_in(found, pieces)
+
+
+def _mean(array: np.ndarray) -> np.ndarray:
+    """[1, layers + 1, width] of [layers + 1, words, width]."""
+    return array.sum(axis=1)[None] / max(array.shape[1], 1)
