@@ -36,8 +36,8 @@ SITES = {
     "softmax": 46,
     "backward": 47,
     "forward": 48,
-    "features": 61,
-    "probe": 62,
+    "features": 62,
+    "probe": 63,
 }
 # The range of sites for heads that are defined outside of jaxenc; the last is the largest number that fits in `_code`.
 FIRST_OWN_SITE, LAST_SITE = 1000, 2**16 - 1

@@ -28,8 +28,7 @@ WINDOW = 64
 # What a recipe calls an argument of a prediction.
 _ADVICE = (
     ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
-    ("in task.text and task.label", "with --text"),
-    ("in task.text", "with --text"),
+    ("in the field of the task for it", "with --text"),
 )
 
 

@@ -103,7 +103,7 @@ class ProbeConfig(FrozenConfig, ObjectiveConfig[ModelConfig]):
         depth, policy = self.depth if self.reader == "bilstm" else 0, setting.execution
         read = 2 * self.cells if depth else width
         # Of a head, only the width of what it reads, its initializer and its classes matter here.
-        head_setting = Setting(read, read, 1, "tanh", 1e-12, initializers.glorot_uniform, policy, self.labels, "tanh")
+        head_setting = Setting(read, read, 1, "tanh", 1e-12, initializers.glorot_uniform, policy, self.labels, "tanh", 0.0)
         pools = head.role == "text"
         module = Probe(self.layer, self.layer_norm, self.dropout, self.cells, depth, pools, head.module(head_setting), policy)
         return Probing(encoder, module, head, len(self.labels), self.penalty if self.layer == MIX else 0.0)

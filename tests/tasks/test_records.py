@@ -162,7 +162,7 @@ def test_a_dataset_of_tensorflow_datasets(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("a.tsv", "text\tgold\na\t1\n", "FILE:1: has no column label; name one of its columns in the field of the task for it: 'text', 'gold'"),
+        ("a.tsv", "text\tgold\na\t1\n", "FILE:1: has no column label; name one of its columns in the field of the task for it: "),
         ("a.tsv", "text\tlabel\na\t1\nb\n", "FILE:3: has 1 columns, and the first row has 2"),
         ("a.tsv", 'text\tlabel\n"a\tb"\t1\n', "FILE:2: has 3 columns, and the first row has 2"),
         ("a.csv", "text,label\na, b,1\n", "FILE:2: has 3 columns, and the first row has 2"),
