@@ -1,5 +1,6 @@
 """Shardings of parameters, optimizer state and batches on a mesh, and the way of host arrays onto it."""
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -95,8 +96,14 @@ def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
     Each array is [rows of this process, ...] and becomes [rows of all processes, ...]. Raises UserError when the devices cannot
     share the global batch evenly, or when the mesh gives this process other rows than its slots.
     """
-    sharding = batch_sharding(mesh)
-    return {name: _place_one(array, sharding) for name, array in batch.items()}
+    sharding, count = batch_sharding(mesh), jax.process_count()
+    for rows in {len(array) for array in batch.values()}:
+        _check_slots(rows, count, jax.process_index(), sharding)
+    if count == 1:
+        # One call for all fields: each array that is placed by itself costs 0.3 ms, more than a step of a small model leaves.
+        return jax.device_put(dict(batch), sharding)
+    whole = lambda array: (len(array) * count, *array.shape[1:])
+    return {name: jax.make_array_from_process_local_data(sharding, array, whole(array)) for name, array in batch.items()}
 
 
 def all_rows(batch: Mapping[str, np.ndarray], mesh: Mesh) -> Mapping[str, np.ndarray]:
@@ -109,12 +116,12 @@ def all_rows(batch: Mapping[str, np.ndarray], mesh: Mesh) -> Mapping[str, np.nda
     return jax.device_get(jax.device_put(place(batch, mesh), replicated(mesh)))
 
 
-def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
-    count, index = jax.process_count(), jax.process_index()
-    rows = len(array) * count
+@functools.cache
+def _check_slots(local: int, count: int, index: int, sharding: NamedSharding) -> None:
+    """Raises UserError as `place`, for `local` rows in each of `count` processes; index: of this one."""
+    rows = local * count
     check_rows(rows, 1, sharding.mesh)
-    shape = (rows, *array.shape[1:])
-    held = [slices[0].indices(rows) for slices in sharding.addressable_devices_indices_map(shape).values()]
+    held = [slices[0].indices(rows) for slices in sharding.addressable_devices_indices_map((rows,)).values()]
     slots = process_slots(rows, count, index)
     if (min(part[0] for part in held), max(part[1] for part in held)) != (slots.start, slots.stop):
         raise UserError(
@@ -122,7 +129,6 @@ def _place_one(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
             "mesh",
             "choose mesh sizes that keep the devices of a process together",
         )
-    return jax.make_array_from_process_local_data(sharding, array, shape)
 
 
 def process_slots(batch: int, count: int, index: int) -> slice:

@@ -83,7 +83,8 @@ class FineTune:
         fields (`tasks.recipe.resolve`); '' = the fields hold.
     frozen: whether the encoder is frozen, and what reads its features in the place of the task's own head.
     optim: `optim.warmup` 0 leaves the warm-up to `train.warmup`.
-    checkpoint: `every` 0 saves after every epoch. eval: `every` 0 evaluates at the end, and with `train.select=best` after every epoch.
+    checkpoint: with `train.select=best`, every step that is evaluated is saved instead. eval: `every` 0 evaluates at the end, and with
+        `train.select=best` after every epoch.
     """
 
     task: Task = dataclasses.field(default=Classify(), metadata=config.kinds("task"))
@@ -93,7 +94,7 @@ class FineTune:
     frozen: FrozenConfig = FrozenConfig()
     optim: OptimConfig = OptimConfig(lr=3e-5, warmup=0)
     mesh: MeshConfig = MeshConfig()
-    checkpoint: CheckpointConfig = CheckpointConfig(every=0, keep=1)
+    checkpoint: CheckpointConfig = CheckpointConfig(keep=1)
     eval: EvalConfig = EvalConfig(every=0)
     log: LogConfig = LogConfig()
 
@@ -123,7 +124,7 @@ def as_run(tune: FineTune, objective: HeadsConfig | ProbeConfig, model: ModelCon
     steps = train.steps or max(1, round(train.epochs * examples / train.batch))
     evaluated = tune.eval.every or epoch * best
     # With `best`, every evaluated step is saved and kept until the best one is known.
-    saved = {"every": evaluated, "keep": -(-steps // evaluated)} if best else {"every": tune.checkpoint.every or epoch}
+    saved = {"every": evaluated, "keep": -(-steps // evaluated)} if best else {}
     numbers = {name: getattr(train, name) for name in ("batch", "seed", "microbatches", "remat", "attention", "stop_after_bad")}
     precision = train.precision or ("float32" if platform == "cpu" else "bfloat16")
     several = len(train.row_lengths) > 1

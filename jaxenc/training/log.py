@@ -16,14 +16,17 @@ from jaxenc.training.phases import Phase
 from jaxenc.training.record import Recorder, named, progress
 from jaxenc.training.settings import LogConfig
 
+# Seconds between two reads of reports: reading waits for the device, which for steps of a few milliseconds would run dry meanwhile.
+READ_EVERY = 0.02
+
 
 class Log:
-    """Owner of the one report that is still on the device."""
+    """Owner of the reports that are still on the device: one, or those of the last READ_EVERY seconds."""
 
     def __init__(self, recorder: Recorder, config: LogConfig, steps: int, stop_after_bad: int) -> None:
         self._recorder, self._config, self._steps, self._stop_after_bad = recorder, config, steps, stop_after_bad
-        self._pending: tuple[int, Any, Batch, float] | None = None
-        self._bad_in_a_row = 0
+        self._pending: list[tuple[int, Any, Batch, float]] = []
+        self._read_at, self._bad_in_a_row = 0.0, 0
 
     def begin(self, phase: Phase, objective: Objective, mesh: Mesh) -> None:
         """Starts a phase and its clock. objective: says what a report's sums mean."""
@@ -38,16 +41,19 @@ class Log:
         self._recorder.say(f"compiling the step: {self._phase.batch:,} rows of {length:,} tokens")
 
     def push(self, step: int, report: Any, batch: Batch, flops: float) -> None:
-        """Takes the report of step `step`, just dispatched, and reads the one before it. flops: of one of its rows."""
-        previous, self._pending = self._pending, (step, report, batch, flops)
-        if previous is not None:
-            self._read(*previous)
+        """Takes the report of step `step`, just dispatched, and reads those before it where one of them is due or READ_EVERY seconds have
+        passed. flops: of one of its rows."""
+        if self._pending and (self._is_due(self._pending[-1][0]) or time.monotonic() - self._read_at >= READ_EVERY):
+            self.flush()
+        self._pending.append((step, report, batch, flops))
 
     def flush(self) -> None:
         """Reads what is pending, waiting for the device."""
-        previous, self._pending = self._pending, None
-        if previous is not None:
-            self._read(*previous)
+        pending, self._pending = self._pending, []
+        reports = jax.device_get([report for _, report, *_ in pending])
+        self._read_at = time.monotonic()
+        for (step, _, batch, flops), report in zip(pending, reports, strict=True):
+            self._read(step, report, batch, flops)
 
     def evaluated(self, step: int, numbers: Mapping[str, float]) -> None:
         """Writes an evaluation; the time it took is not counted as training."""
@@ -61,8 +67,11 @@ class Log:
         """Prints a line on the terminal."""
         self._recorder.say(line)
 
+    def _is_due(self, step: int) -> bool:
+        """Whether a step has a row in metrics.jsonl."""
+        return step in (1, self._steps) or step % self._config.every == 0
+
     def _read(self, step: int, report: Any, batch: Batch, flops: float) -> None:
-        report = jax.device_get(report)
         if self._config.examples or report["bad"]:
             rows = partition.all_rows({name: batch[name] for name in ("index", "epoch")}, self._mesh)
             if self._config.examples:
@@ -72,13 +81,13 @@ class Log:
         self._bad_in_a_row = self._bad_in_a_row + 1 if report["bad"] else 0
         if self._bad_in_a_row >= self._stop_after_bad:
             raise Diverged(f"{self._bad_in_a_row} non-finite steps in a row up to step {step}")
-        now = time.monotonic()
+        now = self._read_at
         if self._clock is None:
             self._clock, self._tokens, self._flops = (now, step), 0, 0.0
         else:
             self._tokens, self._flops = self._tokens + row_length(batch), self._flops + flops
         started, first = self._clock
-        if step not in (1, self._steps) and step % self._config.every:
+        if not self._is_due(step):
             return
         rate = (step - first) * self._phase.batch / (now - started) if step > first else 0.0
         device = self._mesh.devices.flat[0].device_kind

@@ -47,6 +47,21 @@ def log_of(recorder: Rows, every: int, steps: int, stop_after_bad: int = 3) -> L
     return log
 
 
+def test_reports_of_fast_steps_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of 8 ms: one read in 24 ms, and always that of a step that has a row; steps of 30 ms: each is read when the next one comes."""
+    for duration, wanted in ((0.008, [1, 4, 7, 10]), (0.03, list(range(1, 12)))):
+        seconds, read = [100.0], []
+        monkeypatch.setattr(logs, "time", types.SimpleNamespace(monotonic=lambda seconds=seconds: seconds[0]))
+        get = lambda reports, read=read: read.append(len(reports)) or reports
+        monkeypatch.setattr(logs, "jax", types.SimpleNamespace(device_get=get))
+        log = log_of(Rows(), 10, 100)
+        read.clear()
+        for step in range(1, 13):
+            log.push(step, report(step), BATCH, 1e6)
+            seconds[0] += duration
+        assert list(itertools.accumulate(read)) == wanted
+
+
 def test_a_row_holds_the_numbers_of_its_own_step() -> None:
     """Of the first step, the last and every fourth; a report is read when the next one comes or at a flush."""
     recorder = Rows()
@@ -66,13 +81,15 @@ def test_a_row_holds_the_numbers_of_its_own_step() -> None:
 
 def test_the_rate_counts_the_tokens_of_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of 10 and of 40 places, a second a step; a step that is compiled, and the one after it, are not timed."""
-    recorder, seconds = Rows(), itertools.count()
-    monkeypatch.setattr(logs, "time", types.SimpleNamespace(monotonic=lambda: next(seconds)))
+    recorder, seconds = Rows(), [0]
+    monkeypatch.setattr(logs, "time", types.SimpleNamespace(monotonic=lambda: seconds[0]))
     log = log_of(recorder, 4, 100)
     for step in range(1, 9):
         if step == 6:
             log.compiles(40)
+        seconds[0] += 1
         log.push(step, report(step), {**BATCH, "segments": np.ones((8, 40 if step in (2, 6, 7) else 10), np.int32)}, 1e6)
+    seconds[0] += 1
     log.flush()
     # Steps 2 to 4 and 7 to 8 are timed.
     assert [numbers.get("tokens_per_second") for _, _, numbers in recorder.rows] == [None, 8 * 60 / 3, 8 * 50 / 2]
