@@ -99,7 +99,7 @@ def adamw(run: Run) -> dict[str, Any]:
         path = f"optim.{field.name}"
         if field.name not in MAPPED and path not in optim.unused and getattr(optim, field.name) != getattr(unset, field.name):
             raise UserError(f"{path} is {getattr(optim, field.name)}, which the peer does not have", "--peer", "leave it at its default")
-    rate = learning_rate(optim.schedule, optim.origin, phase.lr, phase.warmup, phase.schedule_steps)
+    rate = learning_rate(optim.schedule, optim.origin, phase.lr, phase.warmup, phase.schedule_steps, optim.slanted_ratio)
     rates = np.asarray(rate(np.arange(phase.start, phase.end) - phase.schedule_start), np.float64).tolist()
     names = ("beta1", "beta2", "epsilon", "bias_correction", "epsilon_added", "weight_decay", "clip")
     return {**{name: getattr(optim, name) for name in names}, "rates": rates}
