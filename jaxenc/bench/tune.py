@@ -145,8 +145,12 @@ def _score(tuning: Tuning, logits: np.ndarray) -> float:
 
 
 def compare(tune: FineTune, init_from: str, seeds: int, peer: str) -> Comparison:
-    """Both sides of `tune`, in temporary folders; raises UserError as `ours` and `theirs`. Call `settings` first."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Both sides of `tune`, in temporary folders; raises UserError as `ours` and `theirs`. Call `settings` first.
+
+    In float32 our products have all of its digits, as torch's have; by default a GPU rounds their factors to TF32.
+    """
+    exact = jax.default_matmul_precision("highest" if tune.train.precision == "float32" else None)
+    with exact, tempfile.TemporaryDirectory() as folder:
         they = theirs(open_task(tune, init_from), seeds, peer, Path(folder, "peer"))
         return Comparison(ours(tune, init_from, seeds, Path(folder, "ours")), they)
 

@@ -105,8 +105,8 @@ def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
         params = restore.restore_params(directory / "checkpoints" / str(step), place.abstract.all_params)
-        _, found = predictions(job, phase, job.objective(phase), place, params)
-    answers = tuning.task.answers(held.examples, held.features, found)
+        found = predictions(job, phase, job.objective(phase), place, params, with_sums=split == "dev")
+    answers = tuning.task.answers(held.examples, held.features, found.predictions)
     if barriers.is_primary():
         with user_errors(directory, ADVICE):
             write_bytes(directory / f"{split}.jsonl", _lines(held, answers).encode())

@@ -81,13 +81,15 @@ class Tuning:
         """The run of one seed, in its own directory. evaluated: the split that is its held-out rows."""
         run = dataclasses.replace(self.run, train=dataclasses.replace(self.run.train, seed=seed))
         mesh = meshes.make(run.mesh)
-        chosen = attention.choose(run, meshes.platform(mesh.devices.flat[0]), directory)
+        platform = meshes.platform(mesh.devices.flat[0])
+        chosen = attention.choose(run, platform, directory)
         files = {CONFIG: to_json(run), attention.RECORD: chosen.to_json(), **self._files()}
 
         def batches(split: str, phase: Phase, size: int) -> Batches:
             features = self.splits["train" if split == "train" else evaluated].features
-            shapes = job.objective(phase).fields
-            return rows.batches(features, size, seed, split != "train", run.data.row_lengths, shapes, self.left)
+            shapes, lengths = job.objective(phase).fields, run.data.row_lengths
+            lengths = lengths if split == "train" or platform == "cpu" else lengths[-1:]
+            return rows.batches(features, size, seed, split != "train", lengths, shapes, self.left)
 
         judge = self._judge if evaluated == "dev" else None
         evaluates = evaluated in self.splits

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from jaxenc import metrics
 from jaxenc.objectives.base import Objective
 from jaxenc.training.evaluate import evaluation, never
 from jaxenc.training.job import Job
@@ -12,15 +13,25 @@ from jaxenc.tree import Tree
 
 
 def assessment(job: Job, phase: Phase, objective: Objective, place: Layout) -> Callable[..., Mapping[str, float]]:
-    """A function (all parameters, `stopping`) -> the held-out numbers, {} where `stopping` returned True; see `evaluate.evaluation`. For a
-    job with a judge it reads the held-out rows twice, for the loss and for the predictions."""
-    of_loss = evaluation(job, phase, objective, place)
+    """A function (all parameters, `stopping`) -> the held-out numbers, {} where `stopping`, called before every batch, returned True.
+
+    For a job without a judge it is `evaluate.evaluation`; for one with a judge, one pass gives the numbers of the loss and the predictions
+    that are scored.
+    """
+    if job.judge is None:
+        return evaluation(job, phase, objective, place)
 
     def assess(params: Tree, stopping: Callable[[], bool] = never) -> Mapping[str, float]:
-        numbers = of_loss(params, stopping)
-        if not numbers or job.judge is None:
-            return numbers
-        _, found = predictions(job, phase, objective, place, params)
-        return {**numbers, **job.judge(found)}
+        stopped = False
+
+        def asked() -> bool:
+            nonlocal stopped
+            stopped = stopped or stopping()
+            return stopped
+
+        found = predictions(job, phase, objective, place, params, True, asked)
+        if stopped:
+            return {}
+        return {**objective.summary(found.sums), **metrics.predictions(found.sums), **job.judge(found.predictions)}
 
     return assess

@@ -115,8 +115,10 @@ def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
         if job.teacher:
             params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, job.models, place.abstract.frozen[TEACHER])
         numbers = assessment(job, phase, objective, place)(params)
-        index, rows = predicted_rows(job, phase, objective, place, params) if predictions else (np.zeros(0, np.uint32), {})
-    return Evaluation(int(path.name), numbers, index, rows)
+        if not predictions:
+            return Evaluation(int(path.name), numbers, np.zeros(0, np.uint32), {})
+        found = predicted_rows(job, phase, objective, place, params)
+    return Evaluation(int(path.name), numbers, found.index, found.predictions)
 
 
 def asked(run: Run, values: Mapping[str, Any], data: str, batch: int, mesh: str) -> Run:

@@ -142,7 +142,8 @@ def test_it_is_evaluated_with_predictions(batch: int, devices: int, preset: str,
         once = Pass(HeldOut(), padded_batch(batch, where))
         batches = lambda: map(once.batch_at, range(len(once)))
         numbers = evaluate(objective, compile_evaluation(objective, place), 0, params, batches(), where)
-        index, predictions = predict(objective, compile_predictions(objective, place), 0, params, batches(), where)
+        found = predict(objective, compile_predictions(objective, place), 0, params, batches(), where)
+    index, predictions = found.index, found.predictions
     known = [row for row, length in enumerate(HELD_OUT) if length]
     assert index.tolist() == known and predictions.keys() == {"score"}
     model, held_out = jaxenc.load(saved, heads=OWN), rows(HELD_OUT, seed=1)

@@ -144,7 +144,8 @@ def test_it_learns_and_predicts() -> None:
         once = Pass(Source(), padded_batch(5, where))
         batches = map(once.batch_at, range(len(once)))
         params = jax.device_put(state.all_params, place.shardings.all_params)
-        index, found = predict(objective, compile_predictions(objective, place), 0, params, batches, where)
+        all_rows = predict(objective, compile_predictions(objective, place), 0, params, batches, where)
+    index, found = all_rows.index, all_rows.predictions
     assert index.tolist() == list(range(ROWS - 1)) and found["choice"].shape == (ROWS - 1, CHOICES)
     scores = np.float64(jax.jit(objective.outputs)(jax.device_get(state.all_params), texts())["choice"]).reshape(ROWS, CHOICES)
     odds = np.exp(scores) * (LENGTHS > 0)

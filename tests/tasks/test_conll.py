@@ -57,7 +57,7 @@ def words(found: list[Sentence]) -> list[list[str]]:
         PLAIN.replace(" ", " \t "),
         "\ufeff" + PLAIN,
         PLAIN.encode("utf-16"),
-        gzip.compress(PLAIN.encode()),
+        gzip.compress(PLAIN.encode(), mtime=0),
         bz2.compress(PLAIN.encode()),
         lzma.compress(PLAIN.encode()),
         PLAIN + "\n\n \n",

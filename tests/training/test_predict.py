@@ -60,7 +60,8 @@ def ready(devices: int = 1, preset: str = "dp", dropout: float = 0.1, config: Ob
 def found(batches: Iterable[Batch], *which) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     where, objective, params, step = ready(*which)
     with jax.set_mesh(where):
-        return predict(objective, step, 0, params, batches, where)
+        found = predict(objective, step, 0, params, batches, where)
+        return found.index, found.predictions
 
 
 def in_batches(batch: int, *which) -> tuple[np.ndarray, dict[str, np.ndarray]]:
