@@ -99,7 +99,7 @@ class Tuning:
 
     def _judge(self, predictions: Mapping[str, np.ndarray]) -> Mapping[str, float]:
         dev = self.splits["dev"]
-        return self.task.score(self.task.answers(dev.examples, dev.features, predictions), dev.examples)
+        return self.task.judge(dev.examples, dev.features, predictions)
 
     def _files(self) -> dict[str, bytes]:
         """What every checkpoint holds of the task and of its data."""
