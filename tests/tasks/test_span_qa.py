@@ -23,7 +23,7 @@ from jaxenc.tasks import TASKS, rows
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.span_qa import SpanQa
-from jaxenc.tasks.span_rows import HEADS
+from jaxenc.tasks.span_rows import HEADS, answer_span
 from jaxenc.tasks.squad_files import LOST, Question
 from jaxenc.tasks.task import Features
 from tests import tiny
@@ -202,11 +202,7 @@ def test_labels_that_are_not_known_are_ignored(kind: str, model: ModelConfig, he
 
 @pytest.mark.parametrize("kind, model, head", CASES, ids=IDS)
 def test_batches_without_padding_keep_labels_and_context(kind: str, model: ModelConfig, head: str) -> None:
-    small = (
-        dataclasses.replace(tiny.MODEL)
-        if head == "spans"
-        else {"joint_spans": tiny.PAIR, "beam_spans": XlnetConfig(heads=2, width=32)}[head]
-    )
+    small = {"spans": tiny.MODEL, "joint_spans": tiny.PAIR, "beam_spans": XlnetConfig(heads=2, width=32)}[head]
     task = dataclasses.replace(TASK, head=head)
     examples = [*(one for one in drawn(40) if len(one.context) < 30), *drawn(9)]
     features = task.features(examples, framing(kind, model, 64))
@@ -225,6 +221,19 @@ def test_batches_without_padding_keep_labels_and_context(kind: str, model: Model
         lengths.add(length)
         at += 4
     assert len(lengths) > 1
+
+
+def test_spans_are_matched_for_wordpiece_alone() -> None:
+    """As BERT is trained: the pieces of the answer's text, or all of its words. Elsewhere the pieces that hold the answer."""
+    assert {kind: made(kind).cuts_words_alone for kind in MADE} == {"wordpiece": True, "bpe": False, "unigram": False}
+    for kind, whole in (("wordpiece", True), ("bpe", False)):
+        tool = made(kind)
+        context = "the cats, rain"
+        ((ids, offsets),) = tool.encode_offsets([context])
+        example = asked("1", "when", context, ("ats", 5))
+        first, last = answer_span(example, ids, offsets, framing(kind, BertConfig()))
+        # `ats` alone is not `##a ##t ##s`, so that the label is the whole word with its comma.
+        assert (context[offsets[first][0] : offsets[last][1]].strip() == "cats,") == whole
 
 
 def test_heads_of_families() -> None:

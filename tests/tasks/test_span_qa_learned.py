@@ -1,6 +1,5 @@
-"""Fine-tuning on a few questions, end to end, with every head that finds answers: scores, answers, files for SQuAD's scripts, predictions."""
+"""Fine-tuning on a few questions, end to end, with every head that finds answers: scores, files for SQuAD's scripts, predictions."""
 
-import dataclasses
 import json
 from pathlib import Path
 
