@@ -28,7 +28,7 @@ WINDOW = 64
 # What a recipe calls an argument of a prediction.
 _ADVICE = (
     ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
-    ("set task.text and task.label, of tags task.words and task.tags, to columns of", "name one of its columns with --text:"),
+    ("in task.text and task.label", "with --text"),
     ("in task.text", "with --text"),
 )
 

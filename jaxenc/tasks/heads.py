@@ -6,10 +6,8 @@ from jaxenc.objectives.heads import HeadsConfig
 
 
 def on_text(model: ModelConfig, head: str, labels: tuple[str, ...] = (), choices: int = 0) -> HeadsConfig:
-    """`head` on the family's vector of a text, with the heads that the family trains beside it (`EncoderConfig.beside`).
-
-    labels, choices: as in `HeadsConfig`. Raises UserError for a family without such a vector.
-    """
+    """`head` on the family's vector of a text, with the heads that the family trains beside it (`EncoderConfig.beside`). labels, choices: as
+    in `HeadsConfig`. Raises UserError for a family without such a vector."""
     pools = getattr(model, "pools", "")
     if not pools:
         raise UserError(f"{model.kind} models have no vector of a text to fine-tune", fix="choose a model of another family")
