@@ -37,7 +37,7 @@ class SpanQa(Task[Question]):
     in percent, as those of SQuAD's scripts. Raises UserError for a setting that does not fit.
 
     impossible: whether a question may have no answer, as in SQuAD 2.0; its answer is then ''.
-    head: head that finds the answers: `spans`, `joint_spans` or `beam_spans`. '' = the one that the family publishes.
+    answer_head: head that finds the answers: `spans`, `joint_spans` or `beam_spans`. '' = the one that the family publishes.
     stride: tokens from the start of one window to the start of the next.
     max_query: most tokens of a question; a longer one is cut.
     max_answer: most tokens of an answer.
@@ -50,7 +50,7 @@ class SpanQa(Task[Question]):
     kind: ClassVar[str] = "span_qa"
 
     impossible: bool = False
-    head: str = ""
+    answer_head: str = ""
     stride: int = 128
     max_query: int = 64
     max_answer: int = 30
@@ -60,8 +60,8 @@ class SpanQa(Task[Question]):
 
     def __post_init__(self) -> None:
         at_least(1, "task", self, "stride", "max_query", "max_answer", "n_best")
-        if self.head and self.head not in HEADS:
-            raise UserError(f"task.head is {self.head!r}", fix=f"use {', '.join(HEADS)}, or '' for that of the family")
+        if self.answer_head and self.answer_head not in HEADS:
+            raise UserError(f"task.answer_head is {self.answer_head!r}", fix=f"use {', '.join(HEADS)}, or '' for that of the family")
         if self.metric not in METRICS:
             raise UserError(f"task.metric is {self.metric!r}", fix=f"use {', '.join(METRICS)}")
 
@@ -166,11 +166,13 @@ class SpanQa(Task[Question]):
 
     def _head(self, model: ModelConfig) -> str:
         """The name of the head for a model."""
-        head = self.head or getattr(model, "answers", "")
+        head = self.answer_head or getattr(model, "answers", "")
         if head in getattr(model, "head_names", ()):
             return head
-        if self.head and getattr(model, "answers", ""):
-            raise UserError(f"task.head is {head}, which no model of kind {model.kind} has", fix="leave it empty for that of the family")
+        if self.answer_head and getattr(model, "answers", ""):
+            raise UserError(
+                f"task.answer_head is {head}, which no model of kind {model.kind} has", fix="leave it empty for that of the family"
+            )
         able = ", ".join(kind for kind, other in MODELS.items() if getattr(other, "answers", ""))
         raise UserError(f"a model of kind {model.kind} finds no answers in a text", fix=f"use a model of kind {able}")
 

@@ -117,7 +117,7 @@ def by_loop(example: Question, kind: str, head: str, length: int) -> list[dict]:
 def test_rows_are_those_of_a_loop(kind: str, model: ModelConfig, head: str) -> None:
     """Also that a label is always on a place that the head allows: elsewhere its loss would be huge, and nothing would say why."""
     examples = drawn(40)
-    found = dataclasses.replace(TASK, head=head).features(examples, framing(kind, model))
+    found = dataclasses.replace(TASK, answer_head=head).features(examples, framing(kind, model))
     wanted = [(number, row) for number, example in enumerate(examples) for row in by_loop(example, kind, head, 22)]
     assert found.example.tolist() == [number for number, _ in wanted] and len(wanted) > 60
     names = {"tokens", "types", "segments", "positions", "start", "end"} | ({"answerable", "context"} if head != "spans" else set())
@@ -158,7 +158,7 @@ def predicted(features: Features, head: str, size: int = 5) -> dict[str, np.ndar
 @pytest.mark.parametrize("kind, model, head", CASES, ids=IDS)
 def test_labels_as_predictions_give_the_answers_back(kind: str, model: ModelConfig, head: str) -> None:
     """Of every question whose answer fits in one window and has the most context there; the others lose no question."""
-    task = dataclasses.replace(TASK, head=head)
+    task = dataclasses.replace(TASK, answer_head=head)
     examples = [one for one in drawn(40) if one.impossible or len(one.answers[0][0].split()) == 1]
     features = task.features(examples, framing(kind, model, 60))  # contexts of several windows have shorter answers than a window
     answers = task.answers(examples, features, predicted(features, head))
@@ -188,7 +188,7 @@ def test_labels_that_are_not_known_are_ignored(kind: str, model: ModelConfig, he
     lost = [asked("1", "when", "the cat"), asked("2", "when", "the cat", ("dog", LOST)), asked("3", "when", "the \x07 cat", ("\x07", 4))]
     lost = lost if kind == "wordpiece" else lost[:2]  # other vocabularies have pieces for control characters
     examples = [*lost, asked("4", "when", "", impossible=True), asked("5", "", "cat", ("dog", LOST), ("cat", 0))]
-    task = dataclasses.replace(TASK, head=head)
+    task = dataclasses.replace(TASK, answer_head=head)
     features = task.features(examples, framing(kind, model))
     for name in {"start", "end", "answerable"} & set(features.rows):
         assert features.rows[name][: len(lost)].tolist() == [-1] * len(lost)
@@ -203,7 +203,7 @@ def test_labels_that_are_not_known_are_ignored(kind: str, model: ModelConfig, he
 @pytest.mark.parametrize("kind, model, head", CASES, ids=IDS)
 def test_batches_without_padding_keep_labels_and_context(kind: str, model: ModelConfig, head: str) -> None:
     small = {"spans": tiny.MODEL, "joint_spans": tiny.PAIR, "beam_spans": XlnetConfig(heads=2, width=32)}[head]
-    task = dataclasses.replace(TASK, head=head)
+    task = dataclasses.replace(TASK, answer_head=head)
     examples = [*(one for one in drawn(40) if len(one.context) < 30), *drawn(9)]
     features = task.features(examples, framing(kind, model, 64))
     fields = tiny.objective(task.objective(small), small, 64).fields
@@ -242,9 +242,9 @@ def test_heads_of_families() -> None:
     assert {kind: task.objective(MODELS[kind]()).heads for kind in wanted} == {kind: (head,) for kind, head in wanted.items()}
     assert task.objective(NetworkPairConfig(discriminator=XlnetConfig())).heads == ("beam_spans",)
     assert NetworkPairConfig(discriminator=XlnetConfig()).context_first
-    assert SpanQa(head="spans").objective(ElectraConfig()).heads == ("spans",)
-    with pytest.raises(UserError, match=r"task.head is joint_spans, which no model of kind bert has; leave it empty"):
-        SpanQa(head="joint_spans").objective(BertConfig())
+    assert SpanQa(answer_head="spans").objective(ElectraConfig()).heads == ("spans",)
+    with pytest.raises(UserError, match=r"task.answer_head is joint_spans, which no model of kind bert has; leave it empty"):
+        SpanQa(answer_head="joint_spans").objective(BertConfig())
     for model in (GptConfig(), MODELS["elmo"]()):
         with pytest.raises(
             UserError, match=f"a model of kind {model.kind} finds no answers in a text; use a model of kind bert, "
@@ -259,14 +259,14 @@ def test_settings() -> None:
         ({"max_query": 0}, "task.max_query is 0"),
         ({"max_answer": -1}, "task.max_answer is -1"),
         ({"n_best": 0}, "task.n_best is 0"),
-        ({"head": "tags"}, "task.head is 'tags'; use spans, joint_spans, beam_spans, or ''"),
+        ({"answer_head": "tags"}, "task.answer_head is 'tags'; use spans, joint_spans, beam_spans, or ''"),
         ({"metric": "accuracy"}, "task.metric is 'accuracy'; use f1, exact"),
     ]:
         with pytest.raises(UserError, match=message):
             SpanQa(**wrong)
     data = config.to_dict(TASK)
     assert data.pop("kind") == "span_qa" and config.from_dict(TASKS["span_qa"], data) == TASK
-    assert all(SpanQa(head=head).head == head for head in HEADS)
+    assert all(SpanQa(answer_head=head).answer_head == head for head in HEADS)
 
 
 def squad(folder: Path, split: str, *questions: dict) -> None:
