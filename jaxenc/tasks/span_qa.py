@@ -142,9 +142,11 @@ class SpanQa(Task[Question]):
         return scores | squad_score.best_thresholds(examples, best, null)
 
     def notes(self, examples: Sequence[Question], features: Features) -> list[str]:
-        """See `Task.notes`: answers that are not where the file says, and questions that are not trained on."""
-        line = squad_files.lost(examples)
-        return [line] if line else []
+        """See `Task.notes`: answers that are not where the file says, and those that the tokenizer drops."""
+        unknown = features.example[features.rows["start"] == span_rows.UNKNOWN].tolist()
+        dropped = len({number for number in unknown if examples[number].target})
+        lines = [squad_files.lost(examples)] + [f"answers that the tokenizer drops, not trained on: {dropped:,}"] * (dropped > 0)
+        return [line for line in lines if line]
 
     def submission(
         self, answers: Sequence[str], examples: Sequence[Question], details: Sequence[Mapping[str, Any]] = ()
@@ -170,9 +172,8 @@ class SpanQa(Task[Question]):
         if head in getattr(model, "head_names", ()):
             return head
         if self.answer_head and getattr(model, "answers", ""):
-            raise UserError(
-                f"task.answer_head is {head}, which no model of kind {model.kind} has", fix="leave it empty for that of the family"
-            )
+            what = f"task.answer_head is {head}, which no model of kind {model.kind} has"
+            raise UserError(what, fix="leave it empty for the head of the family")
         able = ", ".join(kind for kind, other in MODELS.items() if getattr(other, "answers", ""))
         raise UserError(f"a model of kind {model.kind} finds no answers in a text", fix=f"use a model of kind {able}")
 
