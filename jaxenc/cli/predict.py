@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
             stream.writelines(some.lines(ascii_only))
             count, shortened = count + len(some.examples), shortened + some.shortened
     if shortened:
-        print(f"predict: {shortened:,} of {count:,} examples were shortened to {predictor.framing.length} tokens", file=sys.stderr)
+        rows = f"rows of {predictor.framing.length} tokens"
+        print(f"predict: {shortened:,} of {count:,} examples were shortened to fit {rows}", file=sys.stderr)
     return 0
 
 

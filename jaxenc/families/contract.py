@@ -50,6 +50,7 @@ class ModelConfig(abc.ABC):
     frame_pieces: the pieces before, between and after texts to classify, of a family whose published vocabulary has none; see
         `Tokenizer.frame`.
     pads_left: whether the family pads texts to classify on the left.
+    context_first: whether it reads the context before the question that is asked about it, with CLS at the end of the row.
     """
 
     kind: ClassVar[str]
@@ -66,6 +67,7 @@ class ModelConfig(abc.ABC):
     spare_rows: ClassVar[int] = 0
     frame_pieces: ClassVar[tuple[str, ...]] = ()
     pads_left: ClassVar[bool] = False
+    context_first: ClassVar[bool] = False
 
     @property
     def pieces(self) -> int:
@@ -142,6 +144,7 @@ class EncoderConfig(ModelConfig):
     head_names: the built-in heads that its family has; a user's own heads fit any family.
     pools: which of them gives the vector of a text that fine-tuning classifies. pooler_activation: that of a pooler in fine-tuning.
     beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
+    answers: the head that finds the answers to questions in a text, '' for none.
     attention: which tokens of its text a token sees: `full`, all of them, or `causal`, itself and those before it.
     """
 
@@ -150,6 +153,7 @@ class EncoderConfig(ModelConfig):
     pools: ClassVar[str] = "pooler"
     pooler_activation: ClassVar[str] = TANH
     beside: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    answers: ClassVar[str] = "spans"
 
     activation: str
     norm_epsilon: float

@@ -148,7 +148,9 @@ def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:
 
 def with_columns(task: Task, text: Sequence[str]) -> Task:
     """The task with its texts in other columns. Raises UserError for a task that does not read as many."""
-    if not hasattr(task, "text") or len(text) != len(task.columns):
-        reads = f"the task reads {', '.join(task.columns)}" if task.columns else f"a task of the kind {task.kind} has no columns to choose"
-        raise UserError(reads, f"--text {','.join(text)}", "name one column for each, or leave it out")
+    where = f"--text {','.join(text)}"
+    if not hasattr(task, "text"):
+        raise UserError(f"a task of the kind {task.kind} has no columns to choose", where, "leave it out")
+    if len(text) != len(task.columns):
+        raise UserError(f"the task reads {', '.join(task.columns)}", where, "name one column for each, or leave it out")
     return dataclasses.replace(task, text=tuple(text))

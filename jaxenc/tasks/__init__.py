@@ -7,8 +7,9 @@ from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.multilabel import Multilabel
 from jaxenc.tasks.regress import Regress
+from jaxenc.tasks.span_qa import SpanQa
 from jaxenc.tasks.tag import Tag
 from jaxenc.tasks.task import Task
 
 # {kind: class} of the tasks that a recipe may name.
-TASKS: Mapping[str, type[Task]] = MappingProxyType({task.kind: task for task in (Classify, Regress, Multilabel, Choice, Tag)})
+TASKS: Mapping[str, type[Task]] = MappingProxyType({task.kind: task for task in (Classify, Regress, Multilabel, Choice, Tag, SpanQa)})

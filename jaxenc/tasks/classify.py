@@ -109,7 +109,9 @@ class Classify(TextTask[Classified]):
         each = {f"{self.metric}_{part}": by([pair for pair in known if pair[0].part == part])[self.metric] for part in parts}
         return by(known) | (each if len(parts) > 1 else {})
 
-    def submission(self, answers: Sequence[Any], examples: Sequence[Classified]) -> Mapping[str, str]:
+    def submission(
+        self, answers: Sequence[Any], examples: Sequence[Classified], details: Sequence[Mapping[str, Any]] = ()
+    ) -> Mapping[str, str]:
         """The files of gluebenchmark.com: a header, then name and class of each example, with the last spelling that the class has."""
         written = labels.written(self.labels)
         parts = dict.fromkeys(example.part for example in examples)

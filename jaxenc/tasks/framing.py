@@ -92,6 +92,11 @@ class Framing:
         """Whether the model reads words by their characters: their ids are then `Spelled`."""
         return CHARACTERS in self.model.inputs
 
+    def offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """The ids of texts, as `ids` gives them, and of each id the first character of the text that it stands for and the end
+        (exclusive)."""
+        return self.tokenizer.encode_offsets([SURROGATE.sub("\ufffd", text) for text in texts])
+
     def rows(self, examples: Sequence[Sequence[Ids]], wheres: Sequence[str] = ()) -> Framed:
         """The rows of `examples`, the ids of one or two texts each, all as many. wheres: the name of each in messages.
 

@@ -72,7 +72,7 @@ class Tuning:
         for name, split in self.splits.items():
             features = split.features
             windows = f" in {len(features):,} rows" if len(features) != len(split.examples) else ""
-            cut = f", {features.shortened:,} of them shortened to {self.tune.train.length} tokens" if features.shortened else ""
+            cut = f", {features.shortened:,} of them shortened to fit rows of {self.tune.train.length} tokens" if features.shortened else ""
             lines.append(f"{name}: {len(split.examples):,} examples{windows}{cut}")
             lines += [f"{name}: {note}" for note in self.task.notes(split.examples, features)]
         return lines
@@ -101,7 +101,7 @@ class Tuning:
 
     def _judge(self, predictions: Mapping[str, np.ndarray]) -> Mapping[str, float]:
         dev = self.splits["dev"]
-        return self.task.score(self.task.answers(dev.examples, dev.features, predictions), dev.examples)
+        return self.task.judge(dev.examples, dev.features, predictions)
 
     def _files(self) -> dict[str, bytes]:
         """What every checkpoint holds of the task and of its data."""

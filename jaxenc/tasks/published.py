@@ -102,6 +102,8 @@ _XLNET_SQUAD = {
     "optim.layer_decay_top": 0,
     "optim.layer_decay_of": "gradient",
     "optim.layer_decay_exclude": ("embeddings/.*", "encoder/.*/attention/[a-z]+_bias", "encoder/.*/segment/table"),
+    "task.max_answer": 64,
+    "task.n_best": 5,
 }
 # google-research/albert run_glue.sh
 _ALBERT = {
@@ -170,7 +172,7 @@ FAMILIES: Mapping[str, Recipe] = MappingProxyType(
                 "stsb": {"task.double_unordered": True, "task.scaled": True, "train.epochs": 10.0},
                 "rte": {"train.epochs": 10.0},
                 "squad": {"train.length": 512, "train.epochs": 2.0},
-                "squad2": {"train.length": 512, "train.epochs": 2.0},
+                "squad2": {"train.length": 512, "train.epochs": 2.0, "task.null_threshold": -2.75},
             },
         ),
         # Of GLUE, MNLI is in the paper and STS-B in the README; `every` has the passes and the warm-up of the latter (1,200 · 32 / 5,749).

@@ -90,7 +90,9 @@ class Regress(TextTask[Scored]):
         known = [(one.score, answer) for one, answer in zip(examples, answers, strict=True) if one.score is not None]
         return scores.regression([score for score, _ in known], [math.nan if answer is None else answer for _, answer in known])
 
-    def submission(self, answers: Sequence[Any], examples: Sequence[Scored]) -> Mapping[str, str]:
+    def submission(
+        self, answers: Sequence[Any], examples: Sequence[Scored], details: Sequence[Mapping[str, Any]] = ()
+    ) -> Mapping[str, str]:
         """The files of gluebenchmark.com: a header, then name and score of each example with three decimals, within `bounds`."""
         lowest, highest = self.bounds or (-math.inf, math.inf)
         clipped = [min(max(0.0 if answer is None else answer, lowest), highest) for answer in answers]

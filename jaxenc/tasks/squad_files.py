@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
+from jaxenc.tasks.task import Example
 
 T = TypeVar("T")
 # Python's types by the names that JSON has for them.
@@ -16,16 +17,14 @@ LOST = -1  # the start of an answer that the context does not hold where the fil
 
 
 @dataclasses.dataclass(frozen=True)
-class Question:
+class Question(Example):
     """One question about one text.
 
-    name: its id. where: the file and the id, for messages. answers: (text, start) of every annotated answer, `start` being its first
+    name: its id. where: the file and the id. answers: (text, start) of every annotated answer, `start` being its first
     character in `context`, or LOST where context[start : start + len(text)] is not the text. impossible: the context has no answer
     (SQuAD 2.0). A question without answers that is not impossible is not labelled, as in a test set.
     """
 
-    name: str
-    where: str
     question: str
     context: str
     answers: tuple[tuple[str, int], ...]

@@ -38,8 +38,8 @@ class WindowShape:
         if self.room(self.max_query) < 1:
             parts = f"a question of {self.max_query} tokens (max_query) and {self.specials} special ones"
             most = self.length - self.specials - 1
-            longer = f"use rows of {self.specials + 2} tokens or more"
-            fix = f"lower max_query to {most} or less, or use longer rows" if most > 0 else longer
+            longer = f"set train.length to {self.specials + 2} or more"
+            fix = f"lower task.max_query to {most} or less, or raise train.length" if most > 0 else longer
             raise UserError(f"rows of {self.length} tokens have no place for a context beside {parts}", fix=fix)
 
     def room(self, question: int) -> int:

@@ -113,8 +113,13 @@ class Task(abc.ABC, Generic[E]):
         """What a user should know of how these examples were read, one line each; [] for nothing."""
         return []
 
-    def submission(self, answers: Sequence[Any], examples: Sequence[E]) -> Mapping[str, str]:
-        """{file name: content}: the answers as the benchmark takes them; {} for a task without such a form."""
+    def judge(self, examples: Sequence[E], features: Features, predictions: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """The scores of a labelled split: `score` of its answers, and what only the predictions themselves show."""
+        return self.score(self.answers(examples, features, predictions), examples)
+
+    def submission(self, answers: Sequence[Any], examples: Sequence[E], details: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, str]:
+        """{file name: content}: the answers as the benchmark takes them; {} for a task without such a form. details: of each answer, as
+        `details` gives them, for a benchmark that takes more than answers."""
         return {}
 
     @abc.abstractmethod

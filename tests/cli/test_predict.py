@@ -103,7 +103,7 @@ def test_shortened_texts_are_counted(tuned: Path, tmp_path: Path, capsys: pytest
     (tmp_path / "in.txt").write_text(f"red {'bridge ' * 40}\nred\n")
     model = ("--model", tuned / "runs" / "seed_0", "--input", tmp_path / "in.txt")
     assert run(*model) == 0
-    assert "predict: 1 of 2 examples were shortened to 20 tokens" in capsys.readouterr().err
+    assert "predict: 1 of 2 examples were shortened to fit rows of 20 tokens" in capsys.readouterr().err
     assert run(*model, "--truncation", "refuse") == 2
     said = capsys.readouterr()
     assert f"jaxenc: {tmp_path}/in.txt:1: 41 tokens of text, and a row of 20 has room for 18; shorten the text, or use --tru" in said.err

@@ -4,9 +4,13 @@ import dataclasses
 
 import pytest
 
+from jaxenc.cli import recipe as cli_recipe
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.tasks import glue, published
+from jaxenc.tasks import recipe as recipes
+from jaxenc.tasks.multiple_choice import SETS
+from jaxenc.tasks.span_qa import SpanQa
 
 BERT, ELECTRA, XLNET = MODELS["bert"](), MODELS["electra"](), MODELS["xlnet"]()
 ROBERTA = dataclasses.replace(BERT, first_position=2)
@@ -24,6 +28,8 @@ MODELS_OF = [*(model() for kind, model in MODELS.items() if kind != "elmo"), ROB
         (dataclasses.replace(ELECTRA, layers=24), "mrpc", {"optim.lr": 5e-5, "task.double_unordered": True, "optim.layer_decay": 0.9}),
         (XLNET, "mnli", {"optim.lr": 2e-5, "train.batch": 128, "train.steps": 10_000, "optim.weight_decay": 0.0}),
         (MODELS["albert"](), "qqp", {"optim.lr": 5e-5, "train.batch": 128, "train.steps": 14_000, "train.length": 512}),
+        (XLNET, "squad", {"task.max_answer": 64, "task.n_best": 5, "train.length": 512, "optim.layer_decay": 0.75}),
+        (ELECTRA, "squad2", {"task.null_threshold": -2.75, "train.length": 512, "train.epochs": 2.0}),
         (MODELS["gpt"](), "text", {"optim.lr": 6.25e-5, "train.batch": 32, "train.warmup": 0.002, "optim.epsilon": 1e-8}),
     ],
 )  # fmt: skip
@@ -41,8 +47,32 @@ def test_every_family_has_every_setting_for_every_task(model):
         assert same <= set(found) and found["optim.lr"] > 0 and found["train.batch"] > 0
         assert found["train.warmup"] > 0 and bool(found["train.steps"]) == bool(found["optim.warmup"])
         assert found["optim.warmup"] <= found["train.steps"] and published.of(model).source
-        fields = {field.name for field in dataclasses.fields(glue.GLUE[task][0])} if task in glue.GLUE else set()
+        kinds = {**{name: type(one) for name, (one, *_) in glue.GLUE.items()}, "squad": SpanQa, "squad2": SpanQa}
+        fields = {field.name for field in dataclasses.fields(kinds[task])} if task in kinds else set()
         assert {path.removeprefix("task.") for path in found if path.startswith("task.")} <= fields
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [("squad", "span_qa"), ("squad:1.1", "span_qa"), ("squad:2", "span_qa"), *((f"choice:{name}", "choice") for name in SETS)],
+)
+def test_recipes_fit_every_family(name, kind):
+    """Files, task and numbers of recipes that have no test of their own."""
+    read = recipes.from_dict(cli_recipe.read(f"tasks/{name}"))
+    for model in MODELS_OF:
+        tune = recipes.resolve(read, model, {"data.path": "folder"})
+        assert tune.task.kind == kind and tune.published == "" and tune.train.length >= 128
+        assert all(name.startswith("folder/") for split in ("train", "dev") for name in tune.data.names(split))
+        if kind == "span_qa":
+            assert tune.task.impossible == name.endswith("2") == tune.data.train.endswith("v2.0.json")
+
+
+@pytest.mark.parametrize(
+    "name, what", [("squad:3", "3 is no version of SQuAD"), ("choice:copa", "copa is no known set of multiple choice")]
+)
+def test_arguments_that_recipes_do_not_know(name, what):
+    with pytest.raises(UserError, match=what):
+        cli_recipe.read(f"tasks/{name}")
 
 
 def test_candidates_hold_the_number_that_is_taken():

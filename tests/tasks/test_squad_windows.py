@@ -129,8 +129,8 @@ def test_an_answer_without_a_token_has_no_span() -> None:
     [
         (20, 0, 5, "the stride of windows is 0", (20, 1, 5)),
         (20, 5, 0, "max_query is 0", (20, 5, 1)),
-        (20, 5, 17, "lower max_query to 16 or less", (20, 5, 16)),
-        (4, 5, 17, "use rows of 5 tokens or more", (5, 5, 1)),
+        (20, 5, 17, "lower task.max_query to 16 or less", (20, 5, 16)),
+        (4, 5, 17, "set train.length to 5 or more", (5, 5, 1)),
     ],
 )
 def test_settings_that_leave_no_room_are_refused(length: int, stride: int, most: int, what: str, fixed: tuple[int, int, int]) -> None:

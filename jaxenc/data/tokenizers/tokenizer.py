@@ -76,6 +76,11 @@ class Tokenizer:
         that the `tokenizers` library reads."""
         return self.definition or self._framed.to_str()
 
+    @property
+    def cuts_words_alone(self) -> bool:
+        """Whether a word gives the same pieces whatever stands before it: so of WordPiece; other kinds mark the space before a word."""
+        return bool(self.definition) and json.loads(self.definition)["model"].get("type") == "WordPiece"
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Corpus mode: the ids of each text, literally. `[MASK]` in a text is brackets and letters, and nothing is added."""
         return [encoding.ids for encoding in self._literal.encode_batch_fast(texts, add_special_tokens=False)]

@@ -56,6 +56,7 @@ class ElectraConfig(EncoderConfig):
     kind: ClassVar[str] = "electra"
     head_names: ClassVar[tuple[str, ...]] = (*EncoderConfig.head_names, "first_token", "joint_spans")
     pools: ClassVar[str] = "first_token"
+    answers: ClassVar[str] = "joint_spans"
     of_generator: ClassVar[tuple[str, ...]] = (
         *(f"model.generator_{name}" for name in ("width", "layers", "heads", "feed_forward")),
         "model.sharing",

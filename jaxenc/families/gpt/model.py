@@ -31,6 +31,7 @@ class GptConfig(StackedConfig):
     attentions: ClassVar[tuple[str, ...]] = ("causal",)
     head_names: ClassVar[tuple[str, ...]] = ("next_token", "last_token", *ON_TEXTS)
     pools: ClassVar[str] = "last_token"
+    answers: ClassVar[str] = ""
     beside: ClassVar[Mapping[str, float]] = MappingProxyType({"next_token": 0.5})  # lm_coef of openai/finetune-transformer-lm train.py
 
     vocab_size: int = 40478

@@ -103,6 +103,21 @@ class NetworkPairConfig(ModelConfig):
         return self.discriminator.pools
 
     @property
+    def answers(self) -> str:
+        """As `EncoderConfig`, of the discriminator."""
+        return self.discriminator.answers
+
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """As `EncoderConfig`, of the discriminator."""
+        return self.discriminator.head_names
+
+    @property
+    def context_first(self) -> bool:
+        """As the contract says, of the discriminator."""
+        return self.discriminator.context_first
+
+    @property
     def attentions(self) -> tuple[str, ...]:
         """As the contract says, of the discriminator."""
         return self.discriminator.attentions

@@ -50,8 +50,10 @@ class XlnetConfig(EncoderConfig):
     attentions: ClassVar[tuple[str, ...]] = ("full",)  # in training the permutation decides which tokens a token sees
     relative: ClassVar[bool] = True
     pads_left: ClassVar[bool] = True  # zihangdai/xlnet classifier_utils.py
+    context_first: ClassVar[bool] = True  # zihangdai/xlnet run_squad.py
     head_names: ClassVar[tuple[str, ...]] = ("lm", "summary", *TUNED, "beam_spans")
     pools: ClassVar[str] = "summary"
+    answers: ClassVar[str] = "beam_spans"
 
     vocab_size: int = 32000
     width: int = 768
