@@ -169,7 +169,7 @@ def test_predictions_are_float32_in_any_precision() -> None:
     with jax.set_mesh(where):
         place = layout(objective, OptimConfig(), 8, where, "dp")
         rows = {**Labelled().rows(0, np.arange(4)), "score": np.zeros(4, np.float32), "real": np.ones(4, bool)}
-        shapes = jax.eval_shape(compile_predictions(objective, place), place.shapes.all_params, rows, np.int32(0))
+        shapes, _ = jax.eval_shape(compile_predictions(objective, place), place.shapes.all_params, rows, np.int32(0))
     assert (shapes["score"].shape, shapes["score"].dtype) == ((4,), jnp.float32)
 
 
