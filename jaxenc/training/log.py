@@ -89,7 +89,7 @@ class Log:
         started, first = self._clock
         if not self._is_due(step):
             return
-        rate = (step - first) * self._phase.batch / (now - started) if step > first else 0.0
+        rate = (step - first) * self._phase.batch / (now - started) if now > started else 0.0
         device = self._mesh.devices.flat[0].device_kind
         numbers = {
             "loss": float(report["loss"]),
