@@ -108,7 +108,7 @@ def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split
         found = predictions(job, phase, job.objective(phase), place, params, with_sums=split == "dev")
     answers = tuning.task.answers(held.examples, held.features, found.predictions)
     if barriers.is_primary():
-        details = tuning.task.details(held.examples, held.features, found) if split == "test" else ()
+        details = tuning.task.details(held.examples, held.features, found.predictions) if split == "test" else ()
         with user_errors(directory, ADVICE):
             write_bytes(directory / f"{split}.jsonl", _lines(held, answers).encode())
             for name, content in tuning.task.submission(answers, held.examples, details).items() if split == "test" else ():

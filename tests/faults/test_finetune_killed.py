@@ -9,11 +9,10 @@ import pytest
 
 from tests.faults.gang import ROOT
 from tests.faults.same import assert_same_run
-from tests.selection import FULL
 from tests.tasks.tuned import make_model, make_task
 
 # (stage, the n-th time that it ends, by process): in the first epoch, while a checkpoint is written, in an evaluation, in the second seed.
-KILLS = [("step", 3), ("state", 1), ("evaluation", 2), ("renamed", 2), ("step", 9)] if FULL else [("step", 6)]
+KILLS = [("step", 3), ("state", 1), ("evaluation", 2), ("renamed", 2), ("step", 9)]
 STEPS = 12
 CHILD = ROOT / "tests" / "faults" / "child.py"
 
@@ -33,7 +32,7 @@ def start(workdir: Path, model: Path, data: Path, accident: str, stage: str, cou
     return subprocess.run(list(map(str, given)), env=environment, stderr=subprocess.DEVNULL, timeout=300, check=False).returncode
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_killed_run_is_the_run_that_nobody_killed(tmp_path: Path) -> None:
     make_task(tmp_path, train=64, dev=23)
     make_model(model := tmp_path / "model")

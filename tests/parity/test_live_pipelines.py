@@ -44,7 +44,7 @@ FAMILIES = {
     "distilbert": (DistilbertConfig(**SIZES, positions=64), wordpiece.train, "relu"),
 }
 HEADS = ("classifier", "regressor", "multilabel", "tags", "spans")
-SHORT = {"bert-classifier", "roberta-tags", "electra-regressor", "xlnet-multilabel", "albert-spans"}
+SHORT = {"bert-classifier", "roberta-tags"}
 CASES = [
     pytest.param(family, head, id=f"{family}-{head}", marks=[] if f"{family}-{head}" in SHORT else pytest.mark.full)
     for family in FAMILIES

@@ -64,7 +64,7 @@ def test_eight_devices_change_no_score(batch: int, mesh: str, seed: Path) -> Non
     assert [CLASSES[i] for i in found.predictions["classifier"].argmax(axis=1)] == answers(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_four_processes_count_every_example_once(tuned: Path, tmp_path: Path) -> None:
     """103 examples, batch 32, two devices in each process, each of which reads its own rows of a batch. The run starts from a finished one
     and changes nothing, so its answers are known."""

@@ -19,6 +19,8 @@ from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.prepare import open_task
 from jaxenc.tasks.tuning import FineTune, OptimConfig
 from jaxenc.training import loop, pretrain, step
+from jaxenc.training.settings import LogConfig
+from tests.faults.same import assert_same_run
 
 Labelled = Callable[..., FineTune]
 
@@ -74,6 +76,27 @@ def test_a_finished_run_is_not_trained_again(model: Path, labelled: Labelled, tm
         assert finetune(tune, str(model), tmp_path / "runs") == first
     more = finetune(tune, str(model), tmp_path / "runs", seeds=2)
     assert more.seeds[0] == first.seeds[0] and more.seeds[1].seed == 1
+
+
+def test_a_run_that_was_cut_off_is_the_run_that_was_not(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    """It dies in the second epoch, after the checkpoint of the first, and is started again: the same rows of metrics.jsonl, parameters and
+    answers, bit for bit."""
+    tune = labelled(train=48, dev=23, epochs=3.0, length=16, lengths=(16,), select="best")
+    tune = dataclasses.replace(tune, log=LogConfig(every=1, examples=True, tensorboard=False))
+    finetune(tune, str(model), tmp_path / "whole")
+    push = loop.Log.push
+
+    def dying(self: loop.Log, number: int, *rest: object) -> None:
+        if number == 5:
+            raise ZeroDivisionError
+        push(self, number, *rest)
+
+    with mock.patch.object(loop.Log, "push", dying), pytest.raises(ZeroDivisionError):
+        finetune(tune, str(model), tmp_path / "cut")
+    finetune(tune, str(model), tmp_path / "cut")
+    assert_same_run(tmp_path / "whole" / "seed_0", tmp_path / "cut" / "seed_0", 0.0, 9)
+    one, other = (tmp_path / name / "seed_0" / "dev.jsonl" for name in ("whole", "cut"))
+    assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_seed_that_diverges_is_reported_and_the_next_one_goes_on(model: Path, labelled: Labelled, tmp_path: Path) -> None:
