@@ -3,7 +3,6 @@
 import importlib
 import io
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -134,11 +133,12 @@ def test_the_help_fits_a_screen_and_its_examples_are_accepted(
         main([command, "--help"])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 32 and max(map(len, lines)) <= 80
-    examples = re.findall(r"^  .*?(jaxenc .*(?:\\\n.*)*)", "\n".join(lines).partition("\nexample")[2], re.MULTILINE)
+    joined = "\n".join(lines).partition("\nexample")[2].replace("\\\n", " ").splitlines()
+    examples = [line[line.index("jaxenc ") :] for line in joined if line.startswith("  ")]
     assert examples
     parser = Parser(f"jaxenc {command}")
     importlib.import_module(f"jaxenc.cli.{command}").add_arguments(parser)
     for example in examples:
-        program, named, *argv = shlex.split(example.replace("\\\n", " "))
+        program, named, *argv = shlex.split(example)
         assert (program, named) == ("jaxenc", command)
         parser.parse_args([item for item in argv if not item.startswith("--config.")])
