@@ -17,7 +17,8 @@ READ = ("task.", "data.")  # the fields of a recipe that a probe reads
 
 EXAMPLES = (
     """jaxenc probe --config tasks/frozen:words --model runs/first
---workdir probes/words --config.data.train=train.conllu --config.data.dev=dev.conllu""",
+--workdir probes/words
+--config.data.train=train.conllu --config.data.dev=dev.conllu""",
 )
 
 
