@@ -51,7 +51,7 @@ class Task(abc.ABC, Generic[E]):
 
     kind: its name in a recipe. metric: the name of the score that is quoted first and that `train.select=best` compares; larger is better.
     pads_left: whether a family that pads on the left for classification (`EncoderConfig.pads_left`) does so for this task.
-    head: the head that reads the features of a frozen encoder for this task, '' if the task has none.
+    head: the head that reads the features of a frozen encoder for this task, '' for a task without one.
     """
 
     kind: ClassVar[str]
@@ -114,7 +114,7 @@ class Task(abc.ABC, Generic[E]):
         return []
 
     def submission(self, answers: Sequence[Any], examples: Sequence[E]) -> Mapping[str, str]:
-        """{file name: content}: the answers in the benchmark's submission format; {} for a task without one."""
+        """{file name: content}: the answers as the benchmark takes them; {} for a task without such a form."""
         return {}
 
     @abc.abstractmethod
