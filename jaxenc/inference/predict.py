@@ -25,7 +25,7 @@ from jaxenc.training.predict import concatenated
 BATCH = 32
 # Batches whose rows are sorted by length together and are in memory at a time.
 WINDOW = 64
-# Messages that name a field of a recipe name the argument of a prediction instead.
+# What a recipe calls an argument of a prediction.
 _ADVICE = (
     ("raise train.length, shorten the text, or set task.truncation=longest", "shorten the text, or use --truncation longest"),
     ("in the field of the task for it", "with --text"),

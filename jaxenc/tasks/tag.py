@@ -27,8 +27,8 @@ RECORDS = (".json", ".jsonl", ".parquet", ".arrow")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scored:
-    """The words that one row answers. words: i32 [n], their numbers in the sentence. at: i32 [n], the position of the first piece of each in
-    the row."""
+    """The words that one row answers. words: i32 [n], their numbers in the sentence. at: i32 [n], the position of the first piece of each
+    in the row."""
 
     words: np.ndarray
     at: np.ndarray
