@@ -147,7 +147,7 @@ def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:
 
 
 def with_columns(task: Task, text: Sequence[str]) -> Task:
-    """The task with its texts in other columns. Raises UserError if the task reads another number of columns."""
+    """The task with its texts in other columns. Raises UserError for a task that does not read as many."""
     if not hasattr(task, "text") or len(text) != len(task.columns):
         reads = f"the task reads {', '.join(task.columns)}" if task.columns else f"a task of the kind {task.kind} has no columns to choose"
         raise UserError(reads, f"--text {','.join(text)}", "name one column for each, or leave it out")
