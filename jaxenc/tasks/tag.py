@@ -130,8 +130,8 @@ class Tag(Task[Tagged]):
         return HeadsConfig(heads=(HEAD,), labels=self.labels)
 
     def features(self, examples: Sequence[Tagged], framing: Framing) -> Features:
-        """See `Task.features`. `tags`: i32 [rows, length], the number of a word's tag at its first piece, in one of the rows with that word,
-        and -1 elsewhere. places: one `Scored` per row. shortened: how many examples have a word with more pieces than a row holds.
+        """See `Task.features`. `tags`: i32 [rows, length], the number of a word's tag at its first piece, in one of the rows with that
+        word, and -1 elsewhere. places: one `Scored` per row. shortened: how many examples have a word with more pieces than a row holds.
         Raises UserError for a tag that is none of `labels`, and for such a word where `framing` shortens nothing."""
         room = max(framing.room(1), 1)  # a row without room is refused by framing.rows
         ids, owner, places = [], [], []
