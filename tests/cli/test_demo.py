@@ -19,7 +19,7 @@ from jaxenc.training.loop import Outcome
 from jaxenc.training.run import Run
 from tests import tiny, tuned
 
-# A word in every paragraph gives its package away, but not in every tenth one.
+# The word that gives the package of a paragraph away; one paragraph in ten has none.
 WORDS = dict(zip(packages.PACKAGES, ("red", "one", "cat", "sings"), strict=True))
 
 
