@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# From nothing but Python, pip and git to a trained encoder: makes .venv, installs jaxenc there and runs `jaxenc demo`.
-# Run it again and it continues from its checkpoint. PYTHON chooses the interpreter (3.11 or newer).
+# From nothing but Python, pip and git to a trained encoder and a classifier: makes .venv, installs jaxenc there and runs
+# `jaxenc demo --finetune`. Run it again and it continues from its checkpoint. PYTHON chooses the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   { echo "quickstart: $("$python" --version) is too old: set PYTHON to a Python 3.11 or newer" >&2; exit 2; }
 [ -x .venv/bin/python ] || "$python" -m venv .venv
-.venv/bin/python -c 'import filelock, jaxenc.configs, tensorboardX' 2>/dev/null ||
-  { .venv/bin/python -m pip install --quiet --upgrade pip && PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet -e '.[log]'; }
-exec .venv/bin/jaxenc demo --workdir "${1:-runs/demo}"
+.venv/bin/python -c 'import filelock, jaxenc.configs, sklearn, tensorboardX' 2>/dev/null ||
+  { .venv/bin/python -m pip install --quiet --upgrade pip && PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet -e '.[log,tasks]'; }
+exec .venv/bin/jaxenc demo --finetune --workdir "${1:-runs/demo}"

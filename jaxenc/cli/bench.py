@@ -24,7 +24,7 @@ from jaxenc.errors import UserError
 from jaxenc.layers.attend import BACKENDS
 from jaxenc.processes import cluster
 
-SHAPE = {"rows": "rows of a batch", "length": "tokens of a row", "heads": "attention heads", "head_size": "width of a head"}
+SHAPE = {"rows": "rows per batch", "length": "tokens per row", "heads": "attention heads", "head_size": "width of a head"}
 
 # What is timed -> the options that it needs, and those that it may have.
 NEEDS = {"step": ("config",), "attention": tuple(SHAPE), "data": (), "finetune": ("config", "init_from")}
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = "step: the training step on random rows; attention: one layer's, with each backend that runs here; data: each kind of row; "
     what += "finetune: a fine-tuning run"
     parser.add_argument("what", choices=tuple(NEEDS), help=what)
-    parser.add_argument("--steps", type=int, help=f"steps, calls of attention or batches that are timed (default {STEPS})")
+    parser.add_argument("--steps", type=int, help=f"number of timed steps, attention calls or batches (default {STEPS})")
     step = parser.add_argument_group("step")
     step.add_argument("--config", help=cli_config.HELP)
     peers = "also time the same architecture in transformers: its own loss (hf), or logits of the predicted tokens only (hf-gathered)"
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuned = parser.add_argument_group("finetune, with --config tasks/... and --peer hf")
     tuned.add_argument("--init-from", metavar="DIR", help="the pretrained model: a run's directory or one of its checkpoints")
     cli_finetune.add_columns(tuned)
-    tuned.add_argument("--seeds", type=int, metavar="N", help="how many seeds, from train.seed on (default 1)")
+    tuned.add_argument("--seeds", type=int, metavar="N", help="number of seeds, counted from train.seed (default 1)")
     losses = "only compare the first N losses with the peer's, in float32 without dropout: exit code 1 where they differ by more than"
     tuned.add_argument("--losses", type=int, metavar="N", help=f"{losses} {AGREE}")
     parser.add_argument_group("data").add_argument("--data", metavar="DIR", help="folder of `jaxenc data` (default: made-up text)")

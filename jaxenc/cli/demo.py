@@ -1,4 +1,4 @@
-"""`jaxenc demo`: everything on one CPU, from text found on this machine to a model that fills in words."""
+"""`jaxenc demo`: everything on one CPU, from text found on this machine to a model that fills in words, and a classifier."""
 
 import argparse
 import dataclasses
@@ -17,6 +17,7 @@ from jaxenc.processes import cluster
 from jaxenc.tasks import packages, scores
 from jaxenc.tasks import recipe as task_recipes
 from jaxenc.tasks.baselines import baselines
+from jaxenc.tasks.results import NAME, Results
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.report import report
 
@@ -30,9 +31,9 @@ SENTENCES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", default="bert/tiny", help="what to train; small enough for this machine")
-    where = "where everything goes; run again, it continues"
+    where = "where everything goes; the same command again continues there"
     parser.add_argument("--workdir", default=pathlib.Path("runs/demo"), type=pathlib.Path, help=where)
-    tuned = "then fine-tune the model: which package was a docstring written for? (needs the extra `tasks`)"
+    tuned = "then fine-tune it as a classifier: which package is a docstring from? (needs the extra `tasks`)"
     parser.add_argument("--finetune", action="store_true", help=tuned)
 
 
@@ -68,11 +69,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def finetune(folder: pathlib.Path) -> int:
-    """Fine-tunes the model in `folder` on a task from the docstrings of this machine and prints its scores beside baselines. Returns the
-    exit code. Raises UserError."""
+    """Fine-tunes the model in `folder` on a task made of docstrings of this machine, and prints its score beside those of two baselines.
+    Returns the exit code. Raises UserError."""
     task, tuned = folder / "task", folder / "tuned"
     if not (task / "dev.jsonl").exists():
-        say(f"writing {task}: paragraphs of docstrings and the package of each")
+        say(f"writing {task}: paragraphs of docstrings, each with the package that it is from")
         packages.write(task)
     step = ["finetune", "--config", "tasks/packages", f"--config.data.path={task}", "--init-from", str(folder / "run")]
     step += ["--workdir", str(tuned)]
@@ -81,8 +82,11 @@ def finetune(folder: pathlib.Path) -> int:
         return failed
     tune = task_recipes.from_dict(cli_config.read("tasks/packages"))
     files = dataclasses.replace(tune.data, path=str(task))
-    for name, score in baselines(tune.task, *(tune.task.examples(files, split) for split in ("train", "dev"))).items():
-        print(f"{name}: {tune.task.metric} {score:.4f}")
+    train, dev = (tune.task.examples(files, split) for split in ("train", "dev"))
+    metric = tune.task.metric
+    found = {"fine-tuned": Results.read(tuned / NAME).seeds[0].scores[metric], **baselines(tune.task, train, dev)}
+    for name, score in found.items():
+        print(f"{name:<16}{metric} {score:.4f}")
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from jaxenc.checkpoint import restore
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
+from jaxenc.cli.parser import Parser
 from jaxenc.processes import barriers, cluster
 from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
@@ -17,22 +18,31 @@ from jaxenc.tasks.results import table
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.run import of_checkpoint
 
+EXAMPLES = (
+    """jaxenc finetune --config tasks/text --text review --label stars
+--config.data.train=train.tsv --config.data.dev=dev.tsv
+--init-from runs/first --workdir runs/mine""",
+    """jaxenc finetune --config tasks/glue:sst2 --config.data.path=GLUE/SST-2
+--init-from runs/first --workdir runs/sst2 --seeds 5""",
+)
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = "a task such as tasks/glue:sst2 or tasks/text, a FILE.py of yours, or a task.json; --config.FIELD=VALUE sets a field"
-    parser.add_argument("--config", required=True, help=what)
-    model = "the pretrained model: a run's directory or one of its checkpoints"
+
+def add_arguments(parser: Parser) -> None:
+    what = "a task such as tasks/text or tasks/glue:sst2, your own FILE.py, or a task.json; --config.FIELD=VALUE sets a field"
+    parser.add_argument("--config", required=True, metavar="TASK", help=what)
+    model = "the pretrained model: a run directory or one of its checkpoints"
     parser.add_argument("--init-from", required=True, metavar="DIR", help=model)
-    where = "the folder of the seeds, seed_0, seed_1, ...; a run that stopped continues from its newest checkpoint"
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="how many seeds, from train.seed on (default: %(default)s)")
+    where = "where to write seed_0, seed_1, ... and results.json; if it holds an unfinished run, that run is resumed"
+    parser.add_argument("--workdir", required=True, type=pathlib.Path, metavar="DIR", help=where)
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds, counted from train.seed (default: %(default)s)")
     add_columns(parser)
+    parser.add_examples(*EXAMPLES)
 
 
 def add_columns(parser: argparse._ActionsContainer) -> None:
     """The options that `columns` reads, None where they are not given."""
-    parser.add_argument("--text", metavar="COLUMN[,COLUMN]", help="the column of the text, or of both texts (task.text)")
-    parser.add_argument("--label", metavar="COLUMN", help="the column of the label (task.label)")
+    parser.add_argument("--text", metavar="NAME[,NAME]", help="column of the text, or of both texts (task.text)")
+    parser.add_argument("--label", metavar="NAME", help="column of the label (task.label)")
 
 
 def columns(args: argparse.Namespace) -> dict[str, Any]:
@@ -42,10 +52,10 @@ def columns(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the scores of every seed and their summary. Returns 0, 3 where every seed diverged, and 75 where it was stopped: run the same
-    command again. Raises UserError."""
+    """Prints the scores of every seed and their summary. Returns 0; 3 if every seed diverged; 75 if it was stopped, in which case the same
+    command continues. Raises UserError."""
     with cluster.joined(cluster.from_environment(os.environ), lambda error: report_error(error, args.debug)):
-        # Reading the model's config makes arrays, which must wait until the processes have joined.
+        # Reading the model's config creates arrays, so the processes must join first.
         tune = resolve(args.config, args.init_from, "--init-from", args.overrides, columns(args))
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import NoReturn
 
-from jaxenc.cli.parser import Parser
+from jaxenc.cli.parser import Formatter, Parser
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
 from jaxenc.processes import compiled, memory
 
@@ -24,8 +24,8 @@ COMMANDS = {
     "data": "turn text into token shards",
     "pretrain": "train a model, or continue a run",
     "finetune": "train a pretrained model on a labelled task, with one or several seeds",
-    "predict": "answers of a fine-tuned model to new examples",
-    "probe": "which layer of a model knows the labels of a task: a linear probe for each",
+    "predict": "answer new examples with a fine-tuned model",
+    "probe": "compare the layers of a frozen model on a labelled task, with a linear probe for each",
     "evaluate": "held-out numbers of a run's checkpoint",
     "fill-mask": "the tokens that a model predicts for a mask, [MASK] or <mask>",
     "complete": "continue texts with a causal model",
@@ -114,7 +114,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         description = summary[0].upper() + summary[1:] + "."
         epilog = f"{DEBUG} shows the traceback of an error."
         # launch/local.sh finds --workdir by its whole name.
-        sub = commands.add_parser(name, help=summary, description=description, epilog=epilog, allow_abbrev=False)
+        sub = commands.add_parser(name, help=summary, description=description, epilog=epilog, allow_abbrev=False, formatter_class=Formatter)
         if name in argv:
             _module(name).add_arguments(sub)
     return parser

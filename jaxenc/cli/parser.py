@@ -9,6 +9,14 @@ from typing import NoReturn
 from jaxenc.errors import UserError
 
 
+class Formatter(argparse.HelpFormatter):
+    """The formatter of argparse, but indented lines of a description or an epilog, such as examples, stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        wrap = super()._fill_text
+        return "\n".join(line if line.startswith(" ") else wrap(line, width, indent) for line in text.splitlines())
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises UserError instead of printing its usage, and names the nearest command or option for an unknown one."""
 
@@ -28,6 +36,11 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             raise UserError(f"`{self.prog}` does not take it", unknown[0], self._help)
         return found, unknown
+
+    def add_examples(self, *commands: str) -> None:
+        """Shows command lines, each as it would be typed, at the end of the help. A newline continues one on the next line."""
+        lines = [f"  {line}" for command in commands for line in command.replace("\n", " \\\n    ").split("\n")]
+        self.epilog = "\n".join([f"example{'s' * (len(commands) > 1)}:", *lines, "", self.epilog or ""])
 
     @property
     def _help(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from jaxenc.cli.parser import Parser
 from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors, written
@@ -18,27 +19,35 @@ from jaxenc.inference.load import load
 from jaxenc.tasks import results
 from jaxenc.tasks.framing import TRUNCATIONS
 
-IN_MEMORY = 1 << 20  # characters of output that wait in memory, and not in a temporary file
+IN_MEMORY = 1 << 20  # characters of output to keep in memory before a temporary file is used
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+EXAMPLES = (
+    "jaxenc predict --model runs/sst2 --input new.tsv --out answers.jsonl",
+    "echo 'a fine film' | jaxenc predict --model runs/sst2 --input -",
+)
+
+
+def add_arguments(parser: Parser) -> None:
     model = "the work directory of `jaxenc finetune`, the run directory of one seed, or one checkpoint"
     parser.add_argument("--model", required=True, type=Path, metavar="DIR", help=model)
-    what = "a .txt file, a text a line; a .tsv, .csv, .jsonl or .parquet file with the task's columns; - for the standard input"
+    what = "a .txt file with one text per line; a .tsv, .csv, .jsonl or .parquet file with the task's columns; - for standard input"
     parser.add_argument("--input", required=True, metavar="FILE", help=what)
-    out = "file to write, a line of JSON for each example (default: the standard output)"
+    out = "file to write, one line of JSON per example (default: standard output)"
     parser.add_argument("--out", type=Path, metavar="FILE", help=out)
-    parser.add_argument("--seed", type=int, help="of a work directory with several (default: the best one on the dev set)")
-    text = "the column of the text, or of both texts (default: the task's)"
-    parser.add_argument("--text", default="", metavar="COLUMN[,COLUMN]", help=text)
-    cut = "which text loses tokens where a row has no room: longest, first, second, or refuse (default: the task's)"
-    parser.add_argument("--truncation", choices=TRUNCATIONS, default="", help=cut)
-    parser.add_argument("--batch", type=int, default=predict.BATCH, metavar="N", help="rows at a time (default: %(default)s)")
-    parser.add_argument("--encoding", default="", metavar="NAME", help="of the file (default: UTF-8, or by its byte order mark)")
+    parser.add_argument("--seed", type=int, metavar="N", help="which seed of a work directory (default: the best on the dev set)")
+    text = "column of the text, or of both texts (default: the task's)"
+    parser.add_argument("--text", default="", metavar="NAME[,NAME]", help=text)
+    cut = f"how an example that is too long is shortened: {', '.join(TRUNCATIONS)} (default: the task's)"
+    parser.add_argument("--truncation", choices=TRUNCATIONS, default="", metavar="RULE", help=cut)
+    parser.add_argument("--batch", type=int, default=predict.BATCH, metavar="N", help="rows per batch (default: %(default)s)")
+    parser.add_argument("--encoding", default="", metavar="NAME", help="of the input (default: UTF-8, or from its byte order mark)")
+    parser.add_examples(*EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the answers, all or none. Says on stderr which model gave them, and how many examples were shortened. Raises UserError."""
+    """Writes all answers or, after an error, none. Reports on stderr which checkpoint answered and how many examples were shortened. Raises
+    UserError."""
     if args.out:
         must_be_new_file(args.out, "--out")
     where, why = results.kept(args.model, args.seed)
@@ -62,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _output(out: Path | None) -> Iterator[tuple[TextIO, bool]]:
-    """(what to write to, whether it takes ASCII alone). It appears as a whole when the block succeeds, in the file `out` or on stdout."""
+    """(stream to write to, whether it takes ASCII only). Its content appears in `out`, or on stdout, once the block has succeeded."""
     if out is None:
         with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", errors="backslashreplace", newline="") as kept:
             yield kept, codecs.lookup(sys.stdout.encoding or "ascii").name != "utf-8"
@@ -72,7 +81,7 @@ def _output(out: Path | None) -> Iterator[tuple[TextIO, bool]]:
     with (
         user_errors(out, "free some space or choose another --out"),
         written(out) as place,
-        # A lone surrogate, which JSON may hold, is escaped as JSON does.
+        # A lone surrogate, which JSON allows, is escaped the way JSON escapes it.
         open(place, "w", encoding="utf-8", errors="backslashreplace", newline="") as file,
     ):
         yield file, False

@@ -34,7 +34,7 @@ _ADVICE = (
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answered:
-    """examples: some examples, in order. answers: the task's answer to each, a JSON value. details: what else is known of each, such as
+    """examples: some examples, in order. answers: the task's answer to each, a JSON value. details: what else is known about each, such as
     {"probabilities": {class: number}}. shortened: how many of the examples lost tokens."""
 
     examples: Sequence[Example]
@@ -43,7 +43,7 @@ class Answered:
     shortened: int
 
     def lines(self, ascii_only: bool = False) -> Iterator[str]:
-        """A line of JSON for each example: id, answer, details."""
+        """One line of JSON per example: id, answer, details."""
         for example, answer, details in zip(self.examples, self.answers, self.details, strict=True):
             yield json.dumps({"id": example.name, "answer": answer, **details}, ensure_ascii=ascii_only) + "\n"
 
@@ -52,8 +52,8 @@ class Answered:
 class Predictor:
     """A task on the model that was fine-tuned for it.
 
-    framing: how the model reads texts. fields: those of the model's objective. compute: from rows to {head: [rows, ...]}, on the device; it
-    does not wait for it.
+    framing: how the model reads texts. fields: those of the model's objective. compute: from rows to {head: [rows, ...]}, on the device,
+    without waiting for the result.
     """
 
     task: Task
@@ -62,10 +62,10 @@ class Predictor:
     compute: Callable[[Batch], Mapping[str, Array]]
 
     def answers(self, records: Iterable[Record], batch: int = BATCH) -> Iterator[Answered]:
-        """The answers to `records`, each once and in order, some at a time; memory does not grow with their number.
+        """The answers to `records`, each once and in order, a part at a time; memory does not grow with their number.
 
-        batch: rows that are computed together; with other rows a number changes by rounding only. An example without an id is named by its
-        number, from 0. Raises UserError for a record that does not have the task's columns and for one that does not fit.
+        batch: rows per batch; it changes numbers by rounding only. An example without an id is named by its number, from 0. Raises
+        UserError for a record without the task's columns and for one that does not fit.
         """
         if batch < 1:
             raise UserError(f"the batch is {batch}", fix="it takes 1 or more examples")
@@ -92,7 +92,7 @@ class Predictor:
     def _predictions(self, rows: Batch, batch: int) -> dict[str, np.ndarray]:
         """{head: [rows, ...]} in the order of `rows`. A batch is computed while the one before it moves to the host."""
         used = (rows["segments"] > 0).sum(axis=-1).reshape(len(rows["segments"]), -1).max(axis=-1)
-        # The longest first: where memory is short, it shows at once.
+        # The longest first, so that too little memory shows at once.
         order = np.argsort(-used, kind="stable")
         chosen = [order[start : start + batch] for start in range(0, len(order), batch)]
         batches = (self._padded({name: array[some] for name, array in rows.items()}, int(used[some[0]])) for some in chosen)
@@ -104,7 +104,7 @@ class Predictor:
         return {name: concatenated([part[name] for part in parts])[back] for name in parts[0]}
 
     def _padded(self, rows: Batch, used: int) -> Batch:
-        """`rows` in few shapes: cut to a `compiled_length` that holds `used` tokens, filled with empty rows to a power of two."""
+        """`rows` in one of few shapes: cut to a `compiled_length` that holds `used` tokens, and with empty rows up to a power of two."""
         count, full = rows["segments"].shape[0], rows["segments"].shape[-1]
         length = min(compiled_length(used), full)
         places = slice(full - length, full) if self.framing.left else slice(length)
@@ -117,8 +117,8 @@ class Predictor:
 
 
 def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "") -> Iterator[Answered]:
-    """The answers to the rows of a file; see `unlabelled.read` and `Predictor.answers`. Every few seconds a line on stderr says how far it
-    is."""
+    """The answers to the rows of a file; see `unlabelled.read` and `Predictor.answers`. Every few seconds a line on stderr shows the
+    progress."""
     started = last = time.monotonic()
     done = 0
     for some in predictor.answers(unlabelled.read(name, predictor.task.columns, coding), batch):
@@ -130,7 +130,7 @@ def of_file(predictor: Predictor, name: str, batch: int = BATCH, coding: str = "
 
 
 def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:
-    """Records from what a caller gives: a text, a tuple of two texts, or a dict with the task's columns. Raises UserError for others."""
+    """Records from a caller's values: a text, a tuple of two texts, or a dict with the task's columns. Raises UserError for others."""
     if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
         raise UserError("predict takes a list of examples", fix="give [example] for a single one")
     columns = [column.split(OR)[0] for column in task.columns] or [unlabelled.TEXT]

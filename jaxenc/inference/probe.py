@@ -1,4 +1,4 @@
-"""The table of linear probes of a model: which layer knows the labels of a task. The implementation of `jaxenc probe`."""
+"""A table of linear probes: how well each layer of a model predicts the labels of a task. The implementation of `jaxenc probe`."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ ADVICE = "free some space or choose another --workdir"
 
 @dataclasses.dataclass(frozen=True)
 class Probed:
-    """The scores of one probe. name: `0` for the input of the first layer, `1`, ... or `mix`. scores: one a seed."""
+    """The scores of one probe. name: `0` for the input of the first layer, `1`, ... or `mix`. scores: one per seed."""
 
     name: str
     scores: tuple[float, ...]
@@ -43,14 +43,14 @@ class Probed:
 
     @property
     def deviation(self) -> float:
-        """Of a sample of seeds (n - 1); 0 for one seed."""
+        """The standard deviation of a sample of seeds (n - 1); 0 for one seed."""
         return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """metric: of the dev set. units: {split: number of words or texts}. rows: one a layer, then the mix. baselines: {name: score}. shares:
-    of each layer in the mix, one tuple a seed, each with the sum 1."""
+    """metric: of the dev set. units: {split: number of words or texts}. rows: one per layer, then the mix. baselines: {name: score}.
+    shares: of each layer in the mix, one tuple per seed, each with the sum 1."""
 
     metric: str
     units: dict[str, int]
@@ -59,7 +59,7 @@ class Table:
     shares: tuple[tuple[float, ...], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The content of probe.json, beside the settings."""
+        """The content of probe.json, apart from the settings."""
         rows = [{"layer": row.name, "mean": row.mean, "std": row.deviation, "scores": list(row.scores)} for row in self.rows]
         shares = [list(of_seed) for of_seed in self.shares]
         return {"metric": self.metric, "units": self.units, "rows": rows, "baselines": self.baselines, "mix": shares}
@@ -67,7 +67,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class _Split:
-    """Examples with what is read of them: the words of each, and a label for each unit; '' where it is not known."""
+    """Examples with the words of each, and a label for each unit, '' if it is unknown."""
 
     examples: Sequence[Example]
     words: list[list[str]]
@@ -78,10 +78,10 @@ def probe(model: str | pathlib.Path, tune: FineTune, workdir: str | pathlib.Path
     """Trains a linear probe for every layer of a model and for a learned mix of all, on the task and the files of `tune`, and scores them
     on its dev set.
 
-    The model runs over the data once. A unit is a word of a `tag` task, or a text of a `classify` task, the mean over its words; special
-    tokens are in neither. Baselines: the most frequent label, and for words the most frequent label of each word. workdir: a new folder,
-    which gets probe.json; while the probes are trained it also holds the features, 4 bytes a number. Raises UserError, before anything is
-    computed, for another task, for files that cannot be read and for a folder that is not new.
+    The model runs over the data once. A unit is a word of a `tag` task, or a text of a `classify` task, whose vector is the mean over its
+    words, without special tokens. Baselines: the most frequent label, and for words the most frequent label of each word. workdir: a new
+    folder for probe.json; during training it also holds the features, 4 bytes per number. Raises UserError, before anything is computed,
+    for another kind of task, for files that cannot be read and for a folder that is not new.
     """
     workdir = pathlib.Path(workdir)
     must_be_new(workdir, "--workdir")
@@ -120,7 +120,7 @@ def lines(table: Table) -> list[str]:
 
 
 def _examples(tune: FineTune, split: str) -> list[Example]:
-    """The labelled examples of a split. Raises UserError for a task without such classes."""
+    """The labelled examples of a split. Raises UserError for a task that probes do not take."""
     examples, most = tune.task.examples(tune.data, split), tune.data.limit(split)
     one = examples[0] if examples else None
     if not (isinstance(one, Tagged) or (isinstance(one, Classified) and len(one.texts) == 1)):
@@ -137,7 +137,7 @@ def _split(model: Model, task: Task, examples: Sequence[Example]) -> _Split:
 
 
 def _score(task: Task, split: _Split, classes: np.ndarray) -> float:
-    """The task's first metric of the classes of all units, i32 [units]."""
+    """The task's main metric for the predicted classes of all units, i32 [units]."""
     return _score_names(task, split, [task.classes[i] for i in classes])
 
 
@@ -152,7 +152,7 @@ def _score_names(task: Task, split: _Split, names: Sequence[str]) -> float:
 def _table(
     task: Task, layers: tuple[int, ...], trained: Sequence[Tree], scores: Sequence[Sequence[float]], train: _Split, dev: _Split
 ) -> Table:
-    """scores: of each seed, one a probe."""
+    """scores: for each seed, one per probe."""
     names = (*map(str, layers), MIX)
     rows = tuple(Probed(name, by_seed) for name, by_seed in zip(names, zip(*scores, strict=True), strict=True))
     likely = probes.majority(train.labels)

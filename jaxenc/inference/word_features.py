@@ -10,15 +10,15 @@ from jaxenc.inference.embed import watched
 from jaxenc.inference.load import Model
 from jaxenc.tasks import word_windows
 
-# Pieces that a window leaves free: its first word may have more of them at the start of a row than within a sentence.
+# Pieces that a window leaves free: its first word may have more pieces at the start of a row than within a sentence.
 SPARE = 8
 
 
 def vectors(model: Model, sentences: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
-    """float32 [layers + 1, words, width] for each sentence, as `words.vectors`, of sentences of any length.
+    """float32 [layers + 1, words, width] for each sentence, as `words.vectors`, but for sentences of any length.
 
-    One that is longer than the model takes is read in windows between words that overlap by half; each word has the vector of the window
-    where it has most context (`word_windows.scored_in`), and zeros where it has no pieces.
+    A sentence longer than the model's rows is read in windows that are cut between words and overlap by half; each word gets its vector
+    from the window where it has the most context (`word_windows.scored_in`), and zeros if it has no pieces.
     """
     plans = [_windows(model, sentence) for sentence in sentences]
     parts = (sentence[first:end] for sentence, (found, _) in zip(sentences, plans, strict=True) for first, end in found)
@@ -36,8 +36,8 @@ def vectors(model: Model, sentences: Sequence[Sequence[str]]) -> Iterator[np.nda
 
 
 def write(model: Model, sentences: Sequence[Sequence[str]], file: pathlib.Path, pooled: bool) -> np.ndarray:
-    """float32 [units, layers + 1, width], mapped from the new `file`: a unit for each word, or, pooled, for each sentence: the mean over
-    its words, zeros without words. Prints its progress to stderr every five seconds."""
+    """float32 [units, layers + 1, width], mapped from the new `file`: one unit per word or, if `pooled`, one per sentence, the mean
+    over its words, or zeros without words. Prints progress to stderr every five seconds."""
     states, width = model.shape
     count = len(sentences) if pooled else sum(map(len, sentences))
     out = np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(count, states, width))
@@ -51,7 +51,7 @@ def write(model: Model, sentences: Sequence[Sequence[str]], file: pathlib.Path, 
 
 
 def _windows(model: Model, sentence: Sequence[str]) -> tuple[list[word_windows.Window], np.ndarray]:
-    """(the windows of a sentence, the number of the window that each word is read in)."""
+    """(the windows of a sentence, for each word the number of the window it is read in)."""
     limit = model.config.model.positions
     whole = [(0, len(sentence))], np.zeros(len(sentence), np.int32)
     if not limit or model.tokenizer is None:

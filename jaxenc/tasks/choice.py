@@ -23,8 +23,8 @@ HEAD = "choice"
 
 @dataclasses.dataclass(frozen=True)
 class Chosen(Example):
-    """prompt: the first text of every pair. choices: the second ones. label: the number of the right one, from 0, -1 where it is not
-    known."""
+    """prompt: the first text of every pair. choices: the second texts. label: the number of the right choice, from 0;
+    -1 if it is unknown."""
 
     prompt: str
     choices: tuple[str, ...]
@@ -33,17 +33,17 @@ class Chosen(Example):
 
 @dataclasses.dataclass(frozen=True)
 class Choice(Task[Chosen]):
-    """Multiple choice: a softmax over a number for each pair of prompt and choice (Devlin et al. 2018, section 4.4).
+    """Multiple choice: a softmax over one score for each pair of prompt and choice (Devlin et al. 2018, section 4.4).
 
     prompt: columns of the first text, joined by a blank; `A|B` is the first of A and B that the file has.
-    question: column that is written before each choice, joined by a blank. '' = none.
+    question: column whose text precedes each choice, joined by a blank. '' = none.
     blank: mark in the question that a choice replaces, such as RACE's `_`. '' = none; a question without it comes before the choice.
     choices: column with the list of choices, or the columns of all choices.
-    keys: column with the list of the names of the choices, such as A to E. '' = labels are numbers from 0 or letters from A.
+    keys: column with the list of the choices' names, such as A to E. '' = labels are numbers from 0 or letters from A.
     label: column of the right choice.
     id: column of an example's name. '' = its number in the split, from 0.
     metric: score of the dev set that is quoted first: `accuracy`.
-    count: choices of a row; examples with fewer have empty ones, which are never chosen. 0 = the most that a training example has.
+    count: choices in a row; examples with fewer are filled with empty ones, which are never chosen. 0 = the most of any training example.
     truncation: which text is cut where a row has no room: `longest` (token by token), `first`, `second`, or `refuse`.
     """
 
@@ -83,7 +83,7 @@ class Choice(Task[Chosen]):
         return self if self.count else dataclasses.replace(self, count=max(len(example.choices) for example in train))
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
-        """The head that gives the vector of each pair a number."""
+        """The head that scores the vector of each pair."""
         return on_text(model, HEAD, choices=self.count)
 
     def features(self, examples: Sequence[Chosen], framing: Framing) -> Features:
@@ -135,7 +135,7 @@ class Choice(Task[Chosen]):
             return
         lists = [column for column in (self.question, self.label, *self.choices) if isinstance(record.values.get(column), list)]
         if any(len(record.values[column]) != len(questions) for column in lists):
-            raise UserError("its questions, options and answers are not equally many", record.where, "fix or remove this record")
+            raise UserError("its lists of questions, options and answers differ in length", record.where, "fix or remove this record")
         for number in range(len(questions)):
             values = {column: record.values[column][number] for column in lists}
             if self.id and self.id in record.values:
@@ -161,7 +161,7 @@ class Choice(Task[Chosen]):
         if isinstance(found, list) and found and all(isinstance(one, dict) for one in found):  # as CommonsenseQA is distributed
             found, keys = [one.get("text") for one in found], [one.get("label") for one in found]
         if not isinstance(found, list) or len(found) < 2 or not all(isinstance(one, str) for one in found):
-            raise UserError(f"{' and '.join(self.choices)} hold no two or more texts", record.where, "write a list of texts")
+            raise UserError(f"{' and '.join(self.choices)} do not hold two or more texts", record.where, "write a list of texts")
         keys = keys if isinstance(keys, list) and len(keys) == len(found) else [chr(ord("A") + i) for i in range(len(found))]
         return found, list(map(str, keys))
 

@@ -47,7 +47,7 @@ def sentences(file: str, word: str = "", tag: str = "") -> list[Sentence]:
     """The sentences of `file`, in its order: UTF-8, or UTF-16 with a byte order mark, also compressed.
 
     word, tag: the number of a column: 1 is the first, -1 the last. '' is the first column for words and the last for tags, and in CoNLL-U
-    FORM and UPOS. A file with one column has no tags, and so has a CoNLL-U file whose tags are all `_`.
+    FORM and UPOS. A file with one column has no tags, nor has a CoNLL-U file whose tags are all `_`.
 
     Columns are separated by tabs where the first line of words has one, otherwise by blanks. A line of white space alone ends a sentence. A
     line that begins with `-DOCSTART-` starts a document and is skipped. A line between two sentences that begins with `#` is a comment

@@ -33,9 +33,9 @@ def evaluate(
     """Evaluates a checkpoint of `workdir`: one of pretraining as `training.held_out.evaluate`, one of fine-tuning with the scores of its
     task on the dev set.
 
-    workdir: of fine-tuning, the folder of the seeds, of which it takes the best one, or the run directory of one. step: 0 for the
-    checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. Everything else, and what it raises, as in
-    `held_out.evaluate`; UserError too for examples that do not fit and for a fine-tuning without a dev set.
+    workdir: after fine-tuning, the folder of all seeds, of which the best one is taken, or the run directory of one seed. step: 0 for the
+    checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. Everything else, and what it raises, is as in
+    `held_out.evaluate`; UserError also for examples that do not fit and if a fine-tuning had no dev set.
     """
     folder = pathlib.Path(workdir)
     kept, _ = results.kept(folder)
@@ -54,7 +54,7 @@ def evaluate(
 
 
 def _on(tune: FineTune, data: str | pathlib.Path, path: pathlib.Path) -> FineTune:
-    """The settings with the file `data` as the dev set, or as they are where that is ''."""
+    """The settings with the file `data` as the dev set; unchanged if `data` is ''."""
     if data:
         return dataclasses.replace(tune, data=FilesConfig(dev=str(data), encoding=tune.data.encoding, ragged=tune.data.ragged))
     if not tune.data.dev:

@@ -10,15 +10,15 @@ from jaxenc.config import at_least
 class FilesConfig:
     """Which files hold the examples of a task.
 
-    path: the folder of `train`, `dev` and `test`, a dataset that `datasets` of Hugging Face saved, or `tfds:NAME`. '' = none.
-    train: the file of the training examples, or the split of a dataset. `A,B` is both, `A|B` the first that there is, `A|` A or none.
-    dev: the same of the examples that the model is evaluated on. '' = none.
-    test: the same of the examples that it gives answers to at the end. '' = none.
-    train_rows: how many of the training examples are used, from the first; 0 = all.
-    dev_rows: the same of `dev`.
-    encoding: of text files. '' = UTF-8, or what a byte order mark says.
-    broken_rows: how many rows of a file may have another number of columns than the first; they are left out of train and dev.
-    ragged: whether rows of a table without a header may have more columns than are read, as those of the STS benchmark have.
+    path: the folder of `train`, `dev` and `test`, a dataset saved by `datasets` of Hugging Face, or `tfds:NAME`. '' = none.
+    train: the file of the training examples, or the split of a dataset. `A,B` is both, `A|B` the first that exists, `A|` A or none.
+    dev: the same for the examples that the model is evaluated on. '' = none.
+    test: the same for the examples that it answers at the end. '' = none.
+    train_rows: how many of the first training examples are used; 0 = all.
+    dev_rows: the same for `dev`.
+    encoding: of text files. '' = UTF-8, or what a byte order mark indicates.
+    broken_rows: how many rows of a file may differ from the first in their number of columns; they are left out of train and dev.
+    ragged: whether rows of a table without a header may have more columns than are read, as in the STS benchmark.
     """
 
     path: str = ""
@@ -37,7 +37,7 @@ class FilesConfig:
     def names(self, split: str) -> list[str]:
         """The files or addresses of a split, `train`, `dev` or `test`, [] for a split without any.
 
-        Of alternatives, the first whose files all exist, or else the first one; of `tfds:` the first that is no name of a file.
+        Of several alternatives, the first whose files all exist, or else the first; with `tfds:`, the first that is not a file name.
         """
         found = [self._listed(alternative) for alternative in getattr(self, split).split("|")]
         if self.path.startswith("tfds:"):

@@ -30,10 +30,11 @@ ADVICE = "free some space or choose another --workdir"
 def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds: int = 1) -> Results:
     """Fine-tunes the model of `init_from` on a task in `workdir`, with the seeds `train.seed`, `train.seed` + 1, ...
 
-    Each seed is a run of its own in WORKDIR/seed_N, which resumes where it stopped; a finished one is not trained again. All share their
-    compiled programs. WORKDIR/results.json has the scores of every seed and their summary; seed_N/result.json those of one, dev.jsonl and
-    test.jsonl the answers, and submission/ the files of the benchmark, where it has such. A seed that diverges is reported, and the others
-    go on. Raises UserError before anything is written for whatever does not fit, and the errors of `training.pretrain.pretrain`.
+    Each seed is a run of its own in WORKDIR/seed_N, which resumes where it stopped; a finished one is not trained again. All seeds share
+    their compiled programs. WORKDIR/results.json has the scores of every seed and their summary; in seed_N, result.json has those of one
+    seed, dev.jsonl and test.jsonl the answers, and submission/ the files for the benchmark, if it has any. A seed that diverges is
+    reported, and the others continue. Raises UserError, before anything is written, for settings, files or a model that do not fit
+    together, and the errors of `training.pretrain.pretrain`.
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
@@ -51,13 +52,13 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         found = Results(tuning.task.metric, tuple(done))
         if barriers.is_primary():
             with user_errors(workdir / results.NAME, ADVICE):
-                workdir.mkdir(parents=True, exist_ok=True)  # not there where the first seed diverged at once
+                workdir.mkdir(parents=True, exist_ok=True)  # missing if the first seed diverged at once
                 write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
     return found
 
 
 def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
-    """The result of one seed, None where it was stopped."""
+    """The result of one seed, None if it was stopped."""
     started = time.monotonic()
     try:
         ended = train_job(tuning.job(seed, directory), init_from=str(tuning.start))
@@ -81,7 +82,7 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
 
 
 def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict[str, float]]:
-    """(the step that `train.select` keeps, its scores on the dev set, {} without one)."""
+    """(the step that `train.select` keeps, its scores on the dev set, {} without a dev set)."""
 
     def read() -> list[Any]:
         path = directory / record.METRICS
@@ -99,7 +100,7 @@ def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict
 
 
 def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split: str) -> None:
-    """Writes the answers of the checkpoint of `step` to the examples of a split."""
+    """Writes the answers that the checkpoint of `step` gives to the examples of a split."""
     job, held = tuning.job(seed, directory, split), tuning.splits[split]
     phase = job.run.plan[0]
     with jax.set_mesh(job.mesh):
@@ -122,6 +123,6 @@ def _lines(split: Split, answers: Sequence[Any]) -> str:
 
 
 def _remove_others(directory: pathlib.Path, kept: set[int]) -> None:
-    """Deletes the checkpoints of a finished run but those of `kept`."""
+    """Deletes all checkpoints of a finished run except those of `kept`."""
     for step in set(steps(directory / "checkpoints")) - kept:
         shutil.rmtree(directory / "checkpoints" / str(step))

@@ -12,7 +12,7 @@ from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 
-# Which text gives up tokens where all of them do not fit.
+# Which text loses tokens when the row is too short.
 TRUNCATIONS = ("longest", "first", "second", "refuse")
 
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -23,7 +23,7 @@ Ids = Sequence[int]
 
 
 class Spelled(int):
-    """The id of a word for a model that reads characters, with the word as they spell it: many words share the id of unknown ones."""
+    """The id of a word, with its spelling, for a model that reads characters: all unknown words share one id."""
 
     def __new__(cls, index: int, text: str) -> "Spelled":
         """The id `index` of the word `text`."""
@@ -35,8 +35,8 @@ class Spelled(int):
 @dataclasses.dataclass(frozen=True, eq=False)
 class Framed:
     """rows: tokens, types, segments, positions, i32 [rows, length], and characters, uint16 [rows, length, 50], where the model reads them.
-    starts, kept: i32 [rows, texts], the place of the first token of each text in its row, and how many of its tokens are there. shortened:
-    bool [rows], whether a text of the row lost tokens."""
+    starts, kept: i32 [rows, texts], the position of the first token of each text in its row, and how many of its tokens the row holds.
+    shortened: bool [rows], whether a text of the row lost tokens."""
 
     rows: Batch
     starts: np.ndarray
@@ -67,7 +67,7 @@ class Framing:
             raise UserError(what, fix=f"set train.length to {self.model.positions} or less")
 
     def room(self, texts: int) -> int:
-        """How many tokens of text a row of one or two texts holds, beside the special pieces."""
+        """How many tokens of text fit into a row of one or two texts, in addition to the special pieces."""
         return self.length - sum(index >= 0 for index, _ in self._template(texts))
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -79,7 +79,7 @@ class Framing:
         return self.tokenizer.encode(texts)
 
     def ids_of_words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """(ids of a text that is split into words already, without special pieces; of each id the number of its word). A word may have
+        """(ids of a text that is already split into words, without special pieces; for each id the number of its word). A word may have
         several ids or none. Raises UserError as `Tokenizer.encode_split`."""
         ids, _, numbers = self.tokenizer.encode_split(words)
         kept = [(index, number) for index, number in zip(ids, numbers, strict=True) if number >= 0]
@@ -98,9 +98,9 @@ class Framing:
         return self.tokenizer.encode_offsets([SURROGATE.sub("\ufffd", text) for text in texts])
 
     def rows(self, examples: Sequence[Sequence[Ids]], wheres: Sequence[str] = ()) -> Framed:
-        """The rows of `examples`, the ids of one or two texts each, all as many. wheres: the name of each in messages.
+        """The rows of `examples`: each holds the ids of one text, or each of two. wheres: the name of each example in messages.
 
-        Raises UserError for a row that has no room for text, and where texts are too long and may not be shortened.
+        Raises UserError if a row has no room for text, and for texts that are too long and may not be shortened.
         """
         texts = len(examples[0]) if len(examples) else 1
         room, template = self.room(texts), self._template(texts)
@@ -129,7 +129,7 @@ class Framing:
         return Framed(rows, starts, kept.astype(np.int32), (kept < lengths).any(axis=1))
 
     def _kept(self, sizes: Sequence[int], room: int, row: int, wheres: Sequence[str]) -> list[int]:
-        """How many tokens of each text stay."""
+        """How many tokens of each text are kept."""
         over = sum(sizes) - room
         if over <= 0:
             return list(sizes)
@@ -166,5 +166,5 @@ def _longest_first(sizes: Sequence[int], room: int) -> list[int]:
     first, second = sizes
     if second <= room // 2:
         return [room - second, second]
-    more = room - room // 2  # the first keeps the odd token: of equal texts the second is shortened
+    more = room - room // 2  # the first text keeps the odd token: of two equally long texts the second is shortened
     return [first, room - first] if first < more else [more, room // 2]

@@ -1,7 +1,7 @@
 """GLUE's nine tasks and its diagnostic set AX (Wang et al. 2018): columns, classes in order, metric, files.
 
-A task reads the files of gluebenchmark.com, those of the original corpora, tfds:glue/NAME, and what `datasets` of Hugging Face saved: `A|B`
-is whichever of both there is. Set data.path to the folder or to the dataset.
+A task reads the files of gluebenchmark.com, those of the original corpora, tfds:glue/NAME, and datasets saved by `datasets` of Hugging
+Face: `A|B` is whichever of the two exists. Set data.path to the folder or to the dataset.
 """
 
 import dataclasses
@@ -28,8 +28,8 @@ def _pair(labels: tuple[str, ...], submits: str, text: tuple[str, str] = ("sente
     return Classify(text=text, label=label, id=ID, labels=labels, submits=(submits,))
 
 
-# {name: (task, files)}. The metric that is quoted first is that of the GLUE paper, or accuracy where it has accuracy and F1, which papers
-# choose differently; the scores have both.
+# {name: (task, files)}. The metric quoted first is that of the GLUE paper, or accuracy where the paper has accuracy and F1, of which papers
+# quote one or the other; the scores have both.
 GLUE: Mapping[str, tuple[Task, FilesConfig]] = MappingProxyType(
     {
         # train.tsv and dev.tsv have no header; test.tsv has one. The two dev files of the corpus are GLUE's dev.tsv.
@@ -74,7 +74,7 @@ GLUE: Mapping[str, tuple[Task, FilesConfig]] = MappingProxyType(
             _pair(("not_duplicate|0", "duplicate|1"), "QQP.tsv", ("question1", "question2"), "is_duplicate|label"),
             INCOMPLETE,
         ),
-        # Two dev sets, each with its score; diagnostic.tsv, put beside the other files, is answered as AX.
+        # Two dev sets, each with its own score; if diagnostic.tsv is in the same folder, it is answered as AX.
         "mnli": (
             Classify(
                 text=("sentence1|premise", "sentence2|hypothesis"),
@@ -112,5 +112,5 @@ GLUE: Mapping[str, tuple[Task, FilesConfig]] = MappingProxyType(
 def task(name: str) -> tuple[Task, FilesConfig]:
     """A task of GLUE, and its files below a `data.path` that is still to be set. Raises UserError for another name."""
     if name not in GLUE:
-        raise UserError(f"{name} is no task of GLUE", fix=f"use {', '.join(GLUE)}")
+        raise UserError(f"{name} is not a task of GLUE", fix=f"use {', '.join(GLUE)}")
     return GLUE[name]

@@ -6,7 +6,7 @@ from jaxenc.objectives.heads import HeadsConfig
 
 
 def on_text(model: ModelConfig, head: str, labels: tuple[str, ...] = (), choices: int = 0) -> HeadsConfig:
-    """`head` on the family's vector of a text, with the heads that the family trains beside it (`EncoderConfig.beside`).
+    """`head` on the family's vector of a text, with the heads that the family trains together with it (`EncoderConfig.beside`).
 
     labels, choices: as in `HeadsConfig`. Raises UserError for a family without such a vector.
     """

@@ -11,7 +11,7 @@ from jaxenc.tasks.texts import TextExample
 
 
 def check(labels: Sequence[str]) -> None:
-    """Raises UserError for a single class and for two classes with one name."""
+    """Raises UserError for a single class and for two classes with the same name."""
     if len(labels) == 1:
         raise UserError(f"task.labels names one class, {labels[0]}", fix="name two or more, or none")
     written = [name for label in labels for name in label.split(OR)]
@@ -30,19 +30,19 @@ def spelled(labels: Sequence[str]) -> dict[str, str]:
 
 
 def written(labels: Sequence[str]) -> dict[str, str]:
-    """{class: its last spelling}, which benchmarks take."""
+    """{class: its last spelling}, the one for benchmarks."""
     return {label.split(OR)[0]: label.split(OR)[-1] for label in labels}
 
 
 def wrong(label: str, labels: Sequence[str], where: str) -> UserError:
-    """What is said of a label that the task does not have."""
+    """The error for a label that the task does not have."""
     return UserError(f"the label is {label!r}", where, f"fix it, or name it in task.labels, which holds {', '.join(labels)}")
 
 
 def ordered(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """`labels` in the order of `names`, the classes of a checkpoint, whatever the case; `names` themselves where `labels` is ().
+    """`labels` in the order of `names`, the classes of a checkpoint, ignoring case; `names` themselves if `labels` is ().
 
-    Raises UserError where they are not the same classes: by number, answers of one would be read as those of another.
+    Raises UserError if they are not the same classes: by number, one class would be taken for another.
     """
     if not labels:
         return tuple(names)
@@ -57,7 +57,7 @@ def ordered(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str) -> tuple[str, ...]:
     """The classes of training examples, sorted. found: the label of each.
 
-    Raises UserError where all have one label, where labels are scores, and where there are so many that they are names or texts.
+    Raises UserError if all have the same label, if the labels are scores, and if there are so many that they must be names or texts.
     """
     counts = collections.Counter(found)
     if len(counts) == 1:
@@ -68,7 +68,7 @@ def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str)
         if scored:
             score = found[train.index(scored[0])]
             fix = "set task.kind=regress for scores, or name the classes in task.labels"
-            raise UserError(f"the label is {score}, a score and no class", scored[0].where, fix)
+            raise UserError(f"the label is {score}, a score and not a class", scored[0].where, fix)
     if len(counts) > max(len(train) // 2, 10):
         what = f"the column {column} has {len(counts):,} values in {len(train):,} training examples"
         raise UserError(what, train[0].where, "name the column of the label in task.label, or set task.kind=regress for scores")

@@ -23,22 +23,22 @@ THERE = {"1": True, "true": True, "0": False, "false": False}
 
 @dataclasses.dataclass(frozen=True)
 class Labelled(TextExample):
-    """labels: the names of its classes, in the order of the file, None where they are not known."""
+    """labels: the names of its classes, in the order of the file; None if they are unknown."""
 
     labels: tuple[str, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Multilabel(TextTask[Labelled]):
-    """Multi-label classification of one text or of a pair: each class is there or not, whatever the others are.
+    """Multi-label classification of one text or of a pair: each class is present or absent, independently of the others.
 
-    The column of the labels holds a list of names, or names with `separator` between them. With `label` '' each class of `labels` has a
-    column of its own with 1 or 0, true or false.
+    The column of the labels holds a list of names, or names separated by `separator`. If `label` is '', each class of `labels` has a column
+    of its own with 1 or 0, true or false.
 
     labels: classes in the order of the logits. () = those of the training examples, sorted. `A|B` is the class A, which files may also
         write as B.
-    separator: character between the names of a cell.
-    threshold: probability above which a class is given as an answer.
+    separator: character between the names in a cell.
+    threshold: probability above which a class is part of the answer.
     metric: score of the dev set that is quoted first: `micro_f1`, `macro_f1` or `accuracy` (the whole set right).
     """
 
@@ -75,7 +75,7 @@ class Multilabel(TextTask[Labelled]):
         """See `TextTask.example`."""
         found = self._named(record) if self.label else self._marked(record)
         if found is None and labelled:
-            raise UserError("holds no labels", record.where, "write [] for none of them; a test split without labels is for data.test")
+            raise UserError("holds no labels", record.where, "write [] for no label; a test split without labels is for data.test")
         if found and self.labels and (unknown := [one for one in found if one not in self.classes]):
             raise labels.wrong(unknown[0], self.labels, record.where)
         return Labelled(name, record.where, tuple(map(record.text, self.text)), found, part=part)
@@ -121,7 +121,7 @@ class Multilabel(TextTask[Labelled]):
         return scores.multilabel([true for true, _ in known], [answer for _, answer in known], self.classes)
 
     def _named(self, record: Record) -> tuple[str, ...] | None:
-        """The classes that one column names."""
+        """The classes named in one column."""
         value = record.values.get(self.label)
         if value is None:
             return None
@@ -132,7 +132,7 @@ class Multilabel(TextTask[Labelled]):
         return tuple(dict.fromkeys(spelled.get(name, name) for part in parts if (name := str(part).strip())))
 
     def _marked(self, record: Record) -> tuple[str, ...] | None:
-        """The classes whose own column says so."""
+        """The classes whose own columns are true."""
         marks = {name: record.name(column).lower() for name, column in zip(self.classes, self.labels, strict=True)}
         if not any(marks.values()):
             return None

@@ -1,4 +1,4 @@
-"""SWAG, RACE and CommonsenseQA: their columns and files, as distributed and as `datasets` of Hugging Face has them."""
+"""SWAG, RACE and CommonsenseQA: their columns and files, as distributed and as saved by `datasets` of Hugging Face."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -47,7 +47,7 @@ SETS: Mapping[str, tuple[Choice, FilesConfig]] = MappingProxyType(
 
 
 def task(name: str) -> tuple[Choice, FilesConfig]:
-    """One of the tasks, and its files below a `data.path` that is still to be set. Raises UserError for another name."""
+    """One of these tasks, and its files below a `data.path` that is still to be set. Raises UserError for another name."""
     if name not in SETS:
-        raise UserError(f"{name} is no known set of multiple choice", fix=f"use {', '.join(SETS)}")
+        raise UserError(f"{name} is not a known multiple-choice dataset", fix=f"use {', '.join(SETS)}")
     return SETS[name]

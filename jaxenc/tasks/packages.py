@@ -1,6 +1,6 @@
-"""A small labelled task that every machine with jaxenc has: which package a paragraph of a docstring was written for.
+"""A small labelled task that every machine with jaxenc has: which package a paragraph of a docstring is from.
 
-It is for a first run without a download. What it holds depends on the installed versions, as `data.docstrings` says.
+It is for a first run without a download. Its texts depend on the installed versions, as `data.docstrings` says.
 """
 
 import json
@@ -18,10 +18,11 @@ TRAIN, DEV = 1000, 150  # paragraphs of each package
 
 
 def write(folder: Path) -> None:
-    """Writes train.jsonl and dev.jsonl with the columns `text` and `label`, equally many of each package, in a shuffled order.
+    """Writes train.jsonl and dev.jsonl with the columns `text` and `label`, in a shuffled order, with the same number of paragraphs of each
+    package.
 
-    The paragraphs of a module are all in one of the two files: neighbouring docstrings repeat each other's sentences. Raises UserError for
-    a folder that cannot be written.
+    All paragraphs of a module are in one of the two files, because neighbouring docstrings repeat each other's sentences. Raises UserError
+    for a folder that cannot be written.
     """
     found: dict[tuple[str, str], list[str]] = {(split, package): [] for split in ("train", "dev") for package in PACKAGES}
     for source, paragraphs in docstrings.modules(PACKAGES):
@@ -37,5 +38,5 @@ def write(folder: Path) -> None:
 
 
 def _some(texts: list[str], most: int) -> list[str]:
-    """At most this many of `texts`, at even distances."""
+    """At most this many of `texts`, evenly spaced."""
     return [texts[i] for i in np.unique(np.linspace(0, len(texts) - 1, min(most, len(texts))).astype(int))]

@@ -44,8 +44,8 @@ class Split:
 class Tuning:
     """A task on one model, ready to run.
 
-    tune: the settings, with the task as its training examples fit it. start: the checkpoint that parameters come from. splits: those that
-    have files. programs: shared by the runs of all seeds.
+    tune: the settings, with the task fitted to its training examples. start: the checkpoint that the parameters come from. splits: those
+    that have files. programs: shared by the runs of all seeds.
     """
 
     tune: FineTune
@@ -67,7 +67,7 @@ class Tuning:
 
     @property
     def notes(self) -> list[str]:
-        """A line for each split, and what else a user should know of its rows."""
+        """A line for each split, and what else a user should know about its rows."""
         lines = []
         for name, split in self.splits.items():
             features = split.features
@@ -78,7 +78,7 @@ class Tuning:
         return lines
 
     def job(self, seed: int, directory: pathlib.Path, evaluated: str = "dev") -> Job:
-        """The run of one seed, in its own directory. evaluated: the split that is its held-out rows."""
+        """The run of one seed, in its own directory. evaluated: the split that serves as its held-out rows."""
         run = dataclasses.replace(self.run, train=dataclasses.replace(self.run.train, seed=seed))
         mesh = meshes.make(run.mesh)
         platform = meshes.platform(mesh.devices.flat[0])
@@ -104,7 +104,7 @@ class Tuning:
         return self.task.judge(dev.examples, dev.features, predictions)
 
     def _files(self) -> dict[str, bytes]:
-        """What every checkpoint holds of the task and of its data."""
+        """What every checkpoint records about the task and its data."""
         parts = {name: FeatureRows(split.features).fingerprint for name, split in self.splits.items() if name != "test"}
         facts = {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary)}
         folder = self.start / TOKENIZER
@@ -117,7 +117,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     """Reads the model's config, the examples and their rows.
 
     init_from: a run directory or one of its checkpoints. Raises UserError for a model without a tokenizer or without the task's heads, for
-    files that cannot be read and for examples that do not fit; nothing is written.
+    files that cannot be read and for examples that do not fit; it writes nothing.
     """
     start = restore.find(pathlib.Path(init_from), tune.checkpoint.verify, "--init-from")
     base = of_checkpoint(start)
@@ -135,8 +135,8 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
 
 
 def open_saved(tune: FineTune, run: Run, step_dir: pathlib.Path) -> Tuning:
-    """A fine-tuned checkpoint with the examples of its dev set alone, to evaluate it. run: its own, on the devices of this machine. Raises
-    UserError as `open_task`."""
+    """A fine-tuned checkpoint with the examples of its dev set only, to evaluate it. run: the checkpoint's, on the devices of this machine.
+    Raises UserError as `open_task`."""
     tokenizer = _tokenizer(step_dir)
     examples = tune.task.examples(tune.data, "dev")
     splits = {"dev": Split(examples, tune.task.features(examples, framing_of(tune, tokenizer, run)))}
@@ -155,8 +155,8 @@ def framing_of(tune: FineTune, tokenizer: Tokenizer, base: Run) -> Framing:
 
 
 def _in_saved_order(task: Task, base: Run) -> Task:
-    """The task with its classes in the order of the model's head, where both have the same names: the head then starts from the model's.
-    With other names it starts fresh, which the run says (`training.begin.fresh_heads`)."""
+    """The task with its classes in the order of the model's head, if both have the same names: the head then starts from the model's.
+    Otherwise it is initialized anew, which the run reports (`training.begin.fresh_heads`)."""
     with contextlib.suppress(UserError):
         return task.ordered(base.objective.classes) if base.objective.classes else task
     return task

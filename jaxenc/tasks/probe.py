@@ -27,11 +27,11 @@ ROWS = 1024
 @dataclasses.dataclass(frozen=True)
 class ProbeSettings:
     """How the probes of a table are trained: Adam with a linear decay to 0. Liu et al. 2019 (Linguistic Knowledge and Transferability of
-    Contextual Representations) take a rate of 0.001 and up to 50 epochs; in 10 epochs on standardised features 0.01 was better for every
-    layer of the two models of docs/probing.md.
+    Contextual Representations) use a rate of 0.001 and up to 50 epochs; in 10 epochs on standardised features, 0.01 was better for every
+    layer of the two models in docs/probing.md.
 
-    layers: which are probed besides the mix, 0 for the input of the first layer; () = all. seeds: how many, from `seed` on: a seed decides
-    the initial weights and the order of the units. epochs: passes over the training units. batch: units of a step. lr: the first rate.
+    layers: which are probed besides the mix, 0 for the input of the first layer; () = all. seeds: how many, counted from `seed`: a seed
+    sets the initial weights and the order of the units. epochs: passes over the training units. batch: units per step. lr: initial rate.
     """
 
     layers: tuple[int, ...] = ()
@@ -47,17 +47,17 @@ class ProbeSettings:
             raise UserError(f"the rate is {self.lr}", fix="it takes a positive number")
 
     def chosen(self, states: int) -> tuple[int, ...]:
-        """The layers that are probed, of a model with `states` - 1 layers and their input. Raises UserError for others."""
+        """The layers to probe of a model with `states` - 1 layers and their input. Raises UserError for layers that it does not have."""
         layers = self.layers or tuple(range(states))
         if wrong := [layer for layer in layers if not 0 <= layer < states]:
             fix = f"use 0 (the input of the first layer) to {states - 1}"
-            raise UserError(f"layer {wrong[0]} is asked for, and the model has {states - 1} layers", fix=fix)
+            raise UserError(f"layer {wrong[0]} was requested, but the model has {states - 1} layers", fix=fix)
         return layers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Units:
-    """What is classified: words or texts. features: float32 [units, layers + 1, width], may be memory-mapped. labels: i32 [units], the
+    """What is classified: words or texts. features: float32 [units, layers + 1, width], possibly memory-mapped. labels: i32 [units], the
     number of the class."""
 
     features: np.ndarray
@@ -66,15 +66,15 @@ class Units:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scale:
-    """mean, deviation: float32 [layers + 1, width] of the training features. Standardised features are as expressive for a linear probe,
-    and one rate fits layers of any size."""
+    """mean, deviation: float32 [layers + 1, width] of the training features. Standardising loses nothing for a linear probe, and one
+    learning rate then suits layers of any scale."""
 
     mean: np.ndarray
     deviation: np.ndarray
 
 
 def scale_of(features: np.ndarray) -> Scale:
-    """The Scale of features [units, layers + 1, width], summed in float64 part by part; a constant feature has the deviation 1."""
+    """The Scale of features [units, layers + 1, width], summed in float64 in chunks; a constant feature gets the deviation 1."""
     total, squares = np.zeros(features.shape[1:]), np.zeros(features.shape[1:])
     for start in range(0, len(features), ROWS):
         part = features[start : start + ROWS].astype(np.float64)
@@ -88,7 +88,7 @@ def scale_of(features: np.ndarray) -> Scale:
 
 def init(key: Array, layers: Sequence[int], states: int, width: int, classes: int) -> Tree:
     """Parameters of the probes of `layers` and, last, of the mix: kernel [probes, width, classes], bias [probes, classes], and the mix's
-    weights [states] and gamma []. The draws of a probe depend on the key and on its layer alone."""
+    weights [states] and gamma []. The initial weights of a probe depend only on the key and on its layer."""
     keys = [jax.random.fold_in(rng.part(key, "probe"), layer) for layer in (*layers, states)]
     kernels = [initializers.glorot_uniform(one, (width, classes), jnp.float32) for one in keys]
     return {
@@ -108,7 +108,7 @@ def logits(layers: tuple[int, ...], params: Tree, features: Array, mean: Array, 
 
 
 def fit(units: Units, scale: Scale, classes: int, settings: ProbeSettings, seed: int) -> Tree:
-    """The parameters of all probes after training with one seed. Their losses are summed and their parameters are separate, so each is
+    """The parameters of all probes after training with one seed. Their losses are summed and they share no parameters, so each is
     trained as if it were alone. Calls with other seeds share the compiled step."""
     count, states, width = units.features.shape
     steps = max(1, settings.epochs * count // settings.batch)
@@ -126,7 +126,7 @@ def fit(units: Units, scale: Scale, classes: int, settings: ProbeSettings, seed:
 
 
 def predict(layers: tuple[int, ...], params: Tree, features: np.ndarray, scale: Scale) -> np.ndarray:
-    """i32 [probes, units]: the class that each probe gives to each unit."""
+    """i32 [probes, units]: the class that each probe predicts for each unit."""
     found = []
     for start in range(0, len(features), ROWS):
         part = features[start : start + ROWS]
@@ -136,7 +136,7 @@ def predict(layers: tuple[int, ...], params: Tree, features: np.ndarray, scale: 
 
 
 def majority(labels: Sequence[str]) -> str:
-    """The most frequent label, the first of equals in the alphabet."""
+    """The most frequent label, the alphabetically first of equals."""
     counts = collections.Counter(labels)
     return min(counts, key=lambda label: (-counts[label], label))
 
@@ -150,7 +150,7 @@ def by_word(words: Sequence[str], labels: Sequence[str]) -> Mapping[str, str]:
 
 
 def _optimizer(lr: float, steps: int, params: Tree) -> optimizers.Optimizer:
-    """Adam. No limit of the gradient's norm: over all probes together it would let one change the steps of another."""
+    """Adam, without clipping by norm: the norm is over all probes, so one probe would change the steps of the others."""
     config = OptimConfig(lr=lr, warmup=0, schedule="linear", weight_decay=0.0, clip=0.0, decay_exclude=())
     return optimizers.build(config, params, lr, 0, steps)
 

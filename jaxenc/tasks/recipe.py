@@ -24,7 +24,7 @@ def from_dict(data: Mapping[str, Any], where: str = "config") -> FineTune:
 
 
 def of_checkpoint(step_dir: pathlib.Path) -> FineTune | None:
-    """The settings of the fine-tuning run that a checkpoint is from; None for one of pretraining. Raises UserError as `from_dict`."""
+    """The settings of the fine-tuning run that wrote a checkpoint; None for a pretraining checkpoint. Raises UserError as `from_dict`."""
     path = step_dir / RECORD
     return from_dict(read_json(path, "name another step"), str(path)) if path.is_file() else None
 
@@ -35,8 +35,8 @@ def to_json(tune: FineTune) -> bytes:
 
 
 def resolve(recipe: FineTune | Mapping[str, Any], model: ModelConfig, values: Mapping[str, Any]) -> FineTune:
-    """`recipe` for one model: with the published hyper-parameters of the model's family, where the recipe asks for them, and then with the
-    fields at the dotted paths of `values`. Raises UserError for an unknown field and for a value that does not fit."""
+    """`recipe` for one model: with the published hyper-parameters of the model's family, if the recipe asks for them, then with the fields
+    at the dotted paths of `values`. Raises UserError for an unknown field and for an invalid value."""
     recipe = recipe if isinstance(recipe, FineTune) else from_dict(recipe)
     task = values.get("published", recipe.published)
     numbers = {**published.numbers(model, task), "published": ""} if task else {}

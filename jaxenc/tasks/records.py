@@ -21,7 +21,7 @@ from jaxenc.tasks.files import FilesConfig
 # Between the names that a column may have.
 OR = "|"
 _TABULAR = (".tsv", ".tab", ".txt", ".csv")
-# Readers name the options of `jaxenc data`; these are what a task has in their place.
+# The readers' messages name options of `jaxenc data`; a task has these instead.
 _OPTIONS = (
     ("try --encoding ", "try data.encoding="),
     ("--encoding", "data.encoding"),
@@ -33,14 +33,14 @@ _OPTIONS = (
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One row. where: file and line, or number of the row. values: {column as it was asked for: value}; an optional column that the file
-    does not have is missing."""
+    """One row. where: file and line, or the number of the row. values: {column as requested: value}, without optional columns that the file
+    lacks."""
 
     where: str
     values: Mapping[str, Any]
 
     def text(self, column: str) -> str:
-        """The text of a column, which may be empty. Raises UserError for a null and for what is no text."""
+        """The text of a column, which may be empty. Raises UserError for a null and for any other type."""
         value = self.values[column]
         if value is None:
             raise UserError(f"the column {column} holds no text (null)", self.where, "fill it in, or leave the row out")
@@ -50,7 +50,7 @@ class Record:
         return value
 
     def number(self, column: str) -> float | None:
-        """The number in a column, None for a null, an empty cell and a missing column. Raises UserError for what is no finite number."""
+        """The number in a column, None for a null, an empty cell and a missing column. Raises UserError unless it is a finite number."""
         value = self.values.get(column)
         if value is None or value == "":
             return None
@@ -78,16 +78,16 @@ class Record:
 
 
 def read(name: str, required: Sequence[str], optional: Sequence[str] = (), files: FilesConfig = FilesConfig()) -> Iterator[Record]:
-    """The rows of a file, in order, with the columns that are asked for.
+    """The rows of a file, in order, with the requested columns.
 
     name: a .tsv, .csv, .txt, .jsonl, .json or .parquet file, also compressed; a folder of such files; tfds:NAME[/CONFIG]:SPLIT; or a folder
     of `datasets.save_to_disk` with its split, DIR/SPLIT. A .json holds a list of records, or an object with such a list under `data`.
     required, optional: columns, with dots for nested ones; `A|B` is the first of A and B that the file has. A table has a header unless
     none of the required columns is in its first row and each may be a number: then columns are numbered from 1.
-    files: `encoding`, `ragged` and `broken_rows` of it.
+    files: its `encoding`, `ragged` and `broken_rows` are used.
 
-    Of .tsv and .txt, quotes are part of the text, as in the files of GLUE. Blank lines are left out. Raises UserError, with file and row,
-    for a missing column, which names those that are there; for a row of another width; for what is not text; and for a name without rows.
+    In .tsv and .txt files quotes are part of the text, as in the files of GLUE. Blank lines are skipped. Raises UserError, with file and
+    row, for a missing column (naming the existing ones), a row of another width, bytes that are not text, and a file without rows.
     """
     found = False
     try:
@@ -108,8 +108,8 @@ def of_split(
 ) -> Iterator[tuple[Record, str]]:
     """(record, name of its file without folder and suffix) of each row of a split, `train`, `dev` or `test`.
 
-    labels: columns that only `test` may lack. No broken row of `test` is left out, since a benchmark counts the answers. Raises UserError
-    as `read`.
+    labels: columns that only `test` may lack. No broken row of `test` is skipped, because a benchmark expects an answer to every row.
+    Raises UserError as `read`.
     """
     allowed = files if split != "test" else dataclasses.replace(files, broken_rows=0)
     required, optional = ((*required, *labels), optional) if split != "test" else (required, (*labels, *optional))
@@ -206,7 +206,7 @@ def _of_table(
 
 def _places(header: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]) -> tuple[dict[str, int], bool]:
     """({column: its index in a row}, whether the columns are numbered and the first row is no header)."""
-    # A number is never a name: in a file without a header it may well stand in the first row.
+    # A number is never a column name: in a file without a header it may well occur in the first row.
     named = {column: [one for one in column.split(OR) if one in header and not one.isdecimal()] for column in (*required, *optional)}
     numbers = {column: [int(one) for one in column.split(OR) if one.isdecimal()] for column in named}
     if any(named[column] for column in required) or not all(numbers[column] for column in required):

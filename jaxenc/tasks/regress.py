@@ -23,7 +23,7 @@ METRICS = ("pearson", "spearman")
 
 @dataclasses.dataclass(frozen=True)
 class Scored(TextExample):
-    """score: as in the file, None where it is not known."""
+    """score: as in the file, None if it is unknown."""
 
     score: float | None = None
 
@@ -32,7 +32,7 @@ class Scored(TextExample):
 class Regress(TextTask[Scored]):
     """Regression of a score on one text or a pair, by squared error.
 
-    bounds: lowest and highest score. () = none; other scores are errors, and submitted answers are clipped.
+    bounds: lowest and highest score. () = none; scores outside are errors, and submitted answers are clipped.
     scaled: whether the model learns (score - lowest) / (highest - lowest), as in google-research/electra, instead of the score.
     metric: score of the dev set that is quoted first, `pearson` or `spearman`.
     submits: names of the benchmark's files, one for each file of the test split. () = none.
@@ -102,5 +102,5 @@ class Regress(TextTask[Scored]):
 
     @property
     def _scale(self) -> tuple[float, float]:
-        """(what is taken off a score, what the rest is divided by)."""
+        """(what is subtracted from a score, what the difference is divided by)."""
         return (self.bounds[0], self.bounds[1] - self.bounds[0]) if self.scaled else (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What a fine-tuning gives: the scores of every seed, and their summary."""
+"""The results of a fine-tuning: the scores of every seed, and their summary."""
 
 import dataclasses
 import json
@@ -14,13 +14,13 @@ from jaxenc.tasks.scores import DEGENERATE
 
 # Of a work directory and of the run directory of one seed.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
-AGAIN = "delete it and run the same `jaxenc finetune` again, which writes it"
+AGAIN = "delete it and run the same `jaxenc finetune` again to write it"
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """The result of one seed. directory: its run directory. step: the checkpoint that was kept. scores: {metric: number} of the dev set at
-    that step, with the mean losses. failed: why the seed gives no scores, '' where it does. seconds: of training and evaluation."""
+    that step, with the mean losses. failed: why the seed has no scores, '' if it has. seconds: of training and evaluation."""
 
     seed: int
     directory: str
@@ -31,7 +31,7 @@ class Outcome:
 
     @classmethod
     def read(cls, path: pathlib.Path) -> Self:
-        """The content of a file that `write` made. Raises UserError for anything else."""
+        """Reads a file that `write` wrote. Raises UserError for anything else."""
         return cls._of(read_json(path, AGAIN), path)
 
     @classmethod
@@ -51,7 +51,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Results:
-    """metric: the task's first metric. seeds: the results of all, in order. preempted: whether the last one was stopped before its end."""
+    """metric: the task's first metric. seeds: the result of each seed, in order. preempted: whether the last one was stopped early."""
 
     metric: str
     seeds: tuple[Outcome, ...]
@@ -59,7 +59,7 @@ class Results:
 
     @classmethod
     def read(cls, path: pathlib.Path) -> Self:
-        """The content of a results.json. Raises UserError for anything else."""
+        """Reads a results.json. Raises UserError for anything else."""
         data = read_json(path, AGAIN)
         seeds = data.get("seeds")
         if not isinstance(data.get("metric"), str) or not isinstance(seeds, list) or not seeds:
@@ -69,7 +69,7 @@ class Results:
     @property
     def summary(self) -> dict[str, dict[str, float]]:
         """{metric: median, mean, standard deviation (of a sample, n - 1; NaN for one seed), minimum and maximum} over the seeds that have
-        scores. A degenerate seed counts: leaving it out would be a choice by the result."""
+        scores. A degenerate seed counts: leaving it out would be selection by the result."""
         done = [one.scores for one in self.seeds if not one.failed]
         names = [name for name in done[0] if all(name in scores for scores in done)] if done else []
         return {name: _spread([scores[name] for scores in done]) for name in names}
@@ -81,8 +81,8 @@ class Results:
 
     @property
     def best(self) -> Outcome | None:
-        """The seed with the highest `metric`, the first of equals; None where all failed. It is chosen on the dev set, so its score is
-        above what a new seed will reach: quote the median."""
+        """The seed with the highest `metric`, the first of equals; None if all failed. It is chosen on the dev set, so its score is biased
+        upwards: quote the median."""
         done = [one for one in self.seeds if not one.failed and self.metric in one.scores]
         return max(done, key=lambda one: one.scores[self.metric], default=None)
 
@@ -94,11 +94,11 @@ class Results:
 
 
 def kept(folder: pathlib.Path, seed: int | None = None) -> tuple[pathlib.Path, str]:
-    """(where the model is that `folder` stands for, why that one in a few words).
+    """(the model that `folder` stands for, in a few words why that one).
 
-    Of a work directory of `finetune` it is the checkpoint that `train.select` kept of one seed: `seed`, or where that is None the best one
-    on the dev set, the first that finished where there is none. Of the run directory of one seed it is its kept checkpoint, once it has
-    finished. Any other folder stands for itself. Raises UserError for a seed that is not there and where all have failed.
+    For a work directory of `finetune` it is the checkpoint that `train.select` kept of one seed: of `seed` or, if that is None, of the best
+    one on the dev set; without a dev set, of the first that finished. For the run directory of a finished seed it is the kept checkpoint.
+    Any other folder stands for itself. Raises UserError if there is no such seed and if all seeds failed.
     """
     why = ""
     if (folder / NAME).is_file() or any(folder.glob("seed_*/checkpoints")):

@@ -48,10 +48,10 @@ class FeatureRows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trimmed:
-    """`batches` without the padding that no row of a batch needs: each has the shortest of `lengths` that holds its longest row, which
-    depends on the rows of all processes.
+    """`batches` without the padding that no row of a batch needs: each has the shortest of `lengths` that holds its longest row, over the
+    rows of all processes.
 
-    fields: of the objective, which say which axes have the length of a row. left: padding is on the left.
+    shapes: the fields of the objective, which tell the axes along a row. left: padding is on the left.
     """
 
     batches: Batches

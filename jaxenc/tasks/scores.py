@@ -1,4 +1,4 @@
-"""Scores of predictions, by scikit-learn and SciPy, finite for any answers; what they leave undefined is defined here."""
+"""Scores of predictions, computed with scikit-learn and SciPy; finite for any answers, also where those libraries define none."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ import numpy as np
 
 from jaxenc.errors import UserError
 
-# The score dict's entry that flags answers which are all the same although the labels are not.
+# The entry of a score dict that flags answers that are all the same although the labels are not.
 DEGENERATE = "degenerate"
 
 
 def require() -> None:
-    """Raises UserError where the libraries are not installed; cheap, and better before a training run than after it."""
+    """Raises UserError if the libraries are not installed. It is cheap; call it before a training run rather than after it."""
     for module, package in (("scipy", "scipy"), ("sklearn", "scikit-learn")):
         if importlib.util.find_spec(module) is None:
             raise UserError(f"the scores of tasks need the package {package}", fix="install it with `pip install 'jaxenc[tasks]'`")
@@ -23,8 +23,8 @@ def classification(labels: Sequence[str], answers: Sequence[str], classes: Seque
     """Accuracy, macro_f1 and matthews of answers; with two classes also f1, that of the second one (the positive class of GLUE's tasks).
 
     classes: all of them. F1 of a class that is in neither labels nor answers is 0, and macro_f1 is the mean over the classes that are in
-    either. matthews is 0 where the labels or the answers are all the same (Matthews 1975 leaves it undefined). All are 0 without examples.
-    `degenerate` is 1 where the answers are all the same and the labels are not.
+    either. matthews is 0 if the labels or the answers are all the same (Matthews 1975 leaves it undefined). All are 0 without examples.
+    `degenerate` is 1 if the answers are all the same and the labels are not.
     """
     require()
     from sklearn import metrics
@@ -55,8 +55,8 @@ def accuracy(labels: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
 def regression(scores: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
     """Pearson's and Spearman's correlation and the mean squared error of answers, float64; 0 without examples.
 
-    Both correlations are 0 where the scores or the answers are all the same, or there is only one. An answer that is not finite counts as
-    the worst: the correlations are 0. `degenerate` as in `classification`.
+    Both correlations are 0 if the scores or the answers are all the same, if there is only one example, and if any answer is not finite.
+    `degenerate` as in `classification`.
     """
     require()
     from scipy import stats
@@ -98,7 +98,7 @@ def _f1(true: np.ndarray, given: np.ndarray) -> float:
 
 
 def _flat(values: np.ndarray) -> bool:
-    """Whether finite numbers differ by rounding at most, so that their correlation with others is noise."""
+    """Whether finite numbers differ at most by rounding, so that their correlation with others would be noise."""
     return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 

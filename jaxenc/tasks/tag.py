@@ -27,8 +27,8 @@ RECORDS = (".json", ".jsonl", ".parquet", ".arrow")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scored:
-    """The words that one row gives answers to. words: i32 [n], their numbers in the sentence. at: i32 [n], the place of the first piece of
-    each in the row."""
+    """The words that one row answers. words: i32 [n], their numbers in the sentence. at: i32 [n], the position of the first piece of each
+    in the row."""
 
     words: np.ndarray
     at: np.ndarray
@@ -38,19 +38,19 @@ class Scored:
 class Tag(Task[Tagged]):
     """A tag for each word of a sentence, read from the word's first piece (Devlin et al. 2018, section 5.3).
 
-    A sentence longer than a row is cut into windows between words; each word is trained on and scored once, in the window where it has most
-    context (word_windows.py). A word with more pieces than a row holds is cut to the first of them. Raises UserError for a setting that
-    does not fit.
+    A sentence longer than a row is cut into windows between words; each word is trained on and scored once, in the window where it has the
+    most context (word_windows.py). A word with more pieces than a row holds is cut to the first of them. Raises UserError for an invalid
+    setting.
 
     words: column of the words, a number in files of columns (1 is the first, -1 the last), a name in records. Without one it is the
-        first column, FORM of CoNLL-U, `tokens` of records.
-    tags: column of the tags. Without one it is the last column, UPOS of CoNLL-U, `tags` of records.
+        first column, FORM in CoNLL-U, `tokens` in records.
+    tags: column of the tags. Without one it is the last column, UPOS in CoNLL-U, `tags` in records.
     labels: tags that a word can have. () = those of the training data, `O` first, the others sorted. With the scheme `bio` every type then
         has all prefixes that any has: the test data of CoNLL-2000 has a tag `I-LST`, and its training data only `B-LST`.
     scheme: `bio` for entities and chunks (`B-person`, `I-person`, `O`), `none` for tags of single words. The first is scored by the F1 of
-        whole entities, the second, parts of speech for example, by the share of words with the right tag.
-    stride: most pieces from the start of one window to the start of the next, 0 for half of what a row holds. The smaller it is, the more
-        context words have and the more rows there are.
+        whole entities; the second, for example parts of speech, by the share of words with the right tag.
+    stride: most pieces from the start of one window to the start of the next, 0 for half of what a row holds. A smaller stride gives words
+        more context and makes more rows.
     unread: tag of a word that the tokenizer drops, so that no model sees it. Without one it is `O` with the scheme `bio`, otherwise the
         most frequent tag of the training data.
     """
@@ -89,7 +89,7 @@ class Tag(Task[Tagged]):
         return self.labels
 
     def examples(self, files: FilesConfig, split: str) -> list[Tagged]:
-        """As the contract says, from files of columns (conll.py) or of records with a list of words and a list of tags (records.py)."""
+        """See `Task.examples`; from files of columns (conll.py) or of records with a list of words and a list of tags (records.py)."""
         found: list[Tagged] = []
         columns, labelled = (self.words or WORDS, self.tags or TAGS), split != "test"
         for file in files.names(split):
@@ -101,8 +101,8 @@ class Tag(Task[Tagged]):
         return found[: files.limit(split) or None]
 
     def fitted(self, train: Sequence[Tagged]) -> Self:
-        """As the contract says: `labels` and `unread`. Raises UserError for examples that have one tag or none, and without seqeval where
-        the scores need it."""
+        """See `Task.fitted`: sets `labels` and `unread`. Raises UserError for examples with fewer than two tags, and if the scores need
+        seqeval and it is not installed."""
         count = collections.Counter(tag for example in train for tag in example.tags)
         if not self.labels and len(count) < 2:
             what = f"all words have the tag {next(iter(count))}" if count else "no word has a tag"
@@ -122,16 +122,16 @@ class Tag(Task[Tagged]):
         return dataclasses.replace(self, labels=tuple(classes))
 
     def objective(self, model: ModelConfig) -> HeadsConfig:
-        """As the contract says. Raises UserError for a family without a head on tokens."""
+        """See `Task.objective`. Raises UserError for a family without a head on tokens."""
         if isinstance(model, EncoderConfig) and HEAD not in model.head_names:
-            what = f"task.kind is {self.kind}, and a model of kind {model.kind} gives no tags to words"
+            what = f"task.kind is {self.kind}, and a model of kind {model.kind} cannot tag words"
             able = [kind for kind, other in MODELS.items() if issubclass(other, EncoderConfig) and HEAD in other.head_names]
             raise UserError(what, fix=f"use a model of kind {', '.join(able)}")
         return HeadsConfig(heads=(HEAD,), labels=self.labels)
 
     def features(self, examples: Sequence[Tagged], framing: Framing) -> Features:
-        """As the contract says. `tags`: i32 [rows, length], the number of a word's tag at its first piece, in one of the rows that hold
-        the word, and -1 elsewhere. places: a `Scored` a row. shortened: how many examples have a word with more pieces than a row holds.
+        """See `Task.features`. `tags`: i32 [rows, length], the number of a word's tag at its first piece, in one of the rows with that
+        word, and -1 elsewhere. places: one `Scored` per row. shortened: how many examples have a word with more pieces than a row holds.
         Raises UserError for a tag that is none of `labels`, and for such a word where `framing` shortens nothing."""
         room = max(framing.room(1), 1)  # a row without room is refused by framing.rows
         ids, owner, places = [], [], []
@@ -172,14 +172,14 @@ class Tag(Task[Tagged]):
         return scores if self.scheme != BIO else scores | tag_scores.entities(true, given, tag_scores.types(self.labels))
 
     def notes(self, examples: Sequence[Tagged], features: Features) -> list[str]:
-        """As the contract says: words that the tokenizer drops, and entities that begin with `I-`."""
+        """See `Task.notes`: words that the tokenizer drops, and entities that begin with `I-`."""
         unread = sum(len(example.words) for example in examples) - sum(len(one.words) for one in features.places)
         inside = tag_scores.begun_inside(example.tags for example in examples) if self.scheme == BIO else 0
         dropped = f"words that the tokenizer drops, which get the tag {self.unread}: {unread:,}"
         return [dropped] * (unread > 0) + [f"entities that begin with I-, scored as if they began with B-: {inside:,}"] * (inside > 0)
 
     def of_record(self, record: Mapping[str, Any], where: str) -> Tagged:
-        """As the contract says. The words are a list, or a text, which is cut at white space."""
+        """See `Task.of_record`. The words are a list, or a text, which is split at white space."""
         return self._columns.of_record(record, where)
 
     @property

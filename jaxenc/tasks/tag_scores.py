@@ -1,4 +1,4 @@
-"""Scores of tagged sentences: entities by seqeval, and single words."""
+"""Scores of tagged sentences: entities, with seqeval, and single words."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ PREFIXES = ("B-", "I-", "E-", "S-")
 
 
 def library() -> ModuleType:
-    """The module of seqeval that scores. Raises UserError where it is not installed."""
+    """The module of seqeval that computes the scores. Raises UserError if it is not installed."""
     try:
         from seqeval.metrics import sequence_labeling
     except ImportError as error:
@@ -24,7 +24,7 @@ def library() -> ModuleType:
 
 
 def is_tag(tag: str) -> bool:
-    """Whether `tag` marks a place in an entity: `O`, or `B-`, `I-`, `E-` or `S-` before the type."""
+    """Whether `tag` is `O`, or `B-`, `I-`, `E-` or `S-` followed by the type of an entity."""
     return tag == OUTSIDE or (tag.startswith(PREFIXES) and len(tag) > 2)
 
 
@@ -34,7 +34,7 @@ def types(tags: Iterable[str]) -> list[str]:
 
 
 def completed(tags: Iterable[str]) -> set[str]:
-    """`O`, and each type of the tags with all prefixes that any type has."""
+    """`O`, and every type combined with every prefix that any type has."""
     tags = {*tags} - {OUTSIDE}
     return {OUTSIDE, *(tag[:2] + kind for tag in tags for kind in types(tags))}
 
@@ -45,7 +45,7 @@ def entities(true: Sequence[Tags], given: Sequence[Tags], of_types: Sequence[str
 
     true, given: a tag for each word of each sentence, as `is_tag` describes. of_types: types that are reported even where no sentence has
     one. `I-X` after anything but `B-X` or `I-X` begins an entity (the default mode of seqeval). A quotient whose denominator is 0 is 0,
-    so the F1 of sentences without entities is 0. Raises UserError where seqeval is not installed.
+    so the F1 of sentences without entities is 0. Raises UserError if seqeval is not installed.
     """
     module = library()
     true, given = ([list(tags) for tags in sentences] or [[]] for sentences in (true, given))  # seqeval takes one sentence or more

@@ -1,4 +1,4 @@
-"""Sentences of tagged words, from files of columns and from records; tags that a task does not have are refused."""
+"""Sentences of tagged words, from files of columns and from records; unknown tags are refused."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,14 +10,14 @@ from jaxenc.errors import UserError
 from jaxenc.tasks import conll, tag_scores
 from jaxenc.tasks.task import Example
 
-# The columns of records, unless the task names others. A text is cut at white space.
+# The columns of records, unless the task names others. A text is split at white space.
 WORDS, TAGS, TEXT = "tokens", "tags", "text"
 BIO, SCHEMES = "bio", ("bio", "none")
 
 
 @dataclasses.dataclass(frozen=True)
 class Tagged(Example):
-    """words: of one sentence. tags: one a word, () where they are not known."""
+    """words: of one sentence. tags: one per word, () if they are unknown."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class Tagged(Example):
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Where words and tags are, and which tags are valid; the fields are those of `Tag`. labels: () for any tag of the scheme."""
+    """The columns of words and tags, and the valid tags; the fields are those of `Tag`. labels: () for any tag of the scheme."""
 
     words: str
     tags: str
@@ -35,13 +35,13 @@ class Columns:
     def of_file(self, file: str, labelled: bool, first: int) -> list[Tagged]:
         """The sentences of a file of columns (conll.py), numbered from `first` where they have no name.
 
-        labelled: whether tags must be known. Raises UserError, with file and line, for a tag that is not valid and for a file without
-        tags where they must be known.
+        labelled: whether tags must be known. Raises UserError, with file and line, for an invalid tag and for a file without tags that
+        must have them.
         """
         found = []
         for number, one in enumerate(conll.sentences(file, self.words, self.tags), first):
             if labelled and not one.tags:
-                raise UserError("has no tags", file, "name a file with a word and its tag a line; one without tags is for data.test")
+                raise UserError("has no tags", file, "name a file with a word and its tag per line; one without tags is for data.test")
             self.check(one.tags, [f"{file}:{line}" for line in one.lines[: len(one.tags)]])
             found.append(Tagged(one.name or str(number), f"{file}:{one.lines[0]}", one.words, one.tags))
         return found
@@ -58,13 +58,13 @@ class Columns:
                 raise UserError(f"has no column {column}", where, f"set task.tags to one of {', '.join(record)}")
             tags = () if value is None else tuple(self._named(tag, where) for tag in _listed(value, column, where))
             if value is not None and len(tags) != len(one.words):
-                raise UserError(f"has {len(one.words)} words and {len(tags)} tags", where, "give one tag a word")
+                raise UserError(f"has {len(one.words)} words and {len(tags)} tags", where, "give one tag per word")
             self.check(tags, [where] * len(tags))
             found.append(dataclasses.replace(one, tags=tags))
         return found
 
     def of_record(self, record: Mapping[str, Any], where: str) -> Tagged:
-        """A sentence without tags: the list of words of a record or, in its place or under the key `text`, a text, which is cut at white
+        """A sentence without tags: the list of words of a record or, in its place or under the key `text`, a text, which is split at white
         space. Raises UserError for a record without words."""
         column = self.words or WORDS
         value = record.get(column, record.get(TEXT))
@@ -74,11 +74,11 @@ class Columns:
         if not words:
             raise UserError(f"the column {column} holds no words", where, "leave the row out, or give it a list of words")
         if other := [word for word in words if not isinstance(word, str)]:
-            raise UserError(f"the column {column} holds {other[0]!r}, which is no word", where, "give a list of words")
+            raise UserError(f"the column {column} holds {other[0]!r}, which is not a word", where, "give a list of words")
         return Tagged(where, where, tuple(words))
 
     def check(self, tags: Sequence[str], wheres: Sequence[str]) -> None:
-        """Raises UserError for a tag that is not valid. wheres: the place of each."""
+        """Raises UserError for an invalid tag. wheres: the file and line of each."""
         for tag, where in zip(tags, wheres, strict=True):
             if self.labels and tag not in self.labels:
                 known = ", ".join(self.labels)
@@ -99,5 +99,5 @@ class Columns:
 
 def _listed(value: Any, column: str, where: str) -> list[Any]:
     if not isinstance(value, (list, tuple, np.ndarray)):
-        raise UserError(f"the column {column} holds {value!r:.40}, which is no list", where, "give a list with one item a word")
+        raise UserError(f"the column {column} holds {value!r:.40}, which is not a list", where, "give a list with one item per word")
     return list(value)

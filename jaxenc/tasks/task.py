@@ -1,4 +1,4 @@
-"""The contract of a fine-tuning task: its examples, the rows that a model reads of them, its answers and their scores."""
+"""The contract of a fine-tuning task: its examples, the rows that a model reads from them, its answers and their scores."""
 
 import abc
 import dataclasses
@@ -30,11 +30,11 @@ E = TypeVar("E", bound=Example)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Features:
-    """The rows that a model reads of some examples; an example has one row or, cut into windows, several.
+    """The rows that a model reads for some examples; an example has one row or, cut into windows, several.
 
-    rows: the fields of a batch but `index` and `epoch`, with the labels of the task's heads: [rows, ...]; labels that are not known have
-    the value that the head ignores. example: i32 [rows], the number of the example that a row belongs to, never falling. places: what
-    `Task.answers` must know of each row, one item a row, () for nothing. shortened: how many examples lost tokens.
+    rows: the fields of a batch except `index` and `epoch`, and the labels of the task's heads: [rows, ...]; an unknown label has the value
+    that the head ignores. example: i32 [rows], the number of the example that a row belongs to, in ascending order. places: what
+    `Task.answers` needs to know about each row, one item per row, () for nothing. shortened: how many examples lost tokens.
     """
 
     rows: Batch
@@ -66,8 +66,8 @@ class Task(abc.ABC, Generic[E]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that `of_record` cannot do without, `A|B` for either; a table without a header is read where all may be numbers.
-        () where that depends on the record."""
+        """The columns that `of_record` requires, `A|B` for either; if all of them may be numbers, a table without a header is accepted.
+        () if that depends on the record."""
         return ()
 
     @abc.abstractmethod
@@ -78,12 +78,12 @@ class Task(abc.ABC, Generic[E]):
         """
 
     def fitted(self, train: Sequence[E]) -> Self:
-        """This task with what its training examples decide, such as the names of the classes where `labels` is ()."""
+        """This task with what its training examples determine, such as the names of the classes if `labels` is ()."""
         return self
 
     def ordered(self, classes: Sequence[str]) -> Self:
-        """This task with its classes in the order of those of a model, by name; itself for a task without classes. Raises UserError where
-        they are not the same classes."""
+        """This task with its classes in the order of a model's, by name; unchanged for a task without classes. Raises UserError if they
+        are not the same classes."""
         return self
 
     @abc.abstractmethod
@@ -102,7 +102,7 @@ class Task(abc.ABC, Generic[E]):
         """
 
     def details(self, examples: Sequence[E], features: Features, predictions: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
-        """What `jaxenc predict` writes beside each answer, by name, as JSON values: such as the probabilities of the classes."""
+        """What `jaxenc predict` writes with each answer, by name, as JSON values, such as the probabilities of the classes."""
         return [{} for _ in examples]
 
     @abc.abstractmethod
@@ -110,7 +110,7 @@ class Task(abc.ABC, Generic[E]):
         """{metric: number} of labelled examples; `metric` is among them. Defined, and finite, for any answers."""
 
     def notes(self, examples: Sequence[E], features: Features) -> list[str]:
-        """What a user should know of how these examples were read, one line each; [] for nothing."""
+        """What a user should know about how these examples were read, one line each; [] for nothing."""
         return []
 
     def judge(self, examples: Sequence[E], features: Features, predictions: Mapping[str, np.ndarray]) -> dict[str, float]:

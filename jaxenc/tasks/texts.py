@@ -1,4 +1,4 @@
-"""What the tasks of one text or two share: reading them from files, and their rows."""
+"""What tasks on one text or two share: reading them from files, and their rows."""
 
 import abc
 import dataclasses
@@ -18,7 +18,7 @@ from jaxenc.tasks.task import Example, Features, Task
 
 @dataclasses.dataclass(frozen=True)
 class TextExample(Example):
-    """texts: one or two. part: the file of the split that it is from, without folder and suffix."""
+    """texts: one or two. part: the name of the file that it is from, without folder and suffix."""
 
     texts: tuple[str, ...]
     part: str = dataclasses.field(default="", kw_only=True)
@@ -35,7 +35,7 @@ class TextTask(Task[E]):
     label: column of the label.
     id: column of an example's name. '' = its number in the split, from 0.
     truncation: which text is cut where a row has no room: `longest` (token by token), `first`, `second`, or `refuse`.
-    double_unordered: whether each training pair is also used with its texts exchanged, as ELECTRA does for MRPC and STS-B.
+    double_unordered: whether each training pair is also used with its texts swapped, as ELECTRA does for MRPC and STS-B.
     """
 
     pads_left: ClassVar[bool] = True
@@ -61,7 +61,7 @@ class TextTask(Task[E]):
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """The columns that a label is made of."""
+        """The columns that hold the label."""
         return (self.label,)
 
     @abc.abstractmethod
@@ -69,7 +69,7 @@ class TextTask(Task[E]):
         """The example of a record. labelled: whether its label must be known. Raises UserError for a label that the task does not have."""
 
     def examples(self, files: FilesConfig, split: str) -> list[E]:
-        """See `Task.examples`. Pairs that are doubled come first in their own order and then all exchanged (google-research/electra
+        """See `Task.examples`. Doubled pairs come first in their own order and then all swapped (google-research/electra
         finetune/classification/classification_tasks.py)."""
         scores.require()
         rows = itertools.islice(records.of_split(files, split, self.text, self.label_columns, self._ids), files.limit(split) or None)
@@ -85,7 +85,7 @@ class TextTask(Task[E]):
         return self.example(found, self._name(found, where), "", False)
 
     def rows_of(self, examples: Sequence[E], framing: Framing, labels: Mapping[str, np.ndarray]) -> Features:
-        """Features of one row an example, with the labels of the task's head, [examples, ...]."""
+        """Features with one row per example and the labels of the task's head, [examples, ...]."""
         columns = [framing.ids([example.texts[i] for example in examples]) for i in range(len(self.text))]
         framed = framing.rows(list(zip(*columns, strict=True)), [example.where for example in examples])
         return Features({**framed.rows, **labels}, np.arange(len(examples), dtype=np.int32), (), int(framed.shortened.sum()))

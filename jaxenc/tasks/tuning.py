@@ -1,4 +1,4 @@
-"""FineTune: all settings of a fine-tuning run, and the Run that it is on one model."""
+"""FineTune: all settings of a fine-tuning run, and the Run that it becomes for one model."""
 
 import dataclasses
 from typing import Any
@@ -26,18 +26,18 @@ SHORTEST = 32
 
 @dataclasses.dataclass(frozen=True)
 class TuneConfig:
-    """How long and on what rows a model is fine-tuned.
+    """How long a model is fine-tuned, and on which rows.
 
-    epochs: passes over the training examples. steps: steps instead of `epochs`; 0 = by epochs.
-    batch: examples of a step, on all devices and processes together.
-    warmup: share of the steps in which the rate rises from 0; `optim.warmup` in steps overrules it.
-    length: tokens in a row, specials included; longer examples are shortened or cut into windows, as the task says.
-    lengths: the lengths that a batch is padded to, rising to `length`: the shortest that holds its longest row; () = 32, 64, ... `length`.
-        On accelerators () starts from 64, and evaluations have rows of `length`: there a compilation costs more than the padding.
-    seed: of the first run: the new heads, the order of the examples, dropout. `--seeds N` also runs the N - 1 seeds after it.
-    select: which step is kept: `last`, or `best`, the one with the highest `task.metric` on the dev set, the first of equals. `best` is
-        evaluated after every epoch, or every `eval.every` steps.
-    dropout: false turns every dropout of the model off.
+    epochs: passes over the training examples. steps: number of steps, which replaces `epochs`; 0 = by epochs.
+    batch: examples per step, over all devices and processes.
+    warmup: share of the steps in which the rate rises from 0; `optim.warmup`, in steps, overrides it.
+    length: tokens in a row, special tokens included; longer examples are shortened or cut into windows, depending on the task.
+    lengths: the lengths that a batch may be padded to, in ascending order up to `length`; the shortest that holds its longest row is used.
+        () = 32, 64, ... `length`; on accelerators it starts at 64, and evaluations use `length` alone, since compiling costs more there.
+    seed: of the first run: it sets new heads, the order of the examples and dropout. `--seeds N` also runs the N - 1 seeds after it.
+    select: which step is kept: `last`, or `best`, the one with the highest `task.metric` on the dev set, the first of equals. With `best`
+        the model is evaluated after every epoch, or every `eval.every` steps.
+    dropout: false turns off all dropout of the model.
     microbatches, precision, remat, attention, stop_after_bad: as in a pretraining run; the precision '' is `bfloat16` on accelerators and
         `float32` on CPUs.
     """
@@ -68,7 +68,7 @@ class TuneConfig:
             raise UserError(f"train.select is {self.select!r}", fix=f"use {' or '.join(SELECT)}")
 
     def lengths_on(self, platform: str) -> tuple[int, ...]:
-        """The lengths that training rows have, rising to `length`. platform: the answer of `sharding.mesh.platform`."""
+        """The lengths of training rows, in ascending order up to `length`. platform: as `sharding.mesh.platform` returns it."""
         if self.lengths:
             return self.lengths
         shortest = SHORTEST if platform == "cpu" else 2 * SHORTEST
@@ -81,10 +81,10 @@ class FineTune:
     """A fine-tuning run. `task` takes any class of `jaxenc.tasks.TASKS`.
 
     published: the name of a task in `tasks/published.py`, whose hyper-parameters for the family of the model replace those of the other
-        fields (`tasks.recipe.resolve`); '' = the fields hold.
-    frozen: whether the encoder is frozen, and what reads its features in the place of the task's own head.
+        fields (`tasks.recipe.resolve`); '' = the other fields apply.
+    frozen: whether the encoder is frozen, and what reads its features instead of the task's own head.
     optim: `optim.warmup` 0 leaves the warm-up to `train.warmup`.
-    checkpoint: with `train.select=best`, every step that is evaluated is saved instead. eval: `every` 0 evaluates at the end, and with
+    checkpoint: with `train.select=best`, every evaluated step is saved instead. eval: `every` 0 evaluates at the end, and with
         `train.select=best` after every epoch.
     """
 
@@ -101,11 +101,11 @@ class FineTune:
 
     def __post_init__(self) -> None:
         if self.frozen != FrozenConfig() and not self.frozen.reader:
-            raise UserError("frozen.reader is not set, and other fields of frozen are", fix=f"set it to {' or '.join(READERS)}")
+            raise UserError("frozen.reader is not set, but other fields of frozen are", fix=f"set it to {' or '.join(READERS)}")
 
 
 def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfig:
-    """The objective of a run of `tune` on one model. Raises UserError for a model, or a task with a frozen encoder, that has no head."""
+    """The objective of a run of `tune` on one model. Raises UserError if the model, or the task on a frozen encoder, has no head."""
     if not tune.frozen.reader:
         return tune.task.objective(model)
     if not tune.task.head:
@@ -116,15 +116,15 @@ def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfi
 
 
 def as_run(tune: FineTune, objective: HeadsConfig | ProbeConfig, model: ModelConfig, examples: int, platform: str) -> Run:
-    """The run of `tune` on one model. examples: rows of the training set. platform: the answer of `sharding.mesh.platform`.
+    """The run of `tune` on one model. examples: rows of the training set. platform: as `sharding.mesh.platform` returns it.
 
-    Steps are epochs · examples / batch, rounded, at least 1 (google-research/bert run_classifier.py takes the integer part).
+    The number of steps is epochs · examples / batch, rounded, at least 1 (google-research/bert run_classifier.py truncates).
     """
     train, best = tune.train, tune.train.select == "best"
     epoch = max(1, round(examples / train.batch))
     steps = train.steps or max(1, round(train.epochs * examples / train.batch))
     evaluated = tune.eval.every or epoch * best
-    # With `best`, every evaluated step is saved and kept until the best one is known.
+    # With `best`, all evaluated steps are kept until the best one is known.
     saved = {"every": evaluated, "keep": -(-steps // evaluated)} if best else {}
     numbers = {name: getattr(train, name) for name in ("batch", "seed", "microbatches", "remat", "attention", "stop_after_bad")}
     precision = train.precision or ("float32" if platform == "cpu" else "bfloat16")
@@ -145,7 +145,7 @@ def as_run(tune: FineTune, objective: HeadsConfig | ProbeConfig, model: ModelCon
 
 
 def without_dropout(part: Any) -> Any:
-    """A model's config with every rate of dropout at 0, in its networks too."""
+    """A model's config with every dropout rate set to 0, in nested configs too."""
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)

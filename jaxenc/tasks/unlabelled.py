@@ -1,4 +1,4 @@
-"""Rows of a user's file with everything that they hold, for answers to new examples."""
+"""Rows of a user's file with all of their columns, to be answered by a fine-tuned model."""
 
 import io
 import os
@@ -12,7 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.files import user_errors
 from jaxenc.tasks.records import OR, Record
 
-# The column of the text of a line, for a task that names no columns.
+# The column for the text of a line, if the task names no columns.
 TEXT = "text"
 _TABLES = (".tsv", ".tab", ".csv")
 _JSON = (".jsonl", ".json", ".ndjson")
@@ -22,12 +22,12 @@ _LONGEST = 1 << 28  # bytes of a line
 def read(name: str, wanted: Sequence[str], coding: str = "") -> Iterator[Record]:
     """The rows of a file, in order, each with all of its columns.
 
-    name: a .tsv, .csv, .jsonl, .json or .parquet file; any other file, and `-`, the standard input, holds one text a line, or JSON where it
-    begins with `{"`. Compressed files work too. wanted: the columns that the task reads, `A|B` for either. A text of a line is in the first
-    of them; an empty line is an empty text. A table has a header unless none of `wanted` is in its first row and each may be a number: then
-    columns are numbered from 1. Of a .tsv, quotes are part of the text. coding: of text, "" for UTF-8 or a byte order mark.
+    name: a .tsv, .csv, .jsonl, .json or .parquet file; any other file, and `-`, standard input, holds one text per line, or JSON if it
+    begins with `{"`. Files may be compressed. wanted: the columns that the task reads, `A|B` for either. The text of a line goes to the
+    first of them; an empty line is an empty text. A table has a header unless none of `wanted` is in its first row and each may be a
+    number: then columns are numbered from 1. In a .tsv, quotes are part of the text. coding: of text, "" for UTF-8 or a byte order mark.
 
-    Raises UserError, with file and row, for a row of another width, for what is not text, and for a file without rows.
+    Raises UserError, with file and row, for a row of another width, for bytes that are not text, and for a file without rows.
     """
     counts, found = Counts(), False
     for source in inputs([name], Reading(), counts):

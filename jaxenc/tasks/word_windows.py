@@ -8,8 +8,8 @@ Window = tuple[int, int]
 
 
 def windows(pieces: Sequence[int], room: int, stride: int) -> list[Window]:
-    """(first word, end) of the windows of a sentence, in order; together they hold every word, and each holds a word that those before it
-    lack. A sentence without words has one empty window.
+    """(first word, end) of the windows of a sentence, in order; together they hold every word, and each adds at least one word. A sentence
+    without words has one empty window.
 
     pieces: how many pieces each word has. room: how many a window holds, 1 or more. stride: the most pieces from the start of a window to
     the start of the next, unless a word has more; windows overlap by the other pieces. A word with more pieces than `room` has a window of
@@ -23,7 +23,7 @@ def windows(pieces: Sequence[int], room: int, stride: int) -> list[Window]:
     while end < count:
         within = int(np.searchsorted(starts, starts[first] + stride, "right")) - 1
         first = min(max(within, first + 1), end)
-        while ends[first] == end:  # it would repeat words and add none
+        while ends[first] == end:  # such a window would add no word
             first += 1
         end = ends[first]
         found.append((first, end))
@@ -31,8 +31,8 @@ def windows(pieces: Sequence[int], room: int, stride: int) -> list[Window]:
 
 
 def scored_in(found: Sequence[Window], pieces: Sequence[int]) -> np.ndarray:
-    """i32 [words], the number of the window that each word is scored in: that with most context, the earliest of equal ones; -1 for a word
-    without pieces.
+    """i32 [words], the number of the window that each word is scored in: the one with the most context, the earliest of equals; -1 for a
+    word without pieces.
 
     The context of a word is the smaller of the numbers of pieces before and after its first piece in the window, plus 0.01 · the pieces of
     the window (google-research/bert run_squad.py, _check_is_max_context).

@@ -3,6 +3,7 @@
 import importlib
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -120,3 +121,24 @@ def test_an_array_that_does_not_fit_is_one_line(fails: Callable[..., str]) -> No
         assert "the device does not have enough memory (Out of memory allocating 4503599627370496 bytes); lower" in fails("report")
     with mock.patch.object(cli_main, "_run", side_effect=RuntimeError("INTERNAL")), pytest.raises(RuntimeError, match="INTERNAL"):
         main(["report"])
+
+
+@pytest.mark.parametrize("command", ["finetune", "predict", "probe"])
+def test_the_help_fits_a_screen_and_its_examples_are_accepted(
+    command: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """32 lines of 80 columns. An example is a whole command line with options that the command has."""
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 32 and max(map(len, lines)) <= 80
+    joined = "\n".join(lines).partition("\nexample")[2].replace("\\\n", " ").splitlines()
+    examples = [line[line.index("jaxenc ") :] for line in joined if line.startswith("  ")]
+    assert examples
+    parser = Parser(f"jaxenc {command}")
+    importlib.import_module(f"jaxenc.cli.{command}").add_arguments(parser)
+    for example in examples:
+        program, named, *argv = shlex.split(example)
+        assert (program, named) == ("jaxenc", command)
+        parser.parse_args([item for item in argv if not item.startswith("--config.")])

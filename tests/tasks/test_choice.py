@@ -117,9 +117,9 @@ def test_a_test_split_and_a_user_have_no_labels(tmp_path):
         ({"label": "C"}, "train.jsonl:1: the label is 'C', and there are 2 choices"),
         ({"label": -1}, "train.jsonl:1: the label is '-1', and there are 2 choices"),
         ({"label": None}, "train.jsonl:1: the column label holds no label; fill it in or leave the row out; a test split"),
-        ({"choices": "b"}, "train.jsonl:1: choices hold no two or more texts; write a list of texts"),
-        ({"choices": ["b"]}, "train.jsonl:1: choices hold no two or more texts"),
-        ({"choices": ["b", None]}, "train.jsonl:1: choices hold no two or more texts"),
+        ({"choices": "b"}, "train.jsonl:1: choices do not hold two or more texts; write a list of texts"),
+        ({"choices": ["b"]}, "train.jsonl:1: choices do not hold two or more texts"),
+        ({"choices": ["b", None]}, "train.jsonl:1: choices do not hold two or more texts"),
         ({"prompt": 3}, "train.jsonl:1: the column prompt holds 3, which is not a text"),
     ],
 )
@@ -129,7 +129,7 @@ def test_records_that_go_wrong(tmp_path, record, message):
 
 def test_lists_of_other_lengths(tmp_path):
     files = write_json(tmp_path, {"article": "a", "questions": ["b", "c"], "options": [["d", "e"]], "answers": ["A", "B"]})
-    assert refused(RACE, files).startswith("train.jsonl:1: its questions, options and answers are not equally many; fix or remove")
+    assert refused(RACE, files).startswith("train.jsonl:1: its lists of questions, options and answers differ in length; fix or remove")
 
 
 def test_files_of_the_sets(tmp_path):
@@ -140,5 +140,5 @@ def test_files_of_the_sets(tmp_path):
     task, files = multiple_choice.task("race")
     assert [one.choices for one in task.examples(dataclasses.replace(files, path=str(tmp_path)), "dev")] == [("b c", "b d")]
     assert [multiple_choice.task(name)[1].names("test") for name in multiple_choice.SETS] == [[], [], []]
-    with pytest.raises(UserError, match="swat is no known set of multiple choice; use swag, race, commonsense_qa"):
+    with pytest.raises(UserError, match="swat is not a known multiple-choice dataset; use swag, race, commonsense_qa"):
         multiple_choice.task("swat")

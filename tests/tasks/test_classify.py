@@ -145,7 +145,7 @@ def rows(*labels):
         (Classify(), rows("0", ""), "train.tsv:3: the column label holds no label; label the row"),
         (Classify(), "index\tsentence\n0\ta\n", "train.tsv:1: has no column text; name one of its columns"),
         (Classify(), rows("-1", "-1"), "train.tsv:2: all 2 training examples have the label -1; name a file"),
-        (Classify(), rows("1.0", "3.8", "2.5"), "train.tsv:3: the label is 3.8, a score and no class; set task.kind=regress"),
+        (Classify(), rows("1.0", "3.8", "2.5"), "train.tsv:3: the label is 3.8, a score and not a class; set task.kind=regress"),
         (Classify(), rows(*(f"id{i}" for i in range(12))), "train.tsv:2: the column label has 12 values in 12 training examples"),
     ],
 )  # fmt: skip

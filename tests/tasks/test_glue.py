@@ -145,5 +145,5 @@ def test_b87_numbers_are_no_classes_of_mnli(tmp_path):
 
 def test_a_name_that_is_no_task():
     assert list(glue.GLUE) == ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli", "ax"]
-    with pytest.raises(UserError, match="sst is no task of GLUE; use cola, sst2"):
+    with pytest.raises(UserError, match="sst is not a task of GLUE; use cola, sst2"):
         glue.task("sst")

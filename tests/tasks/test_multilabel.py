@@ -63,7 +63,7 @@ def test_a_test_split_may_lack_labels(tmp_path):
         (TASK, "text\na\n", "train.tsv:1: has no column label; name one of its columns"),
         (Multilabel(), "text\tlabel\na\t\nb\t\n", "train.tsv:2: no training example has a label; name"),
         (Multilabel(labels=("a", "b"), label=""), "text\ta\tb\nx\t1\t0\ny\t1\tno\n", "train.tsv:3: the column b holds 'no'; write 1 or 0"),
-        (Multilabel(labels=("a", "b"), label=""), "text\ta\tb\nx\t\t\n", "train.tsv:2: holds no labels; write [] for none of them"),
+        (Multilabel(labels=("a", "b"), label=""), "text\ta\tb\nx\t\t\n", "train.tsv:2: holds no labels; write [] for no label"),
     ],
 )  # fmt: skip
 def test_labels_that_go_wrong(tmp_path, task, content, message):

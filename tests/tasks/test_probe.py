@@ -76,7 +76,7 @@ def test_baselines() -> None:
     [
         (lambda: ProbeSettings(seeds=0), "probe.seeds is 0"),
         (lambda: ProbeSettings(lr=0.0), "the rate is 0.0"),
-        (lambda: ProbeSettings(layers=(0, 4)).chosen(STATES), "layer 4 is asked for, and the model has 3 layers"),
+        (lambda: ProbeSettings(layers=(0, 4)).chosen(STATES), "layer 4 was requested, but the model has 3 layers"),
     ],
 )
 def test_settings_that_cannot_be_are_one_line(settings, words: str) -> None:

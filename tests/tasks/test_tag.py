@@ -214,7 +214,7 @@ def test_settings_that_do_not_fit(setting: dict) -> None:
 @pytest.mark.parametrize("model", [kind() for kind in MODELS.values()], ids=list(MODELS))
 def test_families_with_a_head_on_tokens(model: ModelConfig) -> None:
     if isinstance(model, GptConfig):
-        with pytest.raises(UserError, match="gives no tags to words; use a model of kind bert, "):
+        with pytest.raises(UserError, match="cannot tag words; use a model of kind bert, "):
             TASK.objective(model)
         return
     assert TASK.objective(model).heads == (HEAD,) and TASK.objective(model).labels == LABELS
@@ -281,10 +281,10 @@ def test_records() -> None:
         ({"tokens": ["a"]}, "has no column tags"),
         ({"tokens": [], "tags": []}, "holds no words"),
         ({"tokens": " "}, "holds no words"),
-        ({"tokens": 3}, "holds 3, which is no list"),
-        ({"tokens": ["a", None]}, "holds None, which is no word"),
+        ({"tokens": 3}, "holds 3, which is not a list"),
+        ({"tokens": ["a", None]}, "holds None, which is not a word"),
         ({"tokens": ["a", "b"], "tags": ["O"]}, "has 2 words and 1 tags"),
-        ({"tokens": ["a"], "tags": "O"}, "holds 'O', which is no list"),
+        ({"tokens": ["a"], "tags": "O"}, "holds 'O', which is not a list"),
         ({"tokens": ["a"], "tags": [5]}, "the tag 5 has no name; name the tags in task.labels"),
         ({"tokens": ["a"], "tags": [-1]}, "the tag -1 has no name"),
         ({"tokens": ["a"], "tags": [None]}, "the tag None has no name"),
