@@ -20,7 +20,8 @@ AGAIN = "delete it and run the same `jaxenc finetune` again, which writes it"
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """The result of one seed. directory: its run directory. step: the checkpoint that was kept. scores: {metric: number} of the dev set at
-    that step, with the mean losses. failed: why the seed gives no scores, '' where it does. seconds: of training and evaluation."""
+    that step, with the mean losses. failed: why the seed gives no scores, '' where it does. seconds: of training and evaluation. answered:
+    {split: sha256 of its rows} of the answers that its directory holds."""
 
     seed: int
     directory: str
@@ -28,6 +29,7 @@ class Outcome:
     scores: Mapping[str, float]
     failed: str = ""
     seconds: float = 0.0
+    answered: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def read(cls, path: pathlib.Path) -> Self:

@@ -64,6 +64,9 @@ class TuneConfig:
             raise UserError(f"train.epochs is {self.epochs}", fix="it takes a positive number")
         if self.warmup > 1:
             raise UserError(f"train.warmup is {self.warmup}", fix="it takes a share of the steps, from 0 to 1 (optim.warmup takes steps)")
+        if self.lengths and (self.lengths[-1] != self.length or sorted(set(self.lengths)) != list(self.lengths)):
+            what = f"train.lengths is {self.lengths}, and train.length {self.length}"
+            raise UserError(what, fix="give rising lengths that end with train.length, or ()")
         if self.select not in SELECT:
             raise UserError(f"train.select is {self.select!r}", fix=f"use {' or '.join(SELECT)}")
 
@@ -124,8 +127,8 @@ def as_run(tune: FineTune, objective: HeadsConfig | ProbeConfig, model: ModelCon
     epoch = max(1, round(examples / train.batch))
     steps = train.steps or max(1, round(train.epochs * examples / train.batch))
     evaluated = tune.eval.every or epoch * best
-    # With `best`, every evaluated step is saved and kept until the best one is known.
-    saved = {"every": evaluated, "keep": -(-steps // evaluated)} if best else {}
+    # With `best`, every evaluated step is saved and kept until the best one is known, with those of requests to stop.
+    saved = {"every": evaluated, "keep": steps} if best else {}
     numbers = {name: getattr(train, name) for name in ("batch", "seed", "microbatches", "remat", "attention", "stop_after_bad")}
     precision = train.precision or ("float32" if platform == "cpu" else "bfloat16")
     lengths = train.lengths_on(platform)
