@@ -34,7 +34,7 @@ class Features:
 
     rows: the fields of a batch but `index` and `epoch`, with the labels of the task's heads: [rows, ...]; labels that are not known have
     the value that the head ignores. example: i32 [rows], the number of the example that a row belongs to, never falling. places: what
-    `Task.answers` must know of each row, one item a row, () for nothing. shortened: how many examples lost tokens.
+    `Task.answers` and `Task.notes` must know of each row, one item a row, () for nothing. shortened: how many examples lost tokens.
     """
 
     rows: Batch
