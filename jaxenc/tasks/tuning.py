@@ -110,6 +110,10 @@ class FineTune:
 def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfig:
     """The objective of a run of `tune` on one model. Raises UserError for a model, or a task with a frozen encoder, that has no head."""
     if not tune.frozen.reader:
+        # A family without a vector of a text has no heads, neither on texts nor on tokens.
+        if not getattr(model, "pools", ""):
+            what = f"{model.kind} models have no heads to fine-tune with"
+            raise UserError(what, fix="train a reader of their features with --config tasks/frozen, or choose a model of another family")
         return tune.task.objective(model)
     if not tune.task.head:
         what = f"task.kind is {tune.task.kind}, which has no head for a frozen encoder"
