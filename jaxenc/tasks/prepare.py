@@ -22,7 +22,7 @@ from jaxenc.files import sha256, user_errors
 from jaxenc.heads import BUILT_IN
 from jaxenc.sharding import mesh as meshes
 from jaxenc.tasks import recipe, rows
-from jaxenc.tasks.framing import Framing
+from jaxenc.tasks.framing import CHARACTERS, Framing
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
 from jaxenc.tasks.tuning import FineTune, as_run, objective_of
@@ -33,6 +33,8 @@ from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import Run, of_checkpoint, to_json
 
 SPLITS = ("train", "dev", "test")
+# Largest share of unknown tokens that is not worth a line.
+UNKNOWN = 0.05
 # The entry of a checkpoint's manifest.json for the model that the run started from: {"path": of its checkpoint, "checksums": sha256}.
 START = "start"
 
@@ -80,7 +82,15 @@ class Tuning:
             cut = f", {features.shortened:,} of them shortened to {self.tune.train.length} tokens" if features.shortened else ""
             lines.append(f"{name}: {len(split.examples):,} examples{windows}{cut}")
             lines += [f"{name}: {note}" for note in self.task.notes(split.examples, features)]
+            if (share := self._unknown(features)) > UNKNOWN:
+                lines.append(f"{name}: the tokenizer does not know {share:.0%} of the tokens: is it of another language or letter case?")
         return lines
+
+    def _unknown(self, features: Features) -> float:
+        """The share of a split's tokens that the model reads as the unknown one. A model of characters reads every word."""
+        real = features.rows["segments"] > 0
+        unknown = (features.rows["tokens"] == self.tokenizer.vocabulary.unk) & real
+        return 0.0 if CHARACTERS in features.rows else float(unknown.sum() / max(real.sum(), 1))
 
     def job(self, seed: int, directory: pathlib.Path, evaluated: str = "dev") -> Job:
         """The run of one seed, in its own directory. evaluated: the split that is its held-out rows."""

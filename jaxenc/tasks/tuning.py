@@ -105,6 +105,8 @@ class FineTune:
     def __post_init__(self) -> None:
         if self.frozen != FrozenConfig() and not self.frozen.reader:
             raise UserError("frozen.reader is not set, and other fields of frozen are", fix=f"set it to {' or '.join(READERS)}")
+        if self.eval.rows:
+            raise UserError(f"eval.rows is {self.eval.rows}, and a task is scored on its whole dev set", fix="set data.dev_rows instead")
 
 
 def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfig:

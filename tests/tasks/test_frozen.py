@@ -152,5 +152,5 @@ def test_what_cannot_be_is_one_line(make, words: str) -> None:
 
 @pytest.mark.parametrize("task", [Classify(labels=("a", "b")), Tag(labels=("O", "B-a"))])
 def test_elmo_without_a_reader_is_told_of_one(task: Classify | Tag) -> None:
-    with pytest.raises(UserError, match=r"^elmo models have no heads to fine-tune with; train a reader .* --config tasks/frozen, or choose"):
+    with pytest.raises(UserError, match=r"^elmo models have no heads to fine-tune with; train a reader .* --config tasks/frozen, or"):
         objective_of(FineTune(task), MODELS["elmo"]())

@@ -14,8 +14,10 @@ from jaxenc.inference import load
 from jaxenc.tasks import finetune as finetuning
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.finetune import finetune
+from jaxenc.tasks.prepare import open_task
 from jaxenc.tasks.tuning import FineTune, as_run, objective_of
 from jaxenc.training import pretrain
+from jaxenc.training.settings import EvalConfig
 from tests import tiny
 
 Labelled = Callable[..., FineTune]
@@ -90,3 +92,18 @@ def test_lengths_end_with_the_length(labelled: Labelled) -> None:
     for lengths in ((16,), (32, 16, 64), (16, 16, 64)):
         with pytest.raises(UserError, match=r"train.lengths is .*; give rising lengths that end with train.length, or \(\)$"):
             labelled(length=64, lengths=lengths)
+
+
+def test_a_task_is_scored_on_its_whole_dev_set(labelled: Labelled) -> None:
+    """`eval.rows` was not read: the scores were those of all rows."""
+    with pytest.raises(UserError, match="eval.rows is 4, and a task is scored on its whole dev set; set data.dev_rows instead"):
+        dataclasses.replace(labelled(), eval=EvalConfig(rows=4))
+
+
+def test_texts_that_the_tokenizer_does_not_know(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    """B13: a line for the split, with the share (2 of 11, special pieces included); none for a split that it knows."""
+    tune = labelled(train=8, dev=8)
+    (tmp_path / "dev.tsv").write_text("text\tlabel\nनमस्ते दुनिया\tgood\nit is b\tbad\n", encoding="utf-8")
+    notes = open_task(tune, str(model)).notes
+    unknown = "the tokenizer does not know 18% of the tokens: is it of another language or letter case?"
+    assert notes == ["train: 8 examples", "dev: 2 examples", f"dev: {unknown}"]
