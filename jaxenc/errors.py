@@ -44,6 +44,7 @@ class Diverged(Exception):
     """
 
     def __init__(self, what: str) -> None:
+        self.what = what
         super().__init__(f"{what}: lower optim.lr, in a new work directory with --continue-from this one")
 
 

@@ -14,7 +14,7 @@ from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
-from jaxenc.tasks.texts import TextExample, TextTask
+from jaxenc.tasks.texts import TextExample, TextTask, submitted
 
 HEAD = "classifier"
 METRICS = ("accuracy", "f1", "macro_f1", "matthews")
@@ -35,7 +35,8 @@ class Classify(TextTask[Classified]):
     labels: classes in the order of the logits. () = those of the training examples, sorted. `A|B` is the class A, which files may also
         write as B.
     metric: score of the dev set that is quoted first: `accuracy`, `f1` (of the second of two classes), `macro_f1` or `matthews`.
-    submits: names of the benchmark's files, one for each file of the test split. () = none.
+    submits: names of the benchmark's files. `FILE` takes the answers to the test split, `PART=FILE` those to its file with the name PART,
+        without folder and suffix. () = none.
     """
 
     kind: ClassVar[str] = "classify"
@@ -114,6 +115,4 @@ class Classify(TextTask[Classified]):
     ) -> Mapping[str, str]:
         """The files of gluebenchmark.com: a header, then name and class of each example, with the last spelling that the class has."""
         written = labels.written(self.labels)
-        parts = dict.fromkeys(example.part for example in examples)
-        rows = lambda part: (f"{one.name}\t{written[answer]}\n" for one, answer in zip(examples, answers, strict=True) if one.part == part)
-        return {file: "index\tprediction\n" + "".join(rows(part)) for file, part in zip(self.submits, parts, strict=False)}
+        return submitted(self.submits, examples, [written[answer] for answer in answers])

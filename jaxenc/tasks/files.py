@@ -4,6 +4,8 @@ import dataclasses
 import os
 
 from jaxenc.config import at_least
+from jaxenc.data.readers.document import Reading
+from jaxenc.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +35,10 @@ class FilesConfig:
 
     def __post_init__(self) -> None:
         at_least(0, "data", self, "train_rows", "dev_rows", "broken_rows")
+        try:
+            Reading(encoding=self.encoding)
+        except UserError as error:
+            raise UserError(f"data.encoding is {self.encoding!r}: {error.what}", fix=error.fix) from error
 
     def names(self, split: str) -> list[str]:
         """The files or addresses of a split, `train`, `dev` or `test`, [] for a split without any.

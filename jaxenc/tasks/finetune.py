@@ -12,18 +12,22 @@ import jax
 
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import steps
+from jaxenc.config import fingerprint
 from jaxenc.data.folders import must_hold_only
 from jaxenc.errors import Diverged, UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.processes import barriers
 from jaxenc.tasks import results
 from jaxenc.tasks.prepare import Split, Tuning, open_task
+from jaxenc.tasks.refusals import refuse_other_tuning
 from jaxenc.tasks.results import RESULT, SEEDS, Outcome, Results
+from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import record
 from jaxenc.training.predict import predictions
 from jaxenc.training.pretrain import train_job
 
+ANSWERED = ("dev", "test")
 ADVICE = "free some space or choose another --workdir"
 
 
@@ -43,9 +47,11 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     tuning = open_task(tune, init_from)
     if barriers.is_primary():
         print(*tuning.notes, sep="\n", file=sys.stderr)
+    directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
+    refuse_other_tuning(tuning, tuple(directories.values()))
     done: list[Outcome] = []
-    for seed in range(tune.train.seed, tune.train.seed + seeds):
-        outcome = _seed(tuning, seed, workdir / SEEDS.format(seed))
+    for seed, directory in directories.items():
+        outcome = _seed(tuning, seed, directory)
         if outcome is None:
             return Results(tuning.task.metric, tuple(done), preempted=True)
         done.append(outcome)
@@ -63,17 +69,22 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
     try:
         ended = train_job(tuning.job(seed, directory), init_from=str(tuning.start))
     except Diverged as error:
-        return Outcome(seed, str(directory), 0, {}, str(error))
+        return Outcome(seed, str(directory), 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
     if ended.preempted:
         return None
-    if (directory / RESULT).exists():
-        return Outcome.read(directory / RESULT)
-    step, scores = _kept(tuning, directory, ended.step)
-    outcome = Outcome(seed, str(directory), step, scores, seconds=round(time.monotonic() - started, 3))
-    for split in ("dev", "test"):
-        if split in tuning.splits:
-            _answer(tuning, seed, directory, step, split)
+    before = Outcome.read(directory / RESULT) if (directory / RESULT).exists() else None
+    splits = {name: tuning.splits[name] for name in ANSWERED if name in tuning.splits}
+    rows = {name: fingerprint([FeatureRows(one.features).fingerprint, *[e.name for e in one.examples]]) for name, one in splits.items()}
+    # Test examples may be new after the run has finished.
+    new = [name for name in splits if before is None or before.answered.get(name) != rows[name]]
+    if before and not new:
+        return before
+    step, scores = (before.step, before.scores) if before else _kept(tuning, directory, ended.step)
+    seconds = before.seconds if before else round(time.monotonic() - started, 3)
+    for name in new:
+        _answer(tuning, seed, directory, step, name)
     barriers.barrier("answers")
+    outcome = Outcome(seed, str(directory), step, scores, seconds=seconds, answered=rows)
     if barriers.is_primary():
         _remove_others(directory, {step, ended.step})
         with user_errors(directory / RESULT, ADVICE):

@@ -81,7 +81,7 @@ GLUE: Mapping[str, tuple[Task, FilesConfig]] = MappingProxyType(
                 label="gold_label|label",
                 id=ID,
                 labels=NLI,
-                submits=("MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"),
+                submits=("test_matched=MNLI-m.tsv", "test_mismatched=MNLI-mm.tsv", "diagnostic=AX.tsv"),
             ),
             FilesConfig(
                 train=FILES.train,

@@ -57,7 +57,8 @@ def ordered(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str) -> tuple[str, ...]:
     """The classes of training examples, sorted. found: the label of each.
 
-    Raises UserError if all have the same label, if the labels are scores, and if there are so many that they must be names or texts.
+    Raises UserError if all have the same label, if two labels differ in the case of letters only or as 1 and 1.0 do, if the labels are
+    scores, and if there are so many that they must be names or texts.
     """
     counts = collections.Counter(found)
     if len(counts) == 1:
@@ -69,6 +70,12 @@ def of_examples(train: Sequence[TextExample], found: Sequence[str], column: str)
             score = found[train.index(scored[0])]
             fix = "set task.kind=regress for scores, or name the classes in task.labels"
             raise UserError(f"the label is {score}, a score and not a class", scored[0].where, fix)
+    written: dict[str | float, str] = {}
+    for label, _ in counts.most_common():
+        usual = written.setdefault(float(label) if _is_number(label) else label.casefold(), label)
+        if usual != label:
+            fix = f"write it as the others, or name all classes in task.labels, {usual}{OR}{label} for one class with both spellings"
+            raise UserError(f"the label is {label!r}, and other rows have {usual!r}", train[found.index(label)].where, fix)
     if len(counts) > max(len(train) // 2, 10):
         what = f"the column {column} has {len(counts):,} values in {len(train):,} training examples"
         raise UserError(what, train[0].where, "name the column of the label in task.label, or set task.kind=regress for scores")

@@ -12,7 +12,7 @@ from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import labels, scores
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.heads import on_text
-from jaxenc.tasks.records import Record
+from jaxenc.tasks.records import Record, as_name
 from jaxenc.tasks.task import Features
 from jaxenc.tasks.texts import TextExample, TextTask
 
@@ -123,13 +123,13 @@ class Multilabel(TextTask[Labelled]):
     def _named(self, record: Record) -> tuple[str, ...] | None:
         """The classes named in one column."""
         value = record.values.get(self.label)
-        if value is None:
+        if value is None or value != value:  # a null of pandas is NaN
             return None
-        parts = value if isinstance(value, list) else str(value).split(self.separator)
-        if not all(isinstance(part, (str, int)) for part in parts):
+        parts = value if isinstance(value, list) else value.split(self.separator) if isinstance(value, str) else [value]
+        if not all(isinstance(part, (str, int, float)) for part in parts):
             raise UserError(f"the column {self.label} holds {parts}, which are not labels", record.where, "write a list of names")
         spelled = labels.spelled(self.labels)
-        return tuple(dict.fromkeys(spelled.get(name, name) for part in parts if (name := str(part).strip())))
+        return tuple(dict.fromkeys(spelled.get(name, name) for part in parts if (name := as_name(part))))
 
     def _marked(self, record: Record) -> tuple[str, ...] | None:
         """The classes whose own columns are true."""

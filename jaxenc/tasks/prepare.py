@@ -2,24 +2,27 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.config import fingerprint
 from jaxenc.data import tokenizers
 from jaxenc.data.pipeline import Batches
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
-from jaxenc.files import user_errors
+from jaxenc.files import sha256, user_errors
 from jaxenc.heads import BUILT_IN
 from jaxenc.sharding import mesh as meshes
 from jaxenc.tasks import recipe, rows
-from jaxenc.tasks.framing import Framing
+from jaxenc.tasks.framing import CHARACTERS, Framing
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
 from jaxenc.tasks.tuning import FineTune, as_run, objective_of
@@ -30,6 +33,10 @@ from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
 from jaxenc.training.run import Run, of_checkpoint, to_json
 
 SPLITS = ("train", "dev", "test")
+# Largest share of unknown tokens that is not worth a line.
+UNKNOWN = 0.05
+# The entry of a checkpoint's manifest.json for the model that the run started from: {"path": of its checkpoint, "checksums": sha256}.
+START = "start"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,7 +82,15 @@ class Tuning:
             cut = f", {features.shortened:,} of them shortened to fit rows of {self.tune.train.length} tokens" if features.shortened else ""
             lines.append(f"{name}: {len(split.examples):,} examples{windows}{cut}")
             lines += [f"{name}: {note}" for note in self.task.notes(split.examples, features)]
+            if (share := self._unknown(features)) > UNKNOWN:
+                lines.append(f"{name}: the tokenizer does not know {share:.0%} of the tokens: is it of another language or letter case?")
         return lines
+
+    def _unknown(self, features: Features) -> float:
+        """The share of a split's tokens that the model reads as the unknown one. A model of characters reads every word."""
+        real = features.rows["segments"] > 0
+        unknown = (features.rows["tokens"] == self.tokenizer.vocabulary.unk) & real
+        return 0.0 if CHARACTERS in features.rows else float(unknown.sum() / max(real.sum(), 1))
 
     def job(self, seed: int, directory: pathlib.Path, evaluated: str = "dev") -> Job:
         """The run of one seed, in its own directory. evaluated: the split that serves as its held-out rows."""
@@ -103,14 +118,20 @@ class Tuning:
         dev = self.splits["dev"]
         return self.task.judge(dev.examples, dev.features, predictions)
 
+    @functools.cached_property
+    def facts(self) -> dict[str, Any]:
+        """The content of manifest.json: what identifies the training and dev examples, the tokenizer and the model at the start."""
+        parts = {name: FeatureRows(split.features).fingerprint for name, split in self.splits.items() if name != "test"}
+        listed = self.start / CHECKSUMS
+        start = {"path": str(self.start), "checksums": sha256(listed) if listed.is_file() else ""}
+        return {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary), START: start}
+
     def _files(self) -> dict[str, bytes]:
         """What every checkpoint records about the task and its data."""
-        parts = {name: FeatureRows(split.features).fingerprint for name, split in self.splits.items() if name != "test"}
-        facts = {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary)}
         folder = self.start / TOKENIZER
         with user_errors(folder, "convert the model again"):
             tokenizer = {f"{TOKENIZER}/{file.name}": file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
-        return {MANIFEST: json.dumps(facts, indent=1).encode(), recipe.RECORD: recipe.to_json(self.tune), **tokenizer}
+        return {MANIFEST: json.dumps(self.facts, indent=1).encode(), recipe.RECORD: recipe.to_json(self.tune), **tokenizer}
 
 
 def open_task(tune: FineTune, init_from: str) -> Tuning:
@@ -125,6 +146,9 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}
     if not examples.get("train"):
         raise UserError("data.train is not set", fix="name the file of the training examples with --config.data.train=FILE")
+    if tune.train.select == "best" and "dev" not in examples:
+        fix = "name a dev set with --config.data.dev=FILE, or set --config.train.select=last"
+        raise UserError("train.select is best, and data.dev is not set", fix=fix)
     tune = dataclasses.replace(tune, task=_in_saved_order(tune.task.fitted(examples["train"]), base))
     objective = objective_of(tune, base.model)
     framing = framing_of(tune, tokenizer, base)

@@ -55,7 +55,9 @@ class Record:
         if value is None or value == "":
             return None
         try:
-            number = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else math.nan
+            # Python reads 1_000 as a number.
+            known = (isinstance(value, (int, float)) and not isinstance(value, bool)) or (isinstance(value, str) and "_" not in value)
+            number = float(value) if known else math.nan
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
@@ -65,16 +67,19 @@ class Record:
     def name(self, column: str) -> str:
         """The value of a column as the name of a class, '' for a null and a missing column: 1 and 1.0 are '1', true is 'true'."""
         value = self.values.get(column)
-        if value is None:
-            return ""
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, float) and value.is_integer():
-            return str(int(value))
-        if not isinstance(value, (str, int, float)):
+        if value is not None and not isinstance(value, (str, int, float)):
             what = f"the column {column} holds {_shown(value)}, which is not a label"
             raise UserError(what, self.where, "name another column in task.label")
-        return "" if value != value else str(value).strip()
+        return as_name(value)
+
+
+def as_name(value: str | float | None) -> str:
+    """A value as the name of a class, '' for a null and NaN: 1 and 1.0 are '1', true is 'true'."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def read(name: str, required: Sequence[str], optional: Sequence[str] = (), files: FilesConfig = FilesConfig()) -> Iterator[Record]:

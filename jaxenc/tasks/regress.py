@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
-from jaxenc.tasks.texts import TextExample, TextTask
+from jaxenc.tasks.texts import TextExample, TextTask, submitted
 
 HEAD = "regressor"
 METRICS = ("pearson", "spearman")
@@ -35,7 +35,7 @@ class Regress(TextTask[Scored]):
     bounds: lowest and highest score. () = none; scores outside are errors, and submitted answers are clipped.
     scaled: whether the model learns (score - lowest) / (highest - lowest), as in google-research/electra, instead of the score.
     metric: score of the dev set that is quoted first, `pearson` or `spearman`.
-    submits: names of the benchmark's files, one for each file of the test split. () = none.
+    submits: names of the benchmark's files, as of `Classify`.
     """
 
     kind: ClassVar[str] = "regress"
@@ -67,6 +67,13 @@ class Regress(TextTask[Scored]):
             )
         return Scored(name, record.where, tuple(map(record.text, self.text)), score if within else None, part=part)
 
+    def fitted(self, train: Sequence[Scored]) -> Self:
+        """This task. Raises UserError where all of several training examples have one score, which leaves nothing to learn."""
+        if len(train) > 1 and len({example.score for example in train}) == 1:
+            what = f"all {len(train):,} training examples have the score {train[0].score:g}"
+            raise UserError(what, train[0].where, "name the column of the score in task.label, or a file with several scores")
+        return self
+
     def objective(self, model: ModelConfig) -> HeadsConfig:
         """The head on the vector of a text, which the family's own head gives."""
         return on_text(model, HEAD)
@@ -96,9 +103,7 @@ class Regress(TextTask[Scored]):
         """The files of gluebenchmark.com: a header, then name and score of each example with three decimals, within `bounds`."""
         lowest, highest = self.bounds or (-math.inf, math.inf)
         clipped = [min(max(0.0 if answer is None else answer, lowest), highest) for answer in answers]
-        parts = dict.fromkeys(one.part for one in examples)
-        rows = lambda part: (f"{one.name}\t{score:.3f}\n" for one, score in zip(examples, clipped, strict=True) if one.part == part)
-        return {file: "index\tprediction\n" + "".join(rows(part)) for file, part in zip(self.submits, parts, strict=False)}
+        return submitted(self.submits, examples, [f"{score:.3f}" for score in clipped])
 
     @property
     def _scale(self) -> tuple[float, float]:

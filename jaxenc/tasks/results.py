@@ -14,13 +14,15 @@ from jaxenc.tasks.scores import DEGENERATE
 
 # Of a work directory and of the run directory of one seed.
 NAME, RESULT, SEEDS = "results.json", "result.json", "seed_{}"
+SHOWN = 6  # scores in a row of `table`
 AGAIN = "delete it and run the same `jaxenc finetune` again to write it"
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """The result of one seed. directory: its run directory. step: the checkpoint that was kept. scores: {metric: number} of the dev set at
-    that step, with the mean losses. failed: why the seed has no scores, '' if it has. seconds: of training and evaluation."""
+    that step, with the mean losses. failed: why the seed has no scores, '' if it has. seconds: of training and evaluation. answered:
+    {split: sha256 of its rows} of the answers that its directory holds."""
 
     seed: int
     directory: str
@@ -28,6 +30,7 @@ class Outcome:
     scores: Mapping[str, float]
     failed: str = ""
     seconds: float = 0.0
+    answered: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def read(cls, path: pathlib.Path) -> Self:
@@ -141,18 +144,18 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def table(results: Results) -> list[str]:
-    """The lines that a terminal shows: `metric` and the other scores of every seed, then their summary."""
-    names = [name for name in results.summary if name != results.metric and name != DEGENERATE]
-    names = [results.metric] * (results.metric in results.summary) + names
-    width = max([len(name) for name in names], default=0) + 2
-    lines = ["seed    step" + "".join(f"{name:>{max(width, 10)}}" for name in names)]
+    """The lines that a terminal shows: `metric` and the next scores of every seed, then their summary. results.json has the other scores."""
+    others = [name for name in results.summary if name not in (results.metric, DEGENERATE)]
+    names = ([results.metric] * (results.metric in results.summary) + others)[:SHOWN]
+    width = max([10, *(len(name) + 2 for name in names)])
+    lines = ["seed    step" + "".join(f"{name:>{width}}" for name in names)]
     for one in results.seeds:
-        numbers = "".join(f"{one.scores[name]:>{max(width, 10)}.4f}" for name in names if name in one.scores)
-        note = f"  failed: {one.failed}" if one.failed else "  one class for all" if one.scores.get(DEGENERATE) else ""
+        numbers = "".join(f"{one.scores[name]:>{width}.4f}" for name in names if name in one.scores)
+        note = f"  failed: {one.failed}" if one.failed else "  one answer for all" if one.scores.get(DEGENERATE) else ""
         lines.append(f"{one.seed:>4}{one.step:>8,}{numbers}{note}")
     if len(results.seeds) - results.failed > 1:
         for key in ("median", "mean", "std", "min", "max"):
-            lines.append(f"{key:<12}" + "".join(f"{results.summary[name][key]:>{max(width, 10)}.4f}" for name in names))
+            lines.append(f"{key:<12}" + "".join(f"{results.summary[name][key]:>{width}.4f}" for name in names))
     if results.failed:
         lines.append(f"{results.failed} of {len(results.seeds)} seeds failed and are not in these numbers")
     return lines

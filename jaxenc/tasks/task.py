@@ -34,7 +34,7 @@ class Features:
 
     rows: the fields of a batch except `index` and `epoch`, and the labels of the task's heads: [rows, ...]; an unknown label has the value
     that the head ignores. example: i32 [rows], the number of the example that a row belongs to, in ascending order. places: what
-    `Task.answers` needs to know about each row, one item per row, () for nothing. shortened: how many examples lost tokens.
+    `Task.answers` and `Task.notes` need to know about each row, one item per row, () for nothing. shortened: how many examples lost tokens.
     """
 
     rows: Batch

@@ -51,6 +51,9 @@ class TextTask(Task[E]):
             raise UserError(f"task.text names {len(self.text)} columns", fix="name one, or two for pairs")
         if self.truncation not in TRUNCATIONS:
             raise UserError(f"task.truncation is {self.truncation!r}", fix=f"use {', '.join(TRUNCATIONS)}")
+        read = [one for column in (*self.text, *self.label_columns) for one in column.split(records.OR)]
+        if twice := next((one for one in read if read.count(one) > 1), ""):
+            raise UserError(f"task.text and task.label name the column {twice} twice", fix="give texts and label columns of their own")
         if self.double_unordered and len(self.text) == 1:
             raise UserError("task.double_unordered is set, and task.text names one column", fix="name two, or unset it")
 
@@ -85,10 +88,17 @@ class TextTask(Task[E]):
         return self.example(found, self._name(found, where), "", False)
 
     def rows_of(self, examples: Sequence[E], framing: Framing, labels: Mapping[str, np.ndarray]) -> Features:
-        """Features with one row per example and the labels of the task's head, [examples, ...]."""
+        """Features with one row per example and the labels of the task's head, [examples, ...]. places: i32 [examples, texts], how many
+        tokens of each text are in its row."""
         columns = [framing.ids([example.texts[i] for example in examples]) for i in range(len(self.text))]
         framed = framing.rows(list(zip(*columns, strict=True)), [example.where for example in examples])
-        return Features({**framed.rows, **labels}, np.arange(len(examples), dtype=np.int32), (), int(framed.shortened.sum()))
+        numbers = np.arange(len(examples), dtype=np.int32)
+        return Features({**framed.rows, **labels}, numbers, framed.kept, int(framed.shortened.sum()))
+
+    def notes(self, examples: Sequence[E], features: Features) -> list[str]:
+        """See `Task.notes`: texts that are empty, or of which the tokenizer keeps nothing."""
+        empty = int((features.places == 0).any(axis=1).sum())
+        return [f"{empty:,} of {len(examples):,} examples have a text without a token"] * (empty > 0)
 
     @property
     def _ids(self) -> tuple[str, ...]:
@@ -96,3 +106,15 @@ class TextTask(Task[E]):
 
     def _name(self, record: Record, otherwise: str) -> str:
         return (self.id and record.name(self.id)) or otherwise
+
+
+def submitted(submits: Sequence[str], examples: Sequence[TextExample], answers: Sequence[str]) -> dict[str, str]:
+    """{file: content} of gluebenchmark.com: a header, then name and answer of each example. submits: as of `Classify`. A file that is for
+    another part of the split than these examples are from is left out, never filled with theirs."""
+    found = {}
+    for one in submits:
+        part, _, file = one.rpartition("=")
+        rows = [f"{example.name}\t{answer}\n" for example, answer in zip(examples, answers, strict=True) if part in ("", example.part)]
+        if rows:
+            found[file] = "index\tprediction\n" + "".join(rows)
+    return found

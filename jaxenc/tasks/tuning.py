@@ -64,6 +64,9 @@ class TuneConfig:
             raise UserError(f"train.epochs is {self.epochs}", fix="it takes a positive number")
         if self.warmup > 1:
             raise UserError(f"train.warmup is {self.warmup}", fix="it takes a share of the steps, from 0 to 1 (optim.warmup takes steps)")
+        if self.lengths and (self.lengths[-1] != self.length or sorted(set(self.lengths)) != list(self.lengths)):
+            what = f"train.lengths is {self.lengths}, and train.length {self.length}"
+            raise UserError(what, fix="give rising lengths that end with train.length, or ()")
         if self.select not in SELECT:
             raise UserError(f"train.select is {self.select!r}", fix=f"use {' or '.join(SELECT)}")
 
@@ -102,11 +105,17 @@ class FineTune:
     def __post_init__(self) -> None:
         if self.frozen != FrozenConfig() and not self.frozen.reader:
             raise UserError("frozen.reader is not set, but other fields of frozen are", fix=f"set it to {' or '.join(READERS)}")
+        if self.eval.rows:
+            raise UserError(f"eval.rows is {self.eval.rows}, and a task is scored on its whole dev set", fix="set data.dev_rows instead")
 
 
 def objective_of(tune: FineTune, model: ModelConfig) -> HeadsConfig | ProbeConfig:
     """The objective of a run of `tune` on one model. Raises UserError if the model, or the task on a frozen encoder, has no head."""
     if not tune.frozen.reader:
+        # A family without a vector of a text has no heads, neither on texts nor on tokens.
+        if not getattr(model, "pools", ""):
+            what = f"{model.kind} models have no heads to fine-tune with"
+            raise UserError(what, fix="train a reader of their features with --config tasks/frozen, or choose a model of another family")
         return tune.task.objective(model)
     if not tune.task.head:
         what = f"task.kind is {tune.task.kind}, which has no head for a frozen encoder"
@@ -124,8 +133,8 @@ def as_run(tune: FineTune, objective: HeadsConfig | ProbeConfig, model: ModelCon
     epoch = max(1, round(examples / train.batch))
     steps = train.steps or max(1, round(train.epochs * examples / train.batch))
     evaluated = tune.eval.every or epoch * best
-    # With `best`, all evaluated steps are kept until the best one is known.
-    saved = {"every": evaluated, "keep": -(-steps // evaluated)} if best else {}
+    # With `best`, every evaluated step is saved and kept until the best one is known, with those of requests to stop.
+    saved = {"every": evaluated, "keep": steps} if best else {}
     numbers = {name: getattr(train, name) for name in ("batch", "seed", "microbatches", "remat", "attention", "stop_after_bad")}
     precision = train.precision or ("float32" if platform == "cpu" else "bfloat16")
     lengths = train.lengths_on(platform)

@@ -30,7 +30,7 @@ def read(name: str, wanted: Sequence[str], coding: str = "") -> Iterator[Record]
     Raises UserError, with file and row, for a row of another width, for bytes that are not text, and for a file without rows.
     """
     counts, found = Counts(), False
-    for source in inputs([name], Reading(), counts):
+    for source in inputs([name], Reading(encoding=coding), counts):
         if source.name.startswith(tfds.PREFIX):
             rows = ((f"{source.name}:{number}", row) for number, row in enumerate(tfds.examples(source.name), 1))
             for where, row in rows:

@@ -47,7 +47,8 @@ def _row(line: bytes) -> dict[str, Any]:
     row = json.loads(line)
     for name, value in row.items():
         number = type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
-        if not (isinstance(value, str) if name == "split" else number and name.isidentifier()):
+        # Scores of tags are named by types of the user, such as f1_creative-work.
+        if not (isinstance(value, str) if name == "split" else number and name and name.isprintable()):
             raise ValueError(f"{name} is {value!r}")
     return row | {"step": operator.index(row["step"]), "split": row["split"]}
 

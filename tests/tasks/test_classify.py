@@ -103,11 +103,14 @@ def test_a_test_split_may_lack_labels(tmp_path):
 
 def test_submission_has_names_and_the_last_spelling_of_a_class(tmp_path):
     files = write(tmp_path, test="index\tpremise\thypothesis\n7\ta\tb\n9\tc\td\n", dev="index\tpremise\thypothesis\n1\te\tf\n")
-    task = dataclasses.replace(NLI, id="index", submits=("MNLI-m.tsv", "MNLI-mm.tsv"))
+    task = dataclasses.replace(NLI, id="index", submits=("test=MNLI-m.tsv", "dev=MNLI-mm.tsv", "diagnostic=AX.tsv"))
     examples = task.examples(dataclasses.replace(files, test="test.tsv,dev.tsv"), "test")
     sent = task.submission(["neutral", "entailment", "contradiction"], examples)
     assert sent == {"MNLI-m.tsv": "index\tprediction\n7\t1\n9\t0\n", "MNLI-mm.tsv": "index\tprediction\n1\t2\n"}
     assert NLI.submission(["neutral"] * 3, examples) == {}
+    assert list(task.submission(["neutral"], examples[2:])) == ["MNLI-mm.tsv"]  # never the answers to another file
+    whole = dataclasses.replace(task, submits=("RTE.tsv",)).submission(["neutral"] * 3, examples)
+    assert whole == {"RTE.tsv": "index\tprediction\n7\t1\n9\t1\n1\t1\n"}
 
 
 def test_every_file_of_a_split_has_its_own_score(tmp_path):
@@ -156,7 +159,7 @@ def test_labels_that_go_wrong(tmp_path, task, content, message):
 def test_many_classes_and_negative_ones_are_fine(tmp_path):
     task = Classify()
     assert len(task.fitted(task.examples(write(tmp_path, train=rows(*range(20), *range(20))), "train")).labels) == 20
-    assert task.fitted(task.examples(write(tmp_path, train=rows("-1", "0", "1", "1.0", "-1")), "train")).labels == ("-1", "0", "1", "1.0")
+    assert task.fitted(task.examples(write(tmp_path, train=rows("-1", "0", "1", "1", "-1")), "train")).labels == ("-1", "0", "1")
 
 
 def test_a_label_that_only_the_dev_set_has(tmp_path):
@@ -204,3 +207,30 @@ def test_a_long_text_is_shortened_or_refused(tmp_path):
     assert features.shortened == 1 and features.rows["segments"].sum(axis=1).tolist()[::2] == [16, 2]
     with pytest.raises(UserError, match="train.tsv:2: .* set task.truncation=longest"):
         task.features(task.examples(files, "train"), framing(16, "refuse"))
+
+
+@pytest.mark.parametrize(("first", "second", "where"), [("good", "Good", 4), ("1", "1.0", 4), ("0", "0.0", 4), ("A", "a", 4)])
+def test_classes_that_only_their_writing_tells_apart_are_refused(tmp_path, first, second, where):
+    """The rarer one is named; with the advice it is one class, or two that were asked for."""
+    files = write(tmp_path, train=f"text\tlabel\na\t{first}\nb\t{first}\nc\t{second}\nd\tother\n")
+    examples = Classify().examples(files, "train")
+    what = rf"train.tsv:{where}: the label is '{second}', and other rows have '{first}'"
+    with pytest.raises(UserError, match=rf"{what}; write it .* task.labels, {first}\|{second} for one class with both"):
+        Classify().fitted(examples)
+    one = Classify(labels=("other", f"{first}|{second}"))
+    assert [example.label for example in one.examples(files, "train")] == [first] * 3 + ["other"]
+    assert Classify(labels=("other", first, second)).examples(files, "train")[2].label == second
+
+
+def test_a_label_is_no_text(tmp_path):
+    for text, label in ((("label",), "label"), (("a", "a"), "label"), (("a", "b|c"), "d|c")):
+        with pytest.raises(UserError, match=r"name the column (label|a|c) twice; give texts and label columns of their own"):
+            Classify(text=text, label=label)
+
+
+def test_texts_without_a_token_are_counted(tmp_path):
+    """An empty one, and one of white space, of which the tokenizer keeps nothing."""
+    examples = Classify().examples(write(tmp_path, train="text\tlabel\na\t0\n\t1\n \t1\n"), "train")
+    task = Classify().fitted(examples)
+    assert task.notes(examples, task.features(examples, framing())) == ["2 of 3 examples have a text without a token"]
+    assert task.notes(examples[:1], task.features(examples[:1], framing())) == []

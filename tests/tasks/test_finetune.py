@@ -12,12 +12,13 @@ import pytest
 
 from jaxenc import tree
 from jaxenc.checkpoint import restore
-from jaxenc.errors import Diverged, UserError
+from jaxenc.errors import Diverged
 from jaxenc.tasks import finetune as finetuning
 from jaxenc.tasks.classify import Classify
+from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.prepare import open_task
-from jaxenc.tasks.tuning import FineTune, OptimConfig
+from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import loop, pretrain, step
 from jaxenc.training.settings import LogConfig
 from tests.faults.same import assert_same_run
@@ -113,10 +114,13 @@ def test_a_seed_that_diverges_is_reported_and_the_next_one_goes_on(model: Path, 
     assert found.summary["accuracy"]["mean"] == found.seeds[1].scores["accuracy"]
 
 
-def test_another_task_in_the_work_directory_is_refused(model: Path, labelled: Labelled, tmp_path: Path) -> None:
-    tune = labelled(train=32, epochs=1.0)
-    finetune(tune, str(model), tmp_path / "runs")
-    with pytest.raises(UserError, match=r"seed_0: checkpoint optim.lr 0.003, this run's 0.002"):
-        finetune(dataclasses.replace(tune, optim=OptimConfig(lr=2e-3, warmup=0)), str(model), tmp_path / "runs")
-    with pytest.raises(UserError, match=r"seed_0: checkpoint .*data.fingerprint"):
-        finetune(dataclasses.replace(tune, data=dataclasses.replace(tune.data, dev_rows=8)), str(model), tmp_path / "runs")
+def test_types_of_the_user_name_scores(model: Path, tmp_path: Path) -> None:
+    """An entity type with a hyphen: its scores are written to metrics.jsonl and read again; the table shows the first six scores."""
+    lines = "it\tO\nb\tB-creative-work\nc\tI-creative-work\n\nx\tB-group\nis\tO\n\n"
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.conll").write_text(lines * 8)
+    data = FilesConfig(str(tmp_path), "train.conll", "dev.conll")
+    train = TuneConfig(steps=2, batch=8, length=16, lengths=(16,))
+    found = finetune(FineTune(Tag(), data=data, train=train), str(model), tmp_path / "runs")
+    assert "f1_creative-work" in found.summary and len(found.summary) > 6
+    assert table(found)[0].split() == ["seed", "step", "f1", *[name for name in found.summary if name != "f1"][:5]]

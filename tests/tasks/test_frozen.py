@@ -22,7 +22,7 @@ from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.tag import Tag
 from jaxenc.tasks.tagged import Tagged
-from jaxenc.tasks.tuning import FineTune, TuneConfig
+from jaxenc.tasks.tuning import FineTune, TuneConfig, objective_of
 from jaxenc.training.accumulate import combine
 from jaxenc.training.state import parameters
 from tests import tiny
@@ -148,3 +148,9 @@ def test_words_are_spelled_as_the_model_reads_them() -> None:
 def test_what_cannot_be_is_one_line(make, words: str) -> None:
     with pytest.raises(UserError, match=words):
         make()
+
+
+@pytest.mark.parametrize("task", [Classify(labels=("a", "b")), Tag(labels=("O", "B-a"))])
+def test_elmo_without_a_reader_is_told_of_one(task: Classify | Tag) -> None:
+    with pytest.raises(UserError, match=r"^elmo models have no heads to fine-tune with; train a reader .* --config tasks/frozen, or"):
+        objective_of(FineTune(task), MODELS["elmo"]())

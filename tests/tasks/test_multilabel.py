@@ -90,3 +90,12 @@ def test_settings_that_do_not_fit(settings, message):
     with pytest.raises(UserError) as caught:
         Multilabel(**settings)
     assert str(caught.value) == message
+
+
+def test_numbers_and_truths_are_the_names_that_text_would_have(tmp_path):
+    """1.0 is '1' and true 'true', in a list and alone, as for a single class; NaN, a null of pandas, is an unknown label."""
+    rows = [["2"], [2.0], 2.0, [True], True, [1, "true"]]
+    found = Multilabel().examples(write_json(tmp_path, *({"text": "a", "label": one} for one in rows)), "train")
+    assert [one.labels for one in found] == [("2",), ("2",), ("2",), ("true",), ("true",), ("1", "true")]
+    with pytest.raises(UserError, match="train.jsonl:1: holds no labels"):
+        Multilabel().examples(write_json(tmp_path, {"text": "a", "label": float("nan")}), "train")

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.tasks import records
+from jaxenc.tasks import records, unlabelled
 from jaxenc.tasks.files import FilesConfig
 
 ROWS = [("a good film", "1"), ('"quoted" and "more"', "0"), ("über é", "1")]
@@ -242,3 +242,12 @@ def test_the_first_of_several_files_that_exist(tmp_path):
     assert names("x.tsv|b.tsv,x.tsv|train") == [f"{tmp_path}/x.tsv"] and names("x.tsv|") == [] == names("")
     assert names("train.tsv|train", "tfds:glue/sst2") == ["tfds:glue/sst2:train"]
     assert names("a.tsv,b.tsv|validation", "tfds:glue/sst2:1.0.0") == ["tfds:glue/sst2:1.0.0:validation"]
+
+
+@pytest.mark.parametrize("name", ["klingon", "base64"])
+def test_an_encoding_that_python_does_not_have(tmp_path, name):
+    with pytest.raises(UserError, match=rf"^data.encoding is '{name}': Python has no such encoding; name one such as cp1252"):
+        FilesConfig(encoding=name)
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(UserError, match=rf"^--encoding {name}: Python has no such encoding; name one such as cp1252"):
+        next(unlabelled.read(str(tmp_path / "a.txt"), ("text",), name))

@@ -102,3 +102,14 @@ def test_settings_that_do_not_fit(settings, message):
     with pytest.raises(UserError) as caught:
         Regress(**settings)
     assert str(caught.value) == message
+
+
+def test_nothing_to_learn_is_refused(tmp_path):
+    """One score for all, which no correlation is defined for; a single example may be tried. `1_000` is no number."""
+    files = write(tmp_path, train="text\tlabel\na\t1\nb\t1.0\n")
+    examples = Regress().examples(files, "train")
+    with pytest.raises(UserError, match=r"train.tsv:2: all 2 training examples have the score 1; name the column of the score"):
+        Regress().fitted(examples)
+    assert Regress().fitted(examples[:1]) == Regress()
+    with pytest.raises(UserError, match=r"train.tsv:2: the column label holds '1_0', which is not a number"):
+        Regress().examples(write(tmp_path, train="text\tlabel\na\t1_0\nb\t2\n"), "train")

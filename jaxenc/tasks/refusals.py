@@ -1,0 +1,43 @@
+"""Refuses to continue a seed in a work directory that was fine-tuned with other settings, on other examples or from another model."""
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from jaxenc import config
+from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.verify import newest_valid
+from jaxenc.errors import UserError
+from jaxenc.tasks import recipe
+from jaxenc.tasks.prepare import START, Tuning
+from jaxenc.training import refusals
+from jaxenc.training.prepare import MANIFEST
+
+# Of the files only the examples count, and each seed has a directory of its own.
+MAY_CHANGE = (*refusals.MAY_CHANGE, "data.*", "train.seed", "published")
+ANOTHER = "choose another --workdir"
+
+
+def refuse_other_tuning(tuning: Tuning, directories: Sequence[pathlib.Path]) -> None:
+    """Raises UserError where the newest checkpoint of one of the seeds' directories was written with other settings, other training or dev
+    examples or another model to start from. The test examples may change: they are only answered."""
+    for directory in directories:
+        step = newest_valid(directory / "checkpoints", check=False, set_aside=False)
+        if step is not None:
+            _refuse(tuning, directory, directory / "checkpoints" / str(step))
+
+
+def _refuse(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> None:
+    saved, manifest, ours = recipe.of_checkpoint(step_dir), restore.read_json(step_dir, MANIFEST), tuning.facts
+    if saved is None:
+        return
+    if found := refusals.refused(config.to_dict(saved), config.to_dict(tuning.tune), MAY_CHANGE):
+        raise UserError(refusals.both_values(found), directory, f"set them back, or {ANOTHER}")
+    if manifest.get("fingerprint") != ours["fingerprint"]:
+        what = "its training or dev examples are not those of this run"
+        raise UserError(what, directory, f"name the same files, with the same rows, or {ANOTHER}")
+    # Checkpoints written before this was recorded have no start.
+    start: dict[str, Any] = manifest.get(START, ours[START])
+    if start["checksums"] != ours[START]["checksums"]:
+        what = f"it was fine-tuned from {start['path']}, and this run starts from another model, {ours[START]['path']}"
+        raise UserError(what, directory, f"start from that model, or {ANOTHER}")
