@@ -18,7 +18,9 @@ from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.finetune import finetune
 from jaxenc.tasks.prepare import open_task
-from jaxenc.tasks.tuning import FineTune
+from jaxenc.tasks.results import table
+from jaxenc.tasks.tag import Tag
+from jaxenc.tasks.tuning import FineTune, TuneConfig
 from jaxenc.training import loop, pretrain, step
 from jaxenc.training.settings import LogConfig
 from tests.faults.same import assert_same_run
