@@ -144,7 +144,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def table(results: Results) -> list[str]:
-    """The lines that a terminal shows: `metric` and the next scores of every seed, then their summary. results.json has the other scores."""
+    """The lines that a terminal shows: the first SHOWN scores of every seed, `metric` before the others, then their summary."""
     others = [name for name in results.summary if name not in (results.metric, DEGENERATE)]
     names = ([results.metric] * (results.metric in results.summary) + others)[:SHOWN]
     width = max([10, *(len(name) + 2 for name in names)])
