@@ -51,6 +51,11 @@ class ModelConfig(abc.ABC):
         `Tokenizer.frame`.
     pads_left: whether the family pads texts to classify on the left.
     context_first: whether it reads the context before the question that is asked about it, with CLS at the end of the row.
+    head_names: the built-in heads that its family has; a user's own heads fit any family.
+    pools: which of them gives the vector of a text that fine-tuning classifies, '' for none. pooler_activation: that of a pooler in
+    fine-tuning.
+    beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
+    answers: the head that finds the answers to questions in a text, '' for none.
     """
 
     kind: ClassVar[str]
@@ -68,6 +73,11 @@ class ModelConfig(abc.ABC):
     frame_pieces: ClassVar[tuple[str, ...]] = ()
     pads_left: ClassVar[bool] = False
     context_first: ClassVar[bool] = False
+    head_names: ClassVar[tuple[str, ...]] = ()
+    pools: ClassVar[str] = ""
+    pooler_activation: ClassVar[str] = TANH
+    beside: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    answers: ClassVar[str] = ""
 
     @property
     def pieces(self) -> int:
@@ -141,18 +151,12 @@ class EncoderConfig(ModelConfig):
     dropout: dropout rate on the embeddings, on the output of each sublayer and on the input of the heads that `head_dropout` says.
     init: distribution of the initial weights: `truncated_normal` or `normal`.
     init_scale: standard deviation of the initial weights, before any cut.
-    head_names: the built-in heads that its family has; a user's own heads fit any family.
-    pools: which of them gives the vector of a text that fine-tuning classifies. pooler_activation: that of a pooler in fine-tuning.
-    beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
-    answers: the head that finds the answers to questions in a text, '' for none.
     attention: which tokens of its text a token sees: `full`, all of them, or `causal`, itself and those before it.
     """
 
     attentions: ClassVar[tuple[str, ...]] = ("full", "causal")
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", *TUNED, "next_token")
     pools: ClassVar[str] = "pooler"
-    pooler_activation: ClassVar[str] = TANH
-    beside: ClassVar[Mapping[str, float]] = MappingProxyType({})
     answers: ClassVar[str] = "spans"
 
     activation: str

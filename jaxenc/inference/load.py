@@ -189,7 +189,7 @@ class Model:
         if self.tune is None:
             raise UserError("it was not fine-tuned, so it has no task to predict", fix="fine-tune it first with `jaxenc finetune`")
         tune = self.tune
-        if truncation and not hasattr(tune.task, "truncation"):
+        if truncation and not tune.task.truncation:
             raise UserError(f"a task of the kind {tune.task.kind} shortens no text", f"truncation {truncation}", "leave it out")
         framing = framing_of(tune, inputs.needed(self.config.model, self.tokenizer), self.config)
         framing = dataclasses.replace(framing, truncation=truncation or framing.truncation)

@@ -34,7 +34,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     discriminator for all others. Raises UserError for repeated names; `build`, which knows the heads, for heads that do not fit together.
 
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier`, `regressor`, `multilabel`, `choice` and `next_sentence` read a
-        text's vector and need `pooler`, or what the model has in its place (`EncoderConfig.pools`): `summary` for XLNet, `last_token` for
+        text's vector and need `pooler`, or what the model has in its place (`ModelConfig.pools`): `summary` for XLNet, `last_token` for
         GPT, `first_token` for ELECTRA. RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
         `classifier`. `spans` finds both ends of an answer independently; `joint_spans` (google-research/electra) and `beam_spans`
         (zihangdai/xlnet) find the end given the start, and say whether there is an answer. `next_token` is trained too, on the tokens of

@@ -104,16 +104,18 @@ class Classify(TextTask[Classified]):
     def score(self, answers: Sequence[Any], examples: Sequence[Classified]) -> dict[str, float]:
         """See `scores.classification`; where the split has several files, also `metric` of each, as `accuracy_dev_mismatched`."""
         known = [(example, answer) for example, answer in zip(examples, answers, strict=True) if example.label]
-        by = lambda pairs: scores.classification([one.label for one, _ in pairs], [answer for _, answer in pairs], self.classes)
-        parts = dict.fromkeys(example.part for example, _ in known)
-        each = {f"{self.metric}_{part}": by([pair for pair in known if pair[0].part == part])[self.metric] for part in parts}
-        return by(known) | (each if len(parts) > 1 else {})
+        parts: dict[str, list[tuple[Classified, Any]]] = {}
+        for example, answer in known:
+            parts.setdefault(example.part, []).append((example, answer))
+        each = {f"{self.metric}_{part}": self._scored(pairs)[self.metric] for part, pairs in parts.items()} if len(parts) > 1 else {}
+        return self._scored(known) | each
+
+    def _scored(self, pairs: Sequence[tuple[Classified, Any]]) -> dict[str, float]:
+        return scores.classification([example.label for example, _ in pairs], [answer for _, answer in pairs], self.classes)
 
     def submission(
         self, answers: Sequence[Any], examples: Sequence[Classified], details: Sequence[Mapping[str, Any]] = ()
     ) -> Mapping[str, str]:
-        """The files of gluebenchmark.com: a header, then name and class of each example, with the last spelling that the class has."""
+        """See `TextTask.glue_files`: the class of each example, with the last spelling that it has."""
         written = labels.written(self.labels)
-        parts = dict.fromkeys(example.part for example in examples)
-        rows = lambda part: (f"{one.name}\t{written[answer]}\n" for one, answer in zip(examples, answers, strict=True) if one.part == part)
-        return {file: "index\tprediction\n" + "".join(rows(part)) for file, part in zip(self.submits, parts, strict=False)}
+        return self.glue_files(self.submits, [written[answer] for answer in answers], examples)

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.tasks import multiple_choice
 from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.files import FilesConfig
-from tests.tasks.texts import Model, framing, refused, write, write_json
+from tests.tasks.texts import framing, refused, write, write_json
 
 SWAG, RACE, CSQA = (task for task, _ in multiple_choice.SETS.values())
 OWN = {"prompt": "the fox", "choices": ["jumps", "the dog"], "label": 1}
@@ -72,7 +73,7 @@ def test_rows_have_the_choices_of_the_longest_example(tmp_path):
     pair = framing().rows([framing().ids(["lazy", "over the fox"])])
     for name in ("tokens", "types", "segments", "positions"):
         assert features.rows[name][1, 2].tolist() == pair.rows[name][0].tolist() and features.rows[name].dtype == np.int32
-    config = task.objective(Model())
+    config = task.objective(ElectraConfig())
     assert (config.heads, config.choices) == (("first_token", "choice"), 3)
 
 
