@@ -17,7 +17,7 @@ from jaxenc.data.pipeline import Batches
 from jaxenc.errors import UserError
 from jaxenc.families.foreign import Export
 from jaxenc.heads import Head
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.optim import masks
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.optim.schedules import learning_rate

@@ -16,7 +16,8 @@ from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.inference import sentences as texts
 from jaxenc.inference import word_features
-from jaxenc.inference.load import Model, load
+from jaxenc.inference.load import load
+from jaxenc.inference.model import Model
 from jaxenc.tasks import probe as probes
 from jaxenc.tasks.classify import Classified
 from jaxenc.tasks.probe import MIX, ProbeSettings, Units
