@@ -11,6 +11,9 @@ from jaxenc.errors import UserError
 
 Batch = dict[str, np.ndarray]
 
+# The field of a model that reads words by their characters.
+CHARACTERS = "characters"
+
 
 @dataclasses.dataclass(frozen=True)
 class Field:
@@ -29,7 +32,7 @@ FIELDS = {
     "positions": Field(("length",), "int32"),  # 0-based within its text
     "word_starts": Field(("length",), "int32"),  # 1 = first piece of its word, or a special; 0 = a later piece, or padding
     "targets": Field(("length",), "int32"),  # id to predict at each place, below the vocabulary's size; 0 on padding
-    "characters": Field(("length", WIDTH), "uint16"),  # the word at each place as data/characters.py frames it; 0 on padding
+    CHARACTERS: Field(("length", WIDTH), "uint16"),  # the word at each place as data/characters.py frames it; 0 on padding
     "reverse_tokens": Field(("length",), "int32"),  # these three: of the same text, read from its end to its start
     "reverse_targets": Field(("length",), "int32"),
     "reverse_characters": Field(("length", WIDTH), "uint16"),

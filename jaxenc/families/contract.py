@@ -15,7 +15,7 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.heads import BUILT_IN
+from jaxenc.heads import BUILT_IN, ON_TEXTS, TUNED
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation, initializers
 from jaxenc.layers.cache import Cache
@@ -26,11 +26,6 @@ from jaxenc.tree import Tree
 
 # The end of the token table's path in every family: one row a token, padded as `data.vocabulary.padded` says.
 TOKEN_TABLE = "token/table"
-
-
-# The built-in heads of fine-tuned models, on the vector of a text and on tokens.
-ON_TEXTS = ("classifier", "regressor", "multilabel", "choice")
-TUNED = (*ON_TEXTS, "tags", "spans")
 
 
 class ModelConfig(abc.ABC):
@@ -120,27 +115,6 @@ class ModelConfig(abc.ABC):
         """Positions i32 [batch, length] of rows that hold one text each: 0, 1, 2 ... at every place, unless a family overrides it. `tokens`
         i32 [batch, length] may be traced."""
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
-
-
-def check(config: type[ModelConfig]) -> None:
-    """Raises UserError, which says what is missing, for what is no frozen dataclass as `ModelConfig` describes it: the class itself, with
-    a `kind`, a default for every field, and every method of its contract."""
-    if not (isinstance(config, type) and issubclass(config, ModelConfig)):
-        raise UserError(f"{config!r} is no class of a model", fix="give a subclass of EncoderConfig or ModelConfig, and no instance of it")
-    name, kind = config.__name__, getattr(config, "kind", None)
-    if not (isinstance(kind, str) and kind.isidentifier()):
-        raise UserError(f"model {name}: its kind is {kind!r}", fix="give the class a `kind`, a word that names the model in a recipe")
-    if missing := sorted(config.__abstractmethods__):
-        raise UserError(f"model {name}: it has no {', '.join(missing)}", fix="define what jaxenc.families.contract asks for")
-    # A class with annotations and without the decorator has the fields of its base alone.
-    undecorated = bool(vars(config).get("__annotations__")) and "__dataclass_params__" not in vars(config)
-    if undecorated or not (dataclasses.is_dataclass(config) and config.__dataclass_params__.frozen):
-        raise UserError(f"model {name}: it is no frozen dataclass", fix="put @dataclasses.dataclass(frozen=True) above the class")
-    missing = [f.name for f in dataclasses.fields(config) if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
-    if missing:
-        raise UserError(
-            f"model {name}: {', '.join(missing)} has no default, from which a recipe that names the kind starts", fix="give each one"
-        )
 
 
 class EncoderConfig(ModelConfig):

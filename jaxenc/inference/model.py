@@ -13,7 +13,7 @@ from jax import Array
 
 from jaxenc import rng
 from jaxenc.data import characters
-from jaxenc.data.batch import Batch
+from jaxenc.data.batch import CHARACTERS, Batch
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.data.vocabulary import unnamed
 from jaxenc.errors import UserError
@@ -95,7 +95,7 @@ class Model:
         given = {field.name for head in heads for field in head.inputs} & batch.keys()
         example = {
             **{name: batch[name] for name in given},
-            **({inputs.CHARACTERS: batch[inputs.CHARACTERS]} if inputs.CHARACTERS in self.config.model.inputs else {}),
+            **({CHARACTERS: batch[CHARACTERS]} if CHARACTERS in self.config.model.inputs else {}),
             "tokens": tokens,
             "types": batch.get("types", np.zeros(tokens.shape, np.int32)),
             "segments": batch.get("segments", np.ones(tokens.shape, np.int32)),
@@ -226,7 +226,7 @@ class Model:
     def shape(self) -> tuple[int, int]:
         """(layers + 1, width) of `hidden` in `Objective.outputs`; for a pair, those of the network that is used."""
         row = {name: jax.ShapeDtypeStruct((1, SHORTEST), jnp.int32) for name in ("tokens", "types", "segments", "positions")}
-        row[inputs.CHARACTERS] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
+        row[CHARACTERS] = jax.ShapeDtypeStruct((1, SHORTEST, characters.WIDTH), jnp.uint16)
         states, _, _, width = jax.eval_shape(self.apply, self.params, row)["hidden"].shape
         return states, width
 

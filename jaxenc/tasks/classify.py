@@ -116,6 +116,8 @@ class Classify(TextTask[Classified]):
     def submission(
         self, answers: Sequence[Any], examples: Sequence[Classified], details: Sequence[Mapping[str, Any]] = ()
     ) -> Mapping[str, str]:
-        """See `TextTask.glue_files`: the class of each example, with the last spelling that it has."""
+        """The files of gluebenchmark.com: a header, then name and class of each example, with the last spelling that the class has."""
         written = labels.written(self.labels)
-        return self.glue_files(self.submits, [written[answer] for answer in answers], examples)
+        parts = dict.fromkeys(example.part for example in examples)
+        rows = lambda part: (f"{one.name}\t{written[answer]}\n" for one, answer in zip(examples, answers, strict=True) if one.part == part)
+        return {file: "index\tprediction\n" + "".join(rows(part)) for file, part in zip(self.submits, parts, strict=False)}

@@ -93,10 +93,12 @@ class Regress(TextTask[Scored]):
     def submission(
         self, answers: Sequence[Any], examples: Sequence[Scored], details: Sequence[Mapping[str, Any]] = ()
     ) -> Mapping[str, str]:
-        """See `TextTask.glue_files`: the score of each example with three decimals, within `bounds`."""
+        """The files of gluebenchmark.com: a header, then name and score of each example with three decimals, within `bounds`."""
         lowest, highest = self.bounds or (-math.inf, math.inf)
         clipped = [min(max(0.0 if answer is None else answer, lowest), highest) for answer in answers]
-        return self.glue_files(self.submits, [f"{score:.3f}" for score in clipped], examples)
+        parts = dict.fromkeys(one.part for one in examples)
+        rows = lambda part: (f"{one.name}\t{score:.3f}\n" for one, score in zip(examples, clipped, strict=True) if one.part == part)
+        return {file: "index\tprediction\n" + "".join(rows(part)) for file, part in zip(self.submits, parts, strict=False)}
 
     @property
     def _scale(self) -> tuple[float, float]:

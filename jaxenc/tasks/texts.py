@@ -90,15 +90,6 @@ class TextTask(Task[E]):
         framed = framing.rows(list(zip(*columns, strict=True)), [example.where for example in examples])
         return Features({**framed.rows, **labels}, np.arange(len(examples), dtype=np.int32), (), int(framed.shortened.sum()))
 
-    @staticmethod
-    def glue_files(files: Sequence[str], cells: Sequence[str], examples: Sequence[E]) -> dict[str, str]:
-        """{name of a file: content}, as gluebenchmark.com takes them: a header, then name and cell of each example. files: the names, one
-        for each file of the split, in order; files of the split without a name are left out."""
-        lines: dict[str, list[str]] = {}
-        for example, cell in zip(examples, cells, strict=True):
-            lines.setdefault(example.part, []).append(f"{example.name}\t{cell}\n")
-        return {file: "index\tprediction\n" + "".join(part) for file, part in zip(files, lines.values(), strict=False)}
-
     @property
     def _ids(self) -> tuple[str, ...]:
         return (self.id,) if self.id else ()

@@ -20,7 +20,7 @@ from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.task import Example, Features, Task
 from jaxenc.tasks.text_head import on_text
 from jaxenc.tasks.tuning import FineTune, TuneConfig
-from tests.tasks.tuned import WORDS
+from tests.tasks.tiny_task import WORDS
 
 
 @dataclasses.dataclass(frozen=True)
