@@ -23,6 +23,10 @@ class Field:
     dtype: str
     least: int = 0
 
+    def sized(self, axis: str, size: int) -> "Field":
+        """This field with a number in the place of a named axis; itself where it does not have the axis."""
+        return dataclasses.replace(self, shape=tuple(size if one == axis else one for one in self.shape))
+
 
 # The labels that heads learn from are fields too: those of `Objective.fields` are these and the labels of its heads.
 FIELDS = {

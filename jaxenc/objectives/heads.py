@@ -162,8 +162,7 @@ class Heads(Objective):
     @property
     def fields(self) -> Mapping[str, Field]:
         """The standard fields and the labels of all heads. With choices, the fields of a text have an axis of choices."""
-        sized = lambda field: dataclasses.replace(field, shape=tuple(self.classes if axis == "classes" else axis for axis in field.shape))
-        labels = {label.name: sized(label.field) for one in self.heads.values() for label in one.head.fields}
+        labels = {label.name: label.field.sized("classes", self.classes) for one in self.heads.values() for label in one.head.fields}
         of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
         return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
 
