@@ -7,8 +7,7 @@ import numpy as np
 
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks.classify import Classify
@@ -61,7 +60,7 @@ def make(folder: Path) -> Path:
     """`pretrained`, a random BERT; train.tsv and dev.tsv; and `runs`, the work directory of two seeds."""
     tool = wordpiece.train([" ".join((*FIRST, *REST))] * 3, 90)
     run = Run(objective=MlmConfig(), model=MODEL).with_vocabulary(tool.vocabulary)
-    load.save(folder / "pretrained", Model(run, tiny.drawn(run), tool))
+    Model(run, tiny.drawn(run), tool).save(folder / "pretrained")
     write(folder / "train.tsv", examples(160, 1))
     write(folder / "dev.tsv", examples(DEV, 2))
     with tiny.on_one_device():

@@ -10,10 +10,10 @@ publishes for GLUE (`jaxenc/tasks/published.py`).
 from jaxenc.configs import recipe
 from ml_collections import ConfigDict
 
-from jaxenc.tasks import multiple_choice, published
+from jaxenc.tasks import choice_sets, published
 from jaxenc.tasks.tuning import FineTune
 
 
 def get_config(argument: str = "swag") -> ConfigDict:
-    task, files = multiple_choice.task(argument)
+    task, files = choice_sets.task(argument)
     return recipe(FineTune(task=task, data=files, published=argument if argument in published.KNOWN else "text"))

@@ -17,13 +17,13 @@ from jaxenc.data.pipeline import Batches
 from jaxenc.errors import UserError
 from jaxenc.families.foreign import Export
 from jaxenc.heads import Head
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.optim import masks
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.optim.schedules import learning_rate
 from jaxenc.tasks.prepare import Tuning
-from jaxenc.training.begin import begin, fresh_heads
-from jaxenc.training.run import Run
+from jaxenc.training.begin import begin, fresh_heads, renamed_heads
+from jaxenc.training.run import Run, of_checkpoint
 from jaxenc.tree import Tree
 
 LENGTHS = "lengths"
@@ -73,9 +73,10 @@ def first_params(tuning: Tuning, seed: int) -> Tree:
     """The parameters that the run of a seed starts from, float32 NumPy arrays: those of `tuning.start` and the new heads."""
     job = tuning.job(seed, tuning.start)
     plan, objective = job.run.plan, job.objective(job.run.plan[0])
-    start = Start("init", tuning.start, 0)
+    start, saved = Start("init", tuning.start, 0), of_checkpoint(tuning.start).objective.classes
+    fresh = (*fresh_heads(start, objective), *renamed_heads(start, objective, job.run.objective.classes, saved))
     with jax.set_mesh(job.mesh):
-        return jax.device_get(begin(start, plan, seed, job.layout, objective, fresh_heads(start, objective)).all_params)
+        return jax.device_get(begin(start, plan, seed, job.layout, objective, fresh).all_params)
 
 
 def stacked(batches: Batches, steps: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:

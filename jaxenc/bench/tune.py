@@ -86,7 +86,7 @@ def settings(tune: FineTune, losses: int) -> FineTune:
     without dropout, each reported. Raises UserError for a step chosen on the dev set."""
     if tune.train.select != "last":
         raise UserError(f"train.select is {tune.train.select}", fix="set train.select=last: the peer is scored after its last step")
-    tune = dataclasses.replace(tune, checkpoint=dataclasses.replace(tune.checkpoint, every=tune.checkpoint.every or 10**9))
+    tune = dataclasses.replace(tune, checkpoint=dataclasses.replace(tune.checkpoint, every=10**9))
     if not losses:
         return tune
     exact = dataclasses.replace(tune.train, steps=losses, dropout=False, precision="float32")

@@ -12,7 +12,7 @@ from jaxenc.data.folders import must_be_new
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.families.count import parameter_count
-from jaxenc.inference import load
+from jaxenc.inference.load import load
 
 SOURCES = {"hf": hf.load, "tf": tf.load, "allennlp": allennlp.load, "fairseq": fairseq.load}
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     found = SOURCES[kind](source, args.tokenizer, args.leave_out)
     if found.tokenizer is None and args.tokenizer != "none":
         print(f"convert: {place} has no tokenizer files: converted without one; --tokenizer DIR adds one", file=sys.stderr)
-    load.save(out, found)
+    found.save(out)
     heads = ", ".join(found.objective.heads) or "no heads"
     count = parameter_count(found.params, found.config.model.vocab_size, found.objective.vocabulary)
     print(f"{out}: {count:,} parameters, {heads}")
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(kind: str, source: Path, out: Path) -> int:
     """Compares the written run with the source or, where transformers cannot open the source, with our own export of the run. Returns the
     exit code."""
-    model, differences = load.load(out), None
+    model, differences = load(out), None
     reason = f"transformers does not open {kind}:{source}"
     if kind == "hf":
         try:

@@ -11,7 +11,7 @@ from jaxenc.data.folders import must_be_new
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.files import read_lines
-from jaxenc.inference.load import load, save
+from jaxenc.inference.load import load
 
 BLANK = "in a byte-level vocabulary a word inside a sentence is written with the blank before it: ' word'"
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     if model.tokenizer is None:
         raise UserError("it has no tokenizer to add pieces to", f"--model {args.model}", "convert it with one")
     larger = extended(model, pieces)
-    save(out, larger)
+    larger.save(out)
     had, size = (one.tokenizer.vocabulary.size for one in (model, larger))
     print(f"{out}: {size:,} pieces, {size - had:,} of them new")
     if taken := min(model.config.model.vocab_size, size) - had:

@@ -11,7 +11,7 @@ from jaxenc.families import BUILT_IN
 from jaxenc.families.foreign import AllenNlp
 from jaxenc.files import made, read_json
 from jaxenc.formats import hdf5, left_out
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 
 ADVICE = "name a folder with an options.json and its weights in HDF5"
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"

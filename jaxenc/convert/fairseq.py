@@ -12,7 +12,7 @@ from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.files import read_json, read_lines
 from jaxenc.formats import pytorch
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 
 # Of several files in a folder the first of these that is there.
 PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")

@@ -20,7 +20,7 @@ from jaxenc.families.foreign import Export, Folders, Transformers, class_of
 from jaxenc.files import made, read_json
 from jaxenc.formats import key_map, safetensors, weights
 from jaxenc.formats.tensor import ADVICE
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 
 # Dtypes of the weights that are written.
 WRITTEN = ("float32", "float16", "bfloat16")

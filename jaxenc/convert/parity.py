@@ -13,7 +13,7 @@ from jaxenc.convert import hf
 from jaxenc.data.batch import Batch
 from jaxenc.errors import UserError
 from jaxenc.families.foreign import Export, class_of
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.training.run import Run
 
 # Relative to the largest number of an output, or to 1 where that is smaller. float32 programs are about 1e-6 from float64, transformers'

@@ -10,7 +10,7 @@ from jax import Array
 from jaxenc import tree
 from jaxenc.data.vocabulary import padded
 from jaxenc.families.count import has_vocabulary, true_shape
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.tree import Tree
 
 

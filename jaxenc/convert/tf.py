@@ -13,7 +13,7 @@ from jaxenc.families import BUILT_IN
 from jaxenc.files import read_json
 from jaxenc.formats import tensorflow
 from jaxenc.formats.tensor import Tensor
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 
 # Variables of optimizers and of the training loop: google-research's Adam, NVIDIA's LAMB, TensorFlow's optimizers and its loss scaling
 # (loss_scale_manager.py, loss_scale.py).

@@ -11,6 +11,9 @@ from jaxenc.errors import UserError
 
 Batch = dict[str, np.ndarray]
 
+# The field of a model that reads words by their characters.
+CHARACTERS = "characters"
+
 
 @dataclasses.dataclass(frozen=True)
 class Field:
@@ -19,6 +22,10 @@ class Field:
     shape: tuple[str | int, ...]
     dtype: str
     least: int = 0
+
+    def sized(self, axis: str, size: int) -> "Field":
+        """This field with a number in the place of a named axis; itself where it does not have the axis."""
+        return dataclasses.replace(self, shape=tuple(size if one == axis else one for one in self.shape))
 
 
 # The labels that heads learn from are fields too: those of `Objective.fields` are these and the labels of its heads.
@@ -29,7 +36,7 @@ FIELDS = {
     "positions": Field(("length",), "int32"),  # 0-based within its text
     "word_starts": Field(("length",), "int32"),  # 1 = first piece of its word, or a special; 0 = a later piece, or padding
     "targets": Field(("length",), "int32"),  # id to predict at each place, below the vocabulary's size; 0 on padding
-    "characters": Field(("length", WIDTH), "uint16"),  # the word at each place as data/characters.py frames it; 0 on padding
+    CHARACTERS: Field(("length", WIDTH), "uint16"),  # the word at each place as data/characters.py frames it; 0 on padding
     "reverse_tokens": Field(("length",), "int32"),  # these three: of the same text, read from its end to its start
     "reverse_targets": Field(("length",), "int32"),
     "reverse_characters": Field(("length", WIDTH), "uint16"),

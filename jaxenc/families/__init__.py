@@ -10,13 +10,14 @@ from typing import TypeVar
 from jaxenc.errors import UserError
 from jaxenc.families.albert import ALBERT
 from jaxenc.families.bert import BERT
-from jaxenc.families.contract import ModelConfig, check
+from jaxenc.families.contract import ModelConfig
 from jaxenc.families.distilbert import DISTILBERT
 from jaxenc.families.electra import ELECTRA
 from jaxenc.families.elmo import ELMO
 from jaxenc.families.family import registry
 from jaxenc.families.gpt import GPT
 from jaxenc.families.network_pair import NETWORK_PAIR
+from jaxenc.families.own import check
 from jaxenc.families.xlnet import XLNET
 
 BUILT_IN = registry((BERT, ELECTRA, XLNET, ELMO, ALBERT, GPT, DISTILBERT, NETWORK_PAIR))
@@ -30,7 +31,7 @@ C = TypeVar("C")
 
 def with_built_in(*own: type[ModelConfig]) -> Models:
     """The built-in kinds of model and `own`, for the argument `models` of `load`, `pretrain` and others. Raises UserError for a kind that
-    is taken, and as `contract.check`."""
+    is taken, and as `own.check`."""
     models = dict(MODELS)
     for config in own:
         check(config)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -15,7 +14,8 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.heads import BUILT_IN
+from jaxenc.families.states import States
+from jaxenc.heads import BUILT_IN, ON_TEXTS, TUNED
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers import activation, initializers
 from jaxenc.layers.cache import Cache
@@ -26,11 +26,6 @@ from jaxenc.tree import Tree
 
 # The end of the token table's path in every family: one row a token, padded as `data.vocabulary.padded` says.
 TOKEN_TABLE = "token/table"
-
-
-# The built-in heads of fine-tuned models, on the vector of a text and on tokens.
-ON_TEXTS = ("classifier", "regressor", "multilabel", "choice")
-TUNED = (*ON_TEXTS, "tags", "spans")
 
 
 class ModelConfig(abc.ABC):
@@ -51,6 +46,11 @@ class ModelConfig(abc.ABC):
         `Tokenizer.frame`.
     pads_left: whether the family pads texts to classify on the left.
     context_first: whether it reads the context before the question that is asked about it, with CLS at the end of the row.
+    head_names: the built-in heads that its family has; a user's own heads fit any family.
+    pools: which of them gives the vector of a text that fine-tuning classifies, '' for none. pooler_activation: that of a pooler in
+    fine-tuning.
+    beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
+    answers: the head that finds the answers to questions in a text, '' for none.
     """
 
     kind: ClassVar[str]
@@ -68,6 +68,11 @@ class ModelConfig(abc.ABC):
     frame_pieces: ClassVar[tuple[str, ...]] = ()
     pads_left: ClassVar[bool] = False
     context_first: ClassVar[bool] = False
+    head_names: ClassVar[tuple[str, ...]] = ()
+    pools: ClassVar[str] = ""
+    pooler_activation: ClassVar[str] = TANH
+    beside: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    answers: ClassVar[str] = ""
 
     @property
     def pieces(self) -> int:
@@ -112,27 +117,6 @@ class ModelConfig(abc.ABC):
         return np.broadcast_to(np.arange(tokens.shape[1], dtype=np.int32), tokens.shape)
 
 
-def check(config: type[ModelConfig]) -> None:
-    """Raises UserError, which says what is missing, for what is no frozen dataclass as `ModelConfig` describes it: the class itself, with
-    a `kind`, a default for every field, and every method of its contract."""
-    if not (isinstance(config, type) and issubclass(config, ModelConfig)):
-        raise UserError(f"{config!r} is no class of a model", fix="give a subclass of EncoderConfig or ModelConfig, and no instance of it")
-    name, kind = config.__name__, getattr(config, "kind", None)
-    if not (isinstance(kind, str) and kind.isidentifier()):
-        raise UserError(f"model {name}: its kind is {kind!r}", fix="give the class a `kind`, a word that names the model in a recipe")
-    if missing := sorted(config.__abstractmethods__):
-        raise UserError(f"model {name}: it has no {', '.join(missing)}", fix="define what jaxenc.families.contract asks for")
-    # A class with annotations and without the decorator has the fields of its base alone.
-    undecorated = bool(vars(config).get("__annotations__")) and "__dataclass_params__" not in vars(config)
-    if undecorated or not (dataclasses.is_dataclass(config) and config.__dataclass_params__.frozen):
-        raise UserError(f"model {name}: it is no frozen dataclass", fix="put @dataclasses.dataclass(frozen=True) above the class")
-    missing = [f.name for f in dataclasses.fields(config) if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING]
-    if missing:
-        raise UserError(
-            f"model {name}: {', '.join(missing)} has no default, from which a recipe that names the kind starts", fix="give each one"
-        )
-
-
 class EncoderConfig(ModelConfig):
     """A model that gives every token of a row a vector, which heads read (`heads/`). Raises UserError when a number does not fit.
 
@@ -141,18 +125,12 @@ class EncoderConfig(ModelConfig):
     dropout: dropout rate on the embeddings, on the output of each sublayer and on the input of the heads that `head_dropout` says.
     init: distribution of the initial weights: `truncated_normal` or `normal`.
     init_scale: standard deviation of the initial weights, before any cut.
-    head_names: the built-in heads that its family has; a user's own heads fit any family.
-    pools: which of them gives the vector of a text that fine-tuning classifies. pooler_activation: that of a pooler in fine-tuning.
-    beside: {head: factor of its loss} of what fine-tuning trains beside a head on texts.
-    answers: the head that finds the answers to questions in a text, '' for none.
     attention: which tokens of its text a token sees: `full`, all of them, or `causal`, itself and those before it.
     """
 
     attentions: ClassVar[tuple[str, ...]] = ("full", "causal")
     head_names: ClassVar[tuple[str, ...]] = ("pooler", "mlm", "next_sentence", "rtd", *TUNED, "next_token")
     pools: ClassVar[str] = "pooler"
-    pooler_activation: ClassVar[str] = TANH
-    beside: ClassVar[Mapping[str, float]] = MappingProxyType({})
     answers: ClassVar[str] = "spans"
 
     activation: str
@@ -221,30 +199,6 @@ class Encodes(Protocol):
     def encoder(self, heads: Collection[str], execution: Execution) -> "Encoder":
         """The encoder that these heads read. Raises UserError for a built-in head that the model does not have."""
         ...
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class States:
-    """What an encoder returns for a batch of rows.
-
-    last: [batch, length, width], the output of the last layer in the compute dtype. table: float32 [padded vocabulary, table_width], the
-    token table as these rows read it (after its dropout, where it has one), for heads tied to it. layers: None unless all layers were
-    requested; then [layers + 1, batch, length, width], the input of the first layer and the output of each. cache: that of every layer with
-    these rows written to it, None where none was given.
-    """
-
-    last: Array
-    table: Array
-    layers: Array | None = None
-    cache: tuple[Cache, ...] | None = None
-
-
-def states(out: Tree, table: Array, all_layers: bool, cached: bool = False) -> States:
-    """`States` from the output of a stack: `out` is the last layer, or, with `all_layers`, the layers stacked on a first axis; where the
-    stack was given a cache (`cached`), (that, the cache)."""
-    out, cache = out if cached else (out, None)
-    return States(out[-1], table, out, cache) if all_layers else States(out, table, None, cache)
 
 
 class Encoder(Protocol):

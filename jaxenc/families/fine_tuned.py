@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from jaxenc.errors import UserError
 from jaxenc.families import config_json
 from jaxenc.families.config_json import Labels
-from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Structure
+from jaxenc.heads import ON_TEXTS
 
 
 class TunedClass(NamedTuple):

@@ -9,7 +9,8 @@ from jax import Array
 from jaxenc.config import at_least
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.states import States, states
 from jaxenc.layers import cache as caches
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec

@@ -29,6 +29,10 @@ BUILT_IN = registry(
     )
 )
 
+# Those of fine-tuned models: on the vector of a text, and these and those on tokens.
+ON_TEXTS = ("classifier", "regressor", "multilabel", "choice")
+TUNED = (*ON_TEXTS, "tags", "spans")
+
 
 def with_built_in(*own: Head) -> Mapping[str, Head]:
     """{name: head} of the built-in heads and `own`, for the argument `heads` of `load`, `pretrain` and others. Raises UserError as

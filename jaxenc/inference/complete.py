@@ -34,7 +34,7 @@ class Completion:
 def complete_texts(
     decoder: Decoder, params: Tree, tokenizer: Tokenizer, texts: Iterable[str], max_new: int, rule: Sampling, samples: int
 ) -> list[Completion]:
-    """As `inference.load.Model.complete`."""
+    """As `inference.model.Model.complete`."""
     texts = inputs.all_str(texts, "complete takes a list of texts", "[text] for a single one")
     for name, number in (("max_new", max_new), ("samples", samples)):
         if number < 1:

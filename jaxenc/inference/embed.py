@@ -12,7 +12,7 @@ import numpy as np
 from jaxenc.errors import UserError
 from jaxenc.files import read_json
 from jaxenc.inference import sentences, vectors, words
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.layers import scalar_mix
 
 LAYERS = ("all", "top", "average")

@@ -1,4 +1,4 @@
-"""The most probable tokens for the masks of a text: ids in, guesses out. `inference.load.Model.fill_mask` runs the model in between."""
+"""The most probable tokens for the masks of a text: ids in, guesses out. `inference.model.Model.fill_mask` runs the model in between."""
 
 import dataclasses
 

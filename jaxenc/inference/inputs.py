@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from jaxenc.data import characters
-from jaxenc.data.batch import Batch
+from jaxenc.data.batch import CHARACTERS, Batch
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
 
 SHORTEST = 8  # shorter rows are padded to this length
 LENGTHS_PER_DOUBLING = 4  # compiled lengths from a power of two to the next: more of them pad less and compile more
-CHARACTERS = "characters"  # the batch field by which a model of words may read them
 
 
 def of_texts(model: ModelConfig, tokenizer: Tokenizer | None, texts: Iterable[str]) -> Batch:

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxenc.errors import UserError
 from jaxenc.inference import words
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 
 Sentence = Sequence[str]
 

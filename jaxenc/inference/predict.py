@@ -20,6 +20,7 @@ from jaxenc.tasks import unlabelled
 from jaxenc.tasks.framing import Framing
 from jaxenc.tasks.records import OR, Record
 from jaxenc.tasks.task import Example, Task
+from jaxenc.tasks.texts import TextTask
 from jaxenc.training.predict import concatenated
 
 BATCH = 32
@@ -149,7 +150,7 @@ def of_values(task: Task, values: Iterable[Any]) -> Iterator[Record]:
 def with_columns(task: Task, text: Sequence[str]) -> Task:
     """The task with its texts in other columns. Raises UserError for a task that does not read as many."""
     where = f"--text {','.join(text)}"
-    if not hasattr(task, "text"):
+    if not isinstance(task, TextTask):
         raise UserError(f"a task of the kind {task.kind} has no columns to choose", where, "leave it out")
     if len(text) != len(task.columns):
         raise UserError(f"the task reads {', '.join(task.columns)}", where, "name one column for each, or leave it out")

@@ -16,7 +16,8 @@ from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 from jaxenc.inference import sentences as texts
 from jaxenc.inference import word_features
-from jaxenc.inference.load import Model, load
+from jaxenc.inference.load import load
+from jaxenc.inference.model import Model
 from jaxenc.tasks import probe as probes
 from jaxenc.tasks.classify import Classified
 from jaxenc.tasks.probe import MIX, ProbeSettings, Units
@@ -121,11 +122,11 @@ def lines(table: Table) -> list[str]:
 
 def _examples(tune: FineTune, split: str) -> list[Example]:
     """The labelled examples of a split. Raises UserError for a task that probes do not take."""
-    examples, most = tune.task.examples(tune.data, split), tune.data.limit(split)
+    examples = tune.task.examples(tune.data, split)
     one = examples[0] if examples else None
     if not (isinstance(one, Tagged) or (isinstance(one, Classified) and len(one.texts) == 1)):
         raise UserError(f"task.kind is {tune.task.kind}", fix="probes take task.kind=tag, or task.kind=classify with one text")
-    return examples[:most] if most else examples
+    return examples
 
 
 def _split(model: Model, task: Task, examples: Sequence[Example]) -> _Split:

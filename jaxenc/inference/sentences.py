@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from jaxenc.data import readers
 from jaxenc.errors import UserError
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 
 
 def read(name: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxenc.inference import words
 from jaxenc.inference.embed import watched
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.tasks import word_windows
 
 # Pieces that a window leaves free: its first word may have more pieces at the start of a row than within a sentence.

@@ -11,7 +11,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.both_directions import BothDirections, TwoReaders
 from jaxenc.inference import inputs
 from jaxenc.inference.inputs import compiled_length
-from jaxenc.inference.load import EXACT, Model
+from jaxenc.inference.model import EXACT, Model
 from jaxenc.tree import Tree
 
 BATCH = 32

@@ -12,7 +12,8 @@ from jaxenc import losses, tree
 from jaxenc.config import at_least
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
-from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig, States
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
+from jaxenc.families.states import States
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.layers.stack import layer_name

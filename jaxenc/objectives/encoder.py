@@ -12,7 +12,8 @@ from jaxenc import families, losses, rng
 from jaxenc.data.vocabulary import padded
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import Encoder, Encodes, ModelConfig, States
+from jaxenc.families.contract import Encoder, Encodes, ModelConfig
+from jaxenc.families.states import States
 from jaxenc.heads.contract import Fitted, Head, Setting
 from jaxenc.heads.pooler import TANH
 from jaxenc.layers.dropout import dropout

@@ -34,7 +34,7 @@ class HeadsConfig(ObjectiveConfig[EncoderConfig]):
     discriminator for all others. Raises UserError for repeated names; `build`, which knows the heads, for heads that do not fit together.
 
     heads: names of heads, those of `jaxenc.heads` or your own. `classifier`, `regressor`, `multilabel`, `choice` and `next_sentence` read a
-        text's vector and need `pooler`, or what the model has in its place (`EncoderConfig.pools`): `summary` for XLNet, `last_token` for
+        text's vector and need `pooler`, or what the model has in its place (`ModelConfig.pools`): `summary` for XLNet, `last_token` for
         GPT, `first_token` for ELECTRA. RoBERTa's classification head (dense, tanh, out_proj on the first token) is `pooler` and
         `classifier`. `spans` finds both ends of an answer independently; `joint_spans` (google-research/electra) and `beam_spans`
         (zihangdai/xlnet) find the end given the start, and say whether there is an answer. `next_token` is trained too, on the tokens of
@@ -162,8 +162,7 @@ class Heads(Objective):
     @property
     def fields(self) -> Mapping[str, Field]:
         """The standard fields and the labels of all heads. With choices, the fields of a text have an axis of choices."""
-        sized = lambda field: dataclasses.replace(field, shape=tuple(self.classes if axis == "classes" else axis for axis in field.shape))
-        labels = {label.name: sized(label.field) for one in self.heads.values() for label in one.head.fields}
+        labels = {label.name: label.field.sized("classes", self.classes) for one in self.heads.values() for label in one.head.fields}
         of_choices = lambda field: dataclasses.replace(field, shape=(self.choices, *field.shape))
         return {**labels, **FIELDS, **({name: of_choices(FIELDS[name]) for name in TEXT} if self.choices else {})}
 

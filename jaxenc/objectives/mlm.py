@@ -13,7 +13,8 @@ from jaxenc import losses
 from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig, States
+from jaxenc.families.contract import Encoder, EncoderConfig, ModelConfig
+from jaxenc.families.states import States
 from jaxenc.heads.contract import Fitted
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.objectives import encoder as encoders

@@ -148,8 +148,7 @@ class Probing(Objective):
     @property
     def fields(self) -> Mapping[str, Field]:
         """The standard fields and the labels of the head."""
-        sized = lambda field: dataclasses.replace(field, shape=tuple(self.classes if axis == "classes" else axis for axis in field.shape))
-        return {**{label.name: sized(label.field) for label in self.head.labels}, **FIELDS}
+        return {**{label.name: label.field.sized("classes", self.classes) for label in self.head.labels}, **FIELDS}
 
     @property
     def reads(self) -> Mapping[str, int]:

@@ -9,7 +9,8 @@ from jax import Array
 
 from jaxenc import losses, rng
 from jaxenc.errors import UserError
-from jaxenc.families.contract import Encoder, ModelConfig, States
+from jaxenc.families.contract import Encoder, ModelConfig
+from jaxenc.families.states import States
 from jaxenc.heads.masked_lm import MASKED_LM
 from jaxenc.heads.replaced import REPLACED
 from jaxenc.objectives import encoder as encoders

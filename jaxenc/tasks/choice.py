@@ -14,9 +14,9 @@ from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import records, scores
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.framing import TRUNCATIONS, Framing
-from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Example, Features, Task
+from jaxenc.tasks.text_head import on_text
 
 HEAD = "choice"
 

@@ -11,9 +11,9 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import labels, scores
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
+from jaxenc.tasks.text_head import on_text
 from jaxenc.tasks.texts import TextExample, TextTask, submitted
 
 HEAD = "classifier"
@@ -105,10 +105,14 @@ class Classify(TextTask[Classified]):
     def score(self, answers: Sequence[Any], examples: Sequence[Classified]) -> dict[str, float]:
         """See `scores.classification`; where the split has several files, also `metric` of each, as `accuracy_dev_mismatched`."""
         known = [(example, answer) for example, answer in zip(examples, answers, strict=True) if example.label]
-        by = lambda pairs: scores.classification([one.label for one, _ in pairs], [answer for _, answer in pairs], self.classes)
-        parts = dict.fromkeys(example.part for example, _ in known)
-        each = {f"{self.metric}_{part}": by([pair for pair in known if pair[0].part == part])[self.metric] for part in parts}
-        return by(known) | (each if len(parts) > 1 else {})
+        parts: dict[str, list[tuple[Classified, Any]]] = {}
+        for example, answer in known:
+            parts.setdefault(example.part, []).append((example, answer))
+        each = {f"{self.metric}_{part}": self._scored(pairs)[self.metric] for part, pairs in parts.items()} if len(parts) > 1 else {}
+        return self._scored(known) | each
+
+    def _scored(self, pairs: Sequence[tuple[Classified, Any]]) -> dict[str, float]:
+        return scores.classification([example.label for example, _ in pairs], [answer for _, answer in pairs], self.classes)
 
     def submission(
         self, answers: Sequence[Any], examples: Sequence[Classified], details: Sequence[Mapping[str, Any]] = ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxenc.data import characters
-from jaxenc.data.batch import Batch
+from jaxenc.data.batch import CHARACTERS, Batch
 from jaxenc.data.tokenizers import Tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.contract import ModelConfig
@@ -16,8 +16,6 @@ from jaxenc.families.contract import ModelConfig
 TRUNCATIONS = ("longest", "first", "second", "refuse")
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-# The batch field of a model that reads words by their characters.
-CHARACTERS = "characters"
 
 Ids = Sequence[int]
 

@@ -11,9 +11,9 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import labels, scores
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record, as_name
 from jaxenc.tasks.task import Features
+from jaxenc.tasks.text_head import on_text
 from jaxenc.tasks.texts import TextExample, TextTask
 
 HEAD = "multilabel"

@@ -175,7 +175,7 @@ def _tokenizer(step_dir: pathlib.Path) -> Tokenizer:
 
 def framing_of(tune: FineTune, tokenizer: Tokenizer, base: Run) -> Framing:
     """How the texts of a task become rows of a model."""
-    return Framing(tokenizer, base.model, tune.train.length, is_left(tune.task, base), getattr(tune.task, "truncation", "longest"))
+    return Framing(tokenizer, base.model, tune.train.length, is_left(tune.task, base), tune.task.truncation or Framing.truncation)
 
 
 def _in_saved_order(task: Task, base: Run) -> Task:

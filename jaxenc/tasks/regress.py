@@ -12,9 +12,9 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.tasks import scores
 from jaxenc.tasks.framing import Framing
-from jaxenc.tasks.heads import on_text
 from jaxenc.tasks.records import Record
 from jaxenc.tasks.task import Features
+from jaxenc.tasks.text_head import on_text
 from jaxenc.tasks.texts import TextExample, TextTask, submitted
 
 HEAD = "regressor"

@@ -168,13 +168,13 @@ class SpanQa(Task[Question]):
 
     def _head(self, model: ModelConfig) -> str:
         """The name of the head for a model."""
-        head = self.answer_head or getattr(model, "answers", "")
-        if head in getattr(model, "head_names", ()):
+        head = self.answer_head or model.answers
+        if head in model.head_names:
             return head
-        if self.answer_head and getattr(model, "answers", ""):
+        if self.answer_head and model.answers:
             what = f"task.answer_head is {head}, which no model of kind {model.kind} has"
             raise UserError(what, fix="leave it empty for the head of the family")
-        able = ", ".join(kind for kind, other in MODELS.items() if getattr(other, "answers", ""))
+        able = ", ".join(kind for kind, other in MODELS.items() if other.answers)
         raise UserError(f"a model of kind {model.kind} finds no answers in a text", fix=f"use a model of kind {able}")
 
     def _chosen(self, found: Answers) -> str:

@@ -52,10 +52,12 @@ class Task(abc.ABC, Generic[E]):
     kind: its name in a recipe. metric: the name of the score that is quoted first and that `train.select=best` compares; larger is better.
     pads_left: whether a family that pads on the left for classification (`EncoderConfig.pads_left`) does so for this task.
     head: the head that reads the features of a frozen encoder for this task, '' for a task without one.
+    truncation: which text of a row loses tokens, one of `framing.TRUNCATIONS`; '' for a task that offers no choice.
     """
 
     kind: ClassVar[str]
     metric: str
+    truncation: str = ""
     pads_left: ClassVar[bool] = False
     head: ClassVar[str] = ""
 

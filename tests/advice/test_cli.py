@@ -15,7 +15,7 @@ from jaxenc.data import tokenizers
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.families.foreign import Structure
-from jaxenc.inference import load
+from jaxenc.inference.model import Model
 from tests import tiny
 from tests.advice import commands
 from tests.advice.commands import Argv, Rule, with_value, without
@@ -40,7 +40,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tool = tokenizers.load(folder / "tokenizer")
     for name, kind, head in (("run", "bert", "mlm"), ("decoder", "gpt", "next_token")):
         config = runs.run_for(Structure(MODELS[kind](**SIZES), (head,))).with_vocabulary(tool.vocabulary)
-        load.save(folder / name, load.Model(config, tiny.drawn(config), tool))
+        Model(config, tiny.drawn(config), tool).save(folder / name)
     return folder
 
 

@@ -15,7 +15,7 @@ from jaxenc.convert import fairseq, hf, runs, tf
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.families.foreign import Structure
-from jaxenc.inference import load
+from jaxenc.inference.model import Model
 from tests import tiny
 from tests.advice import edits
 from tests.advice.edits import GONE, Edit, Rule, in_copies, put, removed, rewrite, together
@@ -41,7 +41,7 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     root = tmp_path_factory.mktemp("bases")
     for name, (kind, sizes, heads, classes) in BASES.items():
         run = runs.run_for(Structure(MODELS[kind](vocab_size=60, **sizes), heads, classes))
-        hf.save(root / name, load.Model(run, tiny.drawn(run), None), "float32")
+        hf.save(root / name, Model(run, tiny.drawn(run), None), "float32")
     return {path.name: path for path in root.iterdir()}
 
 

@@ -1,7 +1,9 @@
 """`jaxenc bench finetune`: what it refuses, its comparison of two sides and its table."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,14 @@ from jaxenc.cli import bench
 from jaxenc.cli.main import main
 from jaxenc.data.batch import FIELDS
 from jaxenc.errors import UserError
+from jaxenc.inference.load import load
 from jaxenc.tasks import rows
+from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.prepare import open_task
 from jaxenc.tasks.task import Features
 from jaxenc.tasks.tuning import FineTune, TuneConfig
+from tests import tiny
+from tests.tuned import again
 
 
 def side(name: str, scores: Sequence[float], losses: Sequence[float] = (1.0,)) -> Side:
@@ -93,3 +100,17 @@ def test_losses_too_far_apart_end_with_exit_code_1(monkeypatch: pytest.MonkeyPat
 )
 def test_what_does_not_fit_is_one_line(given: list[str], message: str, fails: Callable) -> None:
     assert message in fails("bench", "finetune", *given)
+
+
+@pytest.mark.parametrize("renamed", [True, False])
+def test_the_peer_starts_from_the_saved_head_only_for_the_same_classes(renamed: bool, tuned: Path, tmp_path: Path) -> None:
+    """A run with other classes initialises the head (`begin.renamed_heads`), so the parameters for the peer do too."""
+    rows = (tuned / "train.tsv").read_text()
+    (tmp_path / "train.tsv").write_text(rows.replace("\tyes", "\tcertainly") if renamed else rows)
+    settings = dataclasses.replace(again(load(tuned / "runs").tune), data=FilesConfig(str(tmp_path), "train.tsv"))
+    settings = dataclasses.replace(settings, task=dataclasses.replace(settings.task, labels=()))
+    with tiny.on_one_device():
+        tuning = open_task(settings, str(tuned / "runs" / "seed_0"))
+        given = handover.first_params(tuning, 0)["classifier"]["dense"]["kernel"]
+    saved = load(tuned / "runs" / "seed_0").params["classifier"]["dense"]["kernel"]
+    assert np.array_equal(given, saved) != renamed

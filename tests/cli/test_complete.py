@@ -11,8 +11,7 @@ from jaxenc.cli.main import main
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.tokenizers import Tokenizer, wordpiece
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -26,7 +25,7 @@ def saved(folder: Path, attention: str, objective: ObjectiveConfig, tokenizer: T
     """A run directory with random weights."""
     model = BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=16, attention=attention)
     run = Run(objective, model, DataConfig(length=14)).with_vocabulary(tokenizer.vocabulary)
-    load.save(folder, Model(run, tiny.drawn(run), tokenizer))
+    Model(run, tiny.drawn(run), tokenizer).save(folder)
     return folder
 
 

@@ -45,7 +45,7 @@ def test_the_demo_ends_with_a_classifier_beside_baselines(tmp_path: Path, capsys
     same command again gives the same lines."""
     tool = wordpiece.train([text for _, texts in made_up(packages.PACKAGES) for text in texts], 120)
     run = Run(objective=MlmConfig(), model=dataclasses.replace(tuned.MODEL, width=128, positions=64)).with_vocabulary(tool.vocabulary)
-    load.save(tmp_path / "run", load.Model(run, tiny.drawn(run), tool))
+    load.Model(run, tiny.drawn(run), tool).save(tmp_path / "run")
     for _ in range(2):
         with (
             mock.patch.object(docstrings, "modules", made_up),

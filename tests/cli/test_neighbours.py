@@ -9,8 +9,8 @@ import pytest
 from jaxenc.cli.main import main
 from jaxenc.convert import allennlp
 from jaxenc.errors import UserError
-from jaxenc.inference import load, neighbours, words
-from jaxenc.inference.load import Model
+from jaxenc.inference import neighbours, words
+from jaxenc.inference.model import Model
 from jaxenc.inference.neighbours import Occurrence
 from tests.families.elmo import folders
 
@@ -61,7 +61,7 @@ def test_the_occurrences_that_are_shown_are_unlike_each_other() -> None:
 
 
 def test_the_text_of_it(model: Model, tmp_path: Path, capsys: pytest.CaptureFixture, fails: Callable[..., str]) -> None:
-    load.save(tmp_path / "run", model)
+    model.save(tmp_path / "run")
     (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n")
     command = ["neighbours", "--model", str(tmp_path / "run"), "--input", str(tmp_path / "text.txt"), "--word", WORD]
     assert main([*command, "--count", "2", "--senses", "3"]) == 0

@@ -15,7 +15,7 @@ from jaxenc.convert import onward, runs
 from jaxenc.data import tokenizers
 from jaxenc.families import MODELS
 from jaxenc.families.foreign import Structure
-from jaxenc.inference import load
+from jaxenc.inference.model import Model
 from tests import tiny
 from tests.training.conftest import make_data
 
@@ -48,14 +48,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {kind: make_data(folder / kind, 1, kind).parent for kind in ("wordpiece", "unigram")}
 
 
-def converted(kind: str, heads: str, folder: Path, out: Path) -> load.Model:
+def converted(kind: str, heads: str, folder: Path, out: Path) -> Model:
     """A random model of this kind with these heads as a conversion saves it, with the tokenizer in `folder`."""
     names = tuple(heads.split())
     structure = Structure(MODELS[kind](**MODELS_OF[kind]), names, ("no", "yes") if {"classifier", "tags"} & {*names} else ())
     tokenizer = tokenizers.load(folder / "tokenizer")
     run = runs.run_for(structure).with_vocabulary(tokenizer.vocabulary)
-    model = load.Model(run, tiny.drawn(run), tokenizer)
-    load.save(out, model)
+    model = Model(run, tiny.drawn(run), tokenizer)
+    model.save(out)
     return model
 
 

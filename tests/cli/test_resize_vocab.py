@@ -14,8 +14,7 @@ from jaxenc.data.build import build
 from jaxenc.data.tokenizers import bpe, wordpiece
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.distilbert.model import DistilbertConfig
-from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.pair import PairConfig
 from jaxenc.training.run import Run
@@ -34,7 +33,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = wordpiece.train(["the quick brown fox jumps over the lazy dog"] * 3, 60)
     model = BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
     config = Run(objective=PairConfig(), model=model, train=TrainConfig(steps=2)).with_vocabulary(tokenizer.vocabulary)
-    load.save(out, Model(config, tiny.drawn(config), tokenizer))
+    Model(config, tiny.drawn(config), tokenizer).save(out)
     return out
 
 
@@ -74,7 +73,7 @@ def test_a_student_is_trained_on_with_a_teacher_of_its_vocabulary(trained: Path,
     before = jaxenc.load(trained)
     student = DistilbertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24)
     config = Run(DistillationConfig(teacher=str(trained)), student).with_vocabulary(before.tokenizer.vocabulary)
-    load.save(tmp_path / "run", Model(config, tiny.drawn(config), before.tokenizer))
+    Model(config, tiny.drawn(config), before.tokenizer).save(tmp_path / "run")
     assert main(["resize-vocab", "--model", str(tmp_path / "run"), "--tokens", *NEW, "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert " --config.objective.teacher=TEACHER --init-from " in said and "`jaxenc resize-vocab` adds them to it too" in said
@@ -85,7 +84,7 @@ def test_a_word_without_its_blank_is_advised_upon(tmp_path: Path, capsys: pytest
     tokenizer = bpe.train(["the quick brown fox"] * 3, 300)
     config = Run(model=BertConfig(width=16, layers=1, heads=2, feed_forward=32, positions=24, first_position=2))
     config = config.with_vocabulary(tokenizer.vocabulary)
-    load.save(tmp_path / "run", load.Model(config, tiny.drawn(config), tokenizer))
+    Model(config, tiny.drawn(config), tokenizer).save(tmp_path / "run")
     command = ["resize-vocab", "--model", str(tmp_path / "run"), "--out"]
     for number, (pieces, words) in enumerate(((["zebra", " vixen"], "'zebra' inside a sentence is two tokens"), ([" zebra"], ""))):
         assert main([*command, str(tmp_path / str(number)), "--tokens", *pieces]) == 0
@@ -140,5 +139,5 @@ def test_what_else_cannot_be(trained: Path, tmp_path: Path, fails: Callable[...,
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     assert "exists already" in fails("resize-vocab", "--model", trained, "--tokens", "zebra", "--out", tmp_path / "full")
-    load.save(tmp_path / "mute", dataclasses.replace(jaxenc.load(trained), tokenizer=None))
+    dataclasses.replace(jaxenc.load(trained), tokenizer=None).save(tmp_path / "mute")
     assert "no tokenizer" in fails("resize-vocab", "--model", tmp_path / "mute", "--tokens", "zebra", "--out", tmp_path / "out")

@@ -15,7 +15,7 @@ from jaxenc.convert import hf
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from jaxenc.families import fine_tuned
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.training.run import from_dict
 from tests import tiny

@@ -12,7 +12,6 @@ import pytest
 
 from jaxenc.convert import fairseq, hf, tf
 from jaxenc.errors import UserError
-from jaxenc.inference import load as runs
 from tests.convert import folders, tf1
 
 
@@ -187,5 +186,5 @@ def test_python_to_paste_names_the_folder_as_a_string(name: str, tmp_path: Path)
 def test_a_run_directory_is_named_as_a_shell_reads_it(tmp_path: Path) -> None:
     """R20: in the option that takes it as it is."""
     folder = tmp_path / "it's a run"
-    runs.save(folder, hf.load(model(tmp_path / "theirs")))
+    hf.load(model(tmp_path / "theirs")).save(folder)
     assert shlex.split(refused(folder).partition("as in ")[2]) == ["--init-from", str(folder)]

@@ -47,7 +47,7 @@ def test_every_row_comes_and_leaves_again(architecture: str, tokenizer: Tokenize
     said, config = capsys.readouterr().err, model.config.model
     assert f"131 rows of the token table and {size} pieces: the last {ROWS - size} rows are kept and never predicted" in said
     assert (config.vocab_size, config.pieces, config.spare_rows) == (ROWS, size, ROWS - size)
-    load.save(tmp_path / "run", model)
+    model.save(tmp_path / "run")
     again = load.load(tmp_path / "run")
     tiny.assert_bitwise(again.params, model.params)
     hf.save(tmp_path / "out", again)

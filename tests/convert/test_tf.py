@@ -10,7 +10,7 @@ from jaxenc.convert import tf
 from jaxenc.errors import UserError
 from jaxenc.families import BUILT_IN
 from jaxenc.families.family import Family
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from tests.convert import tf1
 from tests.parity import ours
 from tests.parity.cases import CASES, GOLDEN, example, golden

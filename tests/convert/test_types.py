@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc.convert import hf
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from tests import tiny
 from tests.convert import folders
 

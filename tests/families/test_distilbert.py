@@ -10,7 +10,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.families.distilbert.sizes import DISTILBERT, distilbert
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.pair import PairConfig

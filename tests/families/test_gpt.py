@@ -16,7 +16,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.count import parameter_count
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.gpt.sizes import GPT, gpt
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.layers.dropout import dropout
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives.causal import CausalConfig

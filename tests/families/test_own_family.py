@@ -20,8 +20,9 @@ from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary, unnamed
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.network_pair.model import NetworkPairConfig
+from jaxenc.families.states import States, states
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.stack import Stack, stack_flops

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.gang import ROOT
 from tests.faults.same import assert_same_run
-from tests.tasks.tuned import make_model, make_task
+from tests.tasks.tiny_task import make_model, make_task
 
 # (stage, the n-th time that it ends, by process): in the first epoch, while a checkpoint is written, in an evaluation, in the second seed.
 KILLS = [("step", 3), ("state", 1), ("evaluation", 2), ("renamed", 2), ("step", 9)]

@@ -16,7 +16,7 @@ from jaxenc.convert import hf
 from jaxenc.data.build import build
 from jaxenc.data.tokenizers import wordpiece
 from jaxenc.files import flush, made, write_bytes
-from jaxenc.inference import load, vectors
+from jaxenc.inference import vectors
 from jaxenc.training import prepare, record
 from tests.checkpoint.conftest import make_state
 from tests.convert import folders
@@ -67,7 +67,7 @@ def _converted(out: Path) -> list[Path]:
     """A run directory of a published model, and its export."""
     theirs = folders.write(out.with_suffix(".theirs"), folders.tensors("BertModel"), folders.config("BertModel"))
     model = hf.load(theirs)
-    load.save(out, model)
+    model.save(out)
     hf.save(out.with_suffix(".export"), model)
     return [out, out.with_suffix(".export")]
 

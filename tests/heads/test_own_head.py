@@ -18,8 +18,7 @@ from jaxenc.errors import UserError
 from jaxenc.formats import safetensors
 from jaxenc.heads.contract import Head, Label
 from jaxenc.heads.lm import LM
-from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.training.evaluate import compile_evaluation, evaluate, padded_batch
@@ -102,7 +101,7 @@ def trained() -> tuple[dict, dict, list[dict]]:
 @pytest.fixture(scope="module")
 def saved(trained: tuple[dict, dict, list[dict]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own") / "model"
-    load.save(folder, Model(RUN, trained[1], None, OWN))
+    Model(RUN, trained[1], None, OWN).save(folder)
     return folder
 
 

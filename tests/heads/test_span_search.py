@@ -17,7 +17,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.heads import BUILT_IN, span_search
 from jaxenc.heads.contract import Head, Setting
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.training.run import Run
 from tests import tiny

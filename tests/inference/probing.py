@@ -6,7 +6,7 @@ from jaxenc.data.tokenizers import word_list, wordpiece
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.contract import ModelConfig
 from jaxenc.families.elmo.model import ElmoConfig
-from jaxenc.inference import load
+from jaxenc.inference.model import Model
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -19,18 +19,18 @@ ELMO = ElmoConfig(vocab_size=8, width=4, cells=6, character_width=4, filter_widt
 BERT = BertConfig(vocab_size=60, width=8, layers=2, heads=2, feed_forward=16, positions=32)
 
 
-def model(kind: str) -> load.Model:
+def model(kind: str) -> Model:
     """A random `bert` with a head for masked tokens, or a random `elmo` whose vocabulary lacks some of WORDS, each with its tokenizer."""
     text, size = [" ".join(WORDS)] * 3, {"bert": 60, "elmo": 8}[kind]
     tokenizer = word_list.train(text, size) if kind == "elmo" else wordpiece.train(text, size)
     config, objective = _parts(kind)
     run = Run(objective=objective, model=config).with_vocabulary(tokenizer.vocabulary)
-    return load.Model(run, tiny.drawn(run), tokenizer)
+    return Model(run, tiny.drawn(run), tokenizer)
 
 
 def saved(kind: str, folder: Path) -> Path:
     """`folder` with that model."""
-    load.save(folder, model(kind))
+    model(kind).save(folder)
     return folder
 
 

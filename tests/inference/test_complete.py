@@ -19,7 +19,7 @@ from jaxenc.families.gpt.model import GptConfig
 from jaxenc.inference import complete as completing
 from jaxenc.inference import decode
 from jaxenc.inference.decode import Decoder
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.inference.sampling import Sampling
 from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import MlmConfig

@@ -12,7 +12,7 @@ from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.network_pair.model import NetworkPairConfig
 from jaxenc.inference import decode
 from jaxenc.inference.decode import MAX_NEW, ROWS, Decoder, Prompt
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.inference.sampling import Sampling
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.causal import CausalConfig

@@ -20,9 +20,8 @@ from jaxenc.data.tokenizers import bpe, word_bpe, wordpiece
 from jaxenc.data.tokenizers import load as load_tokenizer
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.inference import load
 from jaxenc.inference.fill_mask import Guess
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -157,7 +156,7 @@ def bare(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     numbers = {"vocab_size": SIZE, "width": 16, "layers": LAYERS, "heads": 2, "feed_forward": 32, "positions": 40}
     recipe = Run(model=dataclasses.replace(FAMILIES[request.param], **numbers), train=TrainConfig(precision="bfloat16"))
     out = tmp_path_factory.mktemp("saved") / "model"
-    load.save(out, Model(recipe, tiny.drawn(recipe), None))
+    Model(recipe, tiny.drawn(recipe), None).save(out)
     return jaxenc.load(out)
 
 
@@ -167,16 +166,16 @@ def rows(count: int, length: int, seed: int = 0) -> np.ndarray:
 
 def test_what_save_writes_is_what_load_reads(bare: Model, tmp_path: Path) -> None:
     """Parameters bitwise, config as it was; a run directory and a step's folder; nothing where it fails."""
-    load.save(tmp_path / "out", bare)
+    bare.save(tmp_path / "out")
     for place in (tmp_path / "out", tmp_path / "out" / "checkpoints" / "0"):
         again = jaxenc.load(place)
         tiny.assert_bitwise(again.params, bare.params)
         assert again.config == bare.config and again.tokenizer is None
     assert bare.config.train.precision == "bfloat16" and bare.encode(tokens=rows(1, 4)).hidden.dtype == np.float32
     with pytest.raises(UserError, match="out: exists already"):
-        load.save(tmp_path / "out", bare)
+        bare.save(tmp_path / "out")
     with pytest.raises(UserError, match="not those of the config"):
-        load.save(tmp_path / "other", dataclasses.replace(bare, params={"embeddings": bare.params["embeddings"]}))
+        dataclasses.replace(bare, params={"embeddings": bare.params["embeddings"]}).save(tmp_path / "other")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
@@ -366,7 +365,7 @@ def test_a_model_without_a_tokenizer_fills_no_mask(bare: Model) -> None:
 
 def test_a_model_without_a_masked_token_head_fills_no_mask(model: Model, tmp_path: Path) -> None:
     recipe = dataclasses.replace(model.config, objective=HeadsConfig(("pooler",)))
-    load.save(tmp_path / "pooler", Model(recipe, tiny.drawn(recipe), model.tokenizer))
+    Model(recipe, tiny.drawn(recipe), model.tokenizer).save(tmp_path / "pooler")
     with pytest.raises(UserError, match="no masked-token head"):
         jaxenc.load(tmp_path / "pooler").fill_mask("the [MASK]")
     tool = word_bpe.train([TEXT] * 3, 60)
@@ -387,7 +386,7 @@ def test_texts_of_a_vocabulary_that_frames_nothing(model: Model, tmp_path: Path)
 
 
 def test_a_tokenizer_with_more_pieces_than_rows_is_refused(model: Model, tmp_path: Path) -> None:
-    load.save(tmp_path / "out", dataclasses.replace(model, tokenizer=model.tokenizer.extended(["zebra"])))
+    dataclasses.replace(model, tokenizer=model.tokenizer.extended(["zebra"])).save(tmp_path / "out")
     size = model.config.model.vocab_size
     with pytest.raises(UserError, match=f"its tokenizer has {size + 1} pieces and the model {size} rows for them"):
         jaxenc.load(tmp_path / "out")

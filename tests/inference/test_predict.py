@@ -12,7 +12,7 @@ import pytest
 import jaxenc
 from jaxenc.errors import UserError
 from jaxenc.inference import inputs, predict
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.inference.predict import Predictor
 from jaxenc.tasks.results import Outcome, Results, kept
 from jaxenc.tasks.task import Example, Features

@@ -15,7 +15,7 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.inference import inputs, words
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.features import FeaturesConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.plm import PlmConfig

@@ -17,8 +17,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.elmo.model import ElmoConfig
 from jaxenc.families.network_pair.model import NetworkPairConfig
 from jaxenc.families.xlnet.model import XlnetConfig
-from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives import encoder as encoders
 from jaxenc.objectives import parts
 from jaxenc.objectives.causal import CausalConfig
@@ -132,7 +131,7 @@ def test_nothing_before_a_change_moves(objective: Any) -> None:
 def test_a_loaded_model_sees_the_past_alone(tmp_path: Path) -> None:
     """`encode` of two rows that part at place 4, without padding and with it on either side: bitwise equal before that place. Left
     padding comes before all that a causal query may see, and stays finite."""
-    load.save(tmp_path / "model", Model(RUN, tiny.drawn(RUN), None))
+    Model(RUN, tiny.drawn(RUN), None).save(tmp_path / "model")
     model = jaxenc.load(tmp_path / "model")
     assert model.config.model.attention == "causal" and set(model.params) == {"embeddings", "encoder"}
     tokens = np.random.default_rng(0).integers(5, 200, (2, 8))

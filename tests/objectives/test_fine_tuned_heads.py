@@ -13,11 +13,12 @@ from jaxenc.data.batch import Batch, check_ranges, empty
 from jaxenc.errors import UserError
 from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.families.contract import EncoderConfig, States
+from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.network_pair.model import NetworkPairConfig
+from jaxenc.families.states import States
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.heads.first_token import FIRST_TOKEN
 from jaxenc.heads.pooler import POOLER

@@ -12,7 +12,7 @@ from jaxenc import rng, tree
 from jaxenc.data.batch import check_ranges
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
-from jaxenc.families.contract import States
+from jaxenc.families.states import States
 from jaxenc.heads.tags import TAGS
 from jaxenc.layers.dropout import dropout
 from jaxenc.objectives import encoder as encoders

@@ -11,8 +11,8 @@ import pytest
 
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
-from jaxenc.families.contract import States
 from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.families.states import States
 from jaxenc.objectives.replaced_mlm import ReplacedMlmConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.sharding import partition

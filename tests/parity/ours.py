@@ -14,7 +14,7 @@ from jaxenc.convert import hf
 from jaxenc.data.batch import Batch
 from jaxenc.formats import key_map, safetensors
 from jaxenc.formats.tensor import Tensor
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.tree import Tree
 
 BOUND = 1e-5

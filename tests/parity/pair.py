@@ -16,7 +16,7 @@ from jaxenc.data.batch import Batch
 from jaxenc.data.sources import DataConfig
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families.electra import two_models
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.base import PhaseSetting
 from jaxenc.objectives.corrupt import sample
 from jaxenc.objectives.rtd import Rtd, RtdConfig

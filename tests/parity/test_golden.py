@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jaxenc.convert import hf
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from tests import tiny
 from tests.parity import ours
 from tests.parity.cases import CASES, PAIRS, Case, example, golden

@@ -9,7 +9,7 @@ import pytest
 from jaxenc.convert import allennlp
 from jaxenc.formats import hdf5
 from jaxenc.inference import words
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "elmo"
 

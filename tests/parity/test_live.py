@@ -20,7 +20,7 @@ from jaxenc.cli.main import main
 from jaxenc.convert import hf, parity
 from jaxenc.errors import UserError
 from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from tests import tiny
 from tests.convert import tf1
 from tests.parity import ours, peer

@@ -14,7 +14,7 @@ from jaxenc.bench import handover, peer_tune, tune
 from jaxenc.data import tokenizers
 from jaxenc.families.foreign import Export
 from jaxenc.formats.key_map import Entry
-from jaxenc.inference import load
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.optim import optimizer
 from jaxenc.optim.optimizer import OptimConfig
@@ -40,7 +40,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("start") / "model"
     model = dataclasses.replace(tiny.MODEL, vocab_size=WORDPIECE.vocabulary.size)
     run = dataclasses.replace(Run(HeadsConfig(("pooler",)), model), data=dataclasses.replace(Run().data, length=64))
-    load.save(folder, load.Model(run, jax.tree.map(jax.numpy.asarray, tiny.drawn(run)), WORDPIECE))
+    Model(run, jax.tree.map(jax.numpy.asarray, tiny.drawn(run)), WORDPIECE).save(folder)
     return str(folder)
 
 

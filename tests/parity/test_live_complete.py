@@ -76,7 +76,7 @@ def test_the_perplexity_of_held_out_text(tmp_path: Path) -> None:
     # A converted run computes in bfloat16, as it would train.
     model = load.load(tmp_path / "converted")
     exact = dataclasses.replace(model.config, train=dataclasses.replace(model.config.train, precision="float32"))
-    load.save(run, dataclasses.replace(model, config=exact))
+    dataclasses.replace(model, config=exact).save(run)
     assert main(["data", "--input", str(tmp_path / "text.txt"), "--tokenizer", str(folder), "--held-out", "0.2", "--out", data]) == 0
     with tiny.on_one_device():
         numbers = jaxenc.evaluate(run, data=data).numbers

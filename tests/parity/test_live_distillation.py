@@ -13,7 +13,7 @@ import transformers
 from jaxenc import losses
 from jaxenc.convert import hf, parity
 from jaxenc.data import tokenizers
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.training.run import Run
 from tests import tiny

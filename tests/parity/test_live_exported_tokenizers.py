@@ -23,7 +23,7 @@ from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.gpt.model import GptConfig
 from jaxenc.families.xlnet.model import XlnetConfig
-from jaxenc.inference.load import Model, save
+from jaxenc.inference.model import Model
 from jaxenc.objectives.causal import CausalConfig
 from jaxenc.objectives.mlm import MlmConfig
 from jaxenc.objectives.plm import PlmConfig
@@ -221,7 +221,7 @@ def test_an_exported_model_has_the_tokenizer_with_its_new_pieces(family: str, tm
     name, model, objective = EXPORTED[family]
     tool = MADE[name]()
     run = Run(objective=objective, model=model, data=objective.rows).with_vocabulary(tool.vocabulary)
-    save(tmp_path / "run", Model(run, tiny.drawn(run), tool))
+    Model(run, tiny.drawn(run), tool).save(tmp_path / "run")
     pieces = added(tool, name.split(",")[0])
     assert main(["resize-vocab", "--model", str(tmp_path / "run"), "--out", str(tmp_path / "more"), "--tokens", *pieces]) == 0
     assert main(["export", "--model", str(tmp_path / "more"), "--out", str(tmp_path / "out")]) == 0

@@ -16,7 +16,7 @@ import transformers
 
 from jaxenc.convert import hf, parity
 from jaxenc.errors import UserError
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.training.run import Run
 from tests import tiny

@@ -24,7 +24,7 @@ from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.heads import BUILT_IN
 from jaxenc.inference import inputs
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.training.run import Run
 from tests import tiny

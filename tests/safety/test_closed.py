@@ -24,6 +24,7 @@ from jaxenc.data.tokenizers import wordpiece
 from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.inference import load
+from jaxenc.inference.model import objective_of
 from jaxenc.training.run import Run, from_dict
 from jaxenc.training.state import layout
 from tests import tiny
@@ -41,7 +42,7 @@ def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {"config.json": dumped(to_dict(run)), "tokenizer": root / "tokenizer"}
     where = tiny.mesh("dp", 1)
     with jax.set_mesh(where), Manager(root / "checkpoints", CheckpointConfig()) as manager:
-        place = layout(load.objective_of(run, tokenizer), run.optim, 8, where, "dp")
+        place = layout(objective_of(run, tokenizer), run.optim, 8, where, "dp")
         manager.save(7, place.create(rng.init_key(0)), files)
     for start in STARTS:
         start(root / "none", str(root / "checkpoints" / "7"))
@@ -180,7 +181,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with a small model."""
     root = tmp_path_factory.mktemp("converted")
     theirs = folders.write(root / "theirs", folders.tensors("BertForMaskedLM"), folders.config("BertForMaskedLM"))
-    load.save(root / "ours", hf.load(theirs))
+    hf.load(theirs).save(root / "ours")
     return root / "ours" / "checkpoints" / "0"
 
 

@@ -1,4 +1,4 @@
-"""The model and the task of tests/tasks/tuned.py as fixtures."""
+"""The model and the task of tests/tasks/tiny_task.py as fixtures."""
 
 import functools
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jaxenc.tasks.tuning import FineTune
-from tests.tasks.tuned import make_model, make_task
+from tests.tasks.tiny_task import make_model, make_task
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.tasks import multiple_choice
+from jaxenc.families.electra.model import ElectraConfig
+from jaxenc.tasks import choice_sets
 from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.files import FilesConfig
-from tests.tasks.texts import Model, framing, refused, write, write_json
+from tests.tasks.texts import framing, refused, write, write_json
 
-SWAG, RACE, CSQA = (task for task, _ in multiple_choice.SETS.values())
+SWAG, RACE, CSQA = (task for task, _ in choice_sets.SETS.values())
 OWN = {"prompt": "the fox", "choices": ["jumps", "the dog"], "label": 1}
 
 
@@ -72,7 +73,7 @@ def test_rows_have_the_choices_of_the_longest_example(tmp_path):
     pair = framing().rows([framing().ids(["lazy", "over the fox"])])
     for name in ("tokens", "types", "segments", "positions"):
         assert features.rows[name][1, 2].tolist() == pair.rows[name][0].tolist() and features.rows[name].dtype == np.int32
-    config = task.objective(Model())
+    config = task.objective(ElectraConfig())
     assert (config.heads, config.choices) == (("first_token", "choice"), 3)
 
 
@@ -137,8 +138,8 @@ def test_files_of_the_sets(tmp_path):
     (tmp_path / "dev" / "high").mkdir(parents=True)
     record = {"article": "a", "questions": ["b _"], "options": [["c", "d"]], "answers": ["A"], "id": "high1.txt"}
     (tmp_path / "dev" / "high" / "1.txt").write_text(json.dumps(record))
-    task, files = multiple_choice.task("race")
+    task, files = choice_sets.task("race")
     assert [one.choices for one in task.examples(dataclasses.replace(files, path=str(tmp_path)), "dev")] == [("b c", "b d")]
-    assert [multiple_choice.task(name)[1].names("test") for name in multiple_choice.SETS] == [[], [], []]
+    assert [choice_sets.task(name)[1].names("test") for name in choice_sets.SETS] == [[], [], []]
     with pytest.raises(UserError, match="swat is not a known multiple-choice dataset; use swag, race, commonsense_qa"):
-        multiple_choice.task("swat")
+        choice_sets.task("swat")

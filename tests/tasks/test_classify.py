@@ -7,11 +7,12 @@ import pytest
 
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS
+from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.tasks.choice import Choice
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.multilabel import Multilabel
 from jaxenc.tasks.regress import Regress
-from tests.tasks.texts import Model, framing, refused, write
+from tests.tasks.texts import framing, refused, write
 
 NLI = Classify(text=("premise", "hypothesis"), labels=("entailment|0", "neutral|1", "contradiction|2"))
 PAIRS = "premise\thypothesis\tlabel\nthe fox\tjumps\tentailment\nthe dog\tthe fox\tneutral\nlazy\tquick\tcontradiction\nfox\tdog\tneutral\n"
@@ -40,7 +41,7 @@ def test_examples_rows_and_labels(tmp_path):
 
 
 def test_heads_of_a_model():
-    config = NLI.objective(Model())
+    config = NLI.objective(ElectraConfig())
     assert (config.heads, config.labels) == (("first_token", "classifier"), ("entailment", "neutral", "contradiction"))
 
 

@@ -12,7 +12,7 @@ import pytest
 import jaxenc
 from jaxenc.cli.main import main
 from jaxenc.errors import UserError
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
 from jaxenc.training.held_out import Evaluation

@@ -14,6 +14,7 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.families.both_directions import BothDirections
 from jaxenc.inference import inputs, load
+from jaxenc.inference.model import Model
 from jaxenc.objectives.probe import FrozenConfig, ProbeConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks import framing
@@ -60,7 +61,7 @@ def test_the_encoder_does_not_change_by_a_bit(kind: str, tmp_path: Path) -> None
     assert after.apply(after.params, rows)["tags"].shape == (1, rows["tokens"].shape[1], 4)
 
 
-def _fresh(model: load.Model) -> dict[str, jax.Array]:
+def _fresh(model: Model) -> dict[str, jax.Array]:
     """{path: initial value} of the probe of seed 0."""
     boxed = model.objective.init(rng.init_key(0))["probe"]
     values = jax.tree.map(lambda box: box.value, boxed, is_leaf=lambda leaf: hasattr(leaf, "names"))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.tasks.multilabel import Multilabel
-from tests.tasks.texts import Model, framing, refused, write, write_json
+from tests.tasks.texts import framing, refused, write, write_json
 
 TASK = Multilabel(labels=("anger", "joy|happy", "fear"))
 WANTED = [("anger", "joy"), (), ("fear",)]
@@ -36,7 +37,7 @@ def test_rows_answers_and_scores(tmp_path):
     assert TASK.score(answers, examples)["accuracy"] == pytest.approx(2 / 3)
     low = Multilabel(labels=TASK.labels, threshold=0.3)
     assert low.answers(examples, features, {"multilabel": given}) == [["anger", "joy"], ["anger"], ["anger", "fear"]]
-    config = TASK.objective(Model())
+    config = TASK.objective(ElectraConfig())
     assert (config.heads, config.labels) == (("first_token", "multilabel"), ("anger", "joy", "fear"))
     with pytest.raises(ValueError, match="predictions"):
         TASK.answers(examples, features, {"multilabel": given[:, :2]})

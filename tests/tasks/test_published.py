@@ -9,7 +9,7 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS
 from jaxenc.tasks import glue, published
 from jaxenc.tasks import recipe as recipes
-from jaxenc.tasks.multiple_choice import SETS
+from jaxenc.tasks.choice_sets import SETS
 from jaxenc.tasks.span_qa import SpanQa
 
 BERT, ELECTRA, XLNET = MODELS["bert"](), MODELS["electra"](), MODELS["xlnet"]()

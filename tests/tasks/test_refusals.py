@@ -40,7 +40,7 @@ def test_a_finished_run(model: Path, labelled: Labelled, tmp_path: Path) -> None
         with pytest.raises(UserError, match=r"dev examples are not those of this run; name .* or choose another --workdir$"):
             finetune(dataclasses.replace(tune, data=dataclasses.replace(tune.data, dev_rows=8)), str(model), runs)
 
-        load.save(tmp_path / "other", _other(model))
+        _other(model).save(tmp_path / "other")
         with pytest.raises(UserError, match=r"another model, .*other.*; start from that model, or choose another --workdir$"):
             finetune(tune, str(tmp_path / "other"), runs)
         assert (runs / "results.json").read_bytes() == results

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
+from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.tasks.regress import Regress
-from tests.tasks.texts import Model, framing, refused, write, write_json
+from tests.tasks.texts import framing, refused, write, write_json
 
 STS = Regress(text=("sentence1", "sentence2"), label="score", bounds=(0.0, 5.0), submits=("STS-B.tsv",))
 PAIRS = "sentence1\tsentence2\tscore\nthe fox\tjumps\t5.000\nfox\tdog\t0\nlazy\tquick\t2.5\n"
@@ -21,7 +22,7 @@ def test_the_model_learns_the_score_or_its_share_of_the_range(tmp_path):
     scaled = dataclasses.replace(STS, scaled=True).features(examples, framing()).rows["score"]
     assert plain.dtype == np.float32 and plain.shape == (3,)
     assert (plain.tolist(), scaled.tolist()) == ([5, 0, 2.5], [1, 0, 0.5])
-    config = STS.objective(Model())
+    config = STS.objective(ElectraConfig())
     assert (config.heads, config.labels) == (("first_token", "regressor"), ())
 
 

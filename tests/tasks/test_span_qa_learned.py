@@ -13,7 +13,7 @@ from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.electra.model import ElectraConfig
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks import squad_files
@@ -56,7 +56,7 @@ def make(folder: Path, model: EncoderConfig) -> Path:
     text = " ".join((*COLOURS, *REST, "what is it"))
     tool = unigram.train([text] * 40, 90) if model.context_first else wordpiece.train([text] * 3, 90)
     run = Run(objective=HeadsConfig(heads=(model.pools,)), model=model).with_vocabulary(tool.vocabulary)
-    load.save(folder / "model", Model(run, tiny.drawn(run), tool))
+    Model(run, tiny.drawn(run), tool).save(folder / "model")
     write(folder / "train.json", 96, 1)
     write(folder / "dev.json", 24, 2)
     return folder / "model"

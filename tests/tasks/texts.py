@@ -1,6 +1,5 @@
 """Files of a few texts, a tokenizer of their words and the framing of a tiny model, for tests of tasks."""
 
-import dataclasses
 import functools
 import json
 from pathlib import Path
@@ -42,10 +41,3 @@ def refused(task: Task, files: FilesConfig, split: str = "train") -> str:
     with pytest.raises(UserError) as caught:
         task.fitted(task.examples(files, split))
     return str(caught.value).replace(f"{files.path}/", "")
-
-
-@dataclasses.dataclass(frozen=True)
-class Model:
-    """What a task asks of a model's config when it chooses heads."""
-
-    pools: str = "first_token"

@@ -22,7 +22,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.distillation import DistillationConfig
 from jaxenc.objectives.heads import HeadsConfig
@@ -43,7 +43,7 @@ def make_teacher(folder: Path, data: Path, objective: ObjectiveConfig = MlmConfi
     """A run directory with the random parameters of a BERT of two layers, for the tokenizer of the data."""
     model = BertConfig(**{**SIZES, "layers": 2, **fields}).with_vocabulary(read_manifest(data).tokenizer)
     run = Run(objective, model)
-    load.save(folder, Model(run, tiny.drawn(run, seed), tokenizers.load(data / "tokenizer")))
+    Model(run, tiny.drawn(run, seed), tokenizers.load(data / "tokenizer")).save(folder)
     return folder
 
 
@@ -210,7 +210,7 @@ def test_a_teacher_with_another_vocabulary_is_refused(data: Path, tmp_path: Path
     (tmp_path / "words" / "vocab.txt").write_text("\n".join([*pieces[:-2], pieces[-1], pieces[-2]]) + "\n")
     shuffled = tokenizers.load(tmp_path / "words")
     model = load.load(own)
-    load.save(tmp_path / "other", dataclasses.replace(model, tokenizer=shuffled))
+    dataclasses.replace(model, tokenizer=shuffled).save(tmp_path / "other")
     with pytest.raises(UserError, match="objective.teacher .*other.*: the teacher has another tokenizer .*; build the data with"):
         pretrain(recipe(data, tmp_path / "other"), tmp_path / "run")
 

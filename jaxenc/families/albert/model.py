@@ -12,7 +12,9 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.albert.vocabulary import published_albert
-from jaxenc.families.contract import ON_TEXTS, TUNED, EncoderConfig, States, states
+from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.states import States, states
+from jaxenc.heads import ON_TEXTS, TUNED
 from jaxenc.layers.dense import Dense
 from jaxenc.layers.embeddings import Embeddings, EmbeddingsSpec
 from jaxenc.layers.frame import BlockSpec

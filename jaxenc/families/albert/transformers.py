@@ -14,9 +14,9 @@ from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.albert import names
 from jaxenc.families.albert.model import AlbertConfig
 from jaxenc.families.albert.names import AlbertFile
-from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import ON_TEXTS
 from jaxenc.heads.pooler import TANH
 
 # Heads, the ending of the class that transformers has for them, and {our output: attributes of what it returns}. The first that fits is

@@ -14,9 +14,9 @@ from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.bert import names
 from jaxenc.families.bert.model import BertConfig
 from jaxenc.families.bert.names import BertFile
-from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import ON_TEXTS
 from jaxenc.heads.pooler import TANH
 
 CLASSES = {"bert": "Bert", "roberta": "Roberta"}

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.families.bert.vocabulary import published_bert
-from jaxenc.families.contract import ON_TEXTS, TUNED
 from jaxenc.families.stacked import StackedConfig
+from jaxenc.heads import ON_TEXTS, TUNED
 from jaxenc.layers.embeddings import EmbeddingsSpec
 
 # Dropout rates on the input of the heads of fine-tuned models.

@@ -8,11 +8,11 @@ from typing import Any
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import config_json, fine_tuned
-from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.distilbert import names
 from jaxenc.families.distilbert.model import DistilbertConfig
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import ON_TEXTS
 
 # As `bert.transformers.ENDINGS`.
 ENDINGS = (

@@ -13,8 +13,9 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
 from jaxenc.families.bert.vocabulary import published_bert
-from jaxenc.families.contract import EncoderConfig, States, states
+from jaxenc.families.contract import EncoderConfig
 from jaxenc.families.networks import Networks
+from jaxenc.families.states import States, states
 from jaxenc.layers import cache as caches
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.dense import Dense

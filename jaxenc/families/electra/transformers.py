@@ -16,12 +16,12 @@ from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import config_json, fine_tuned
 from jaxenc.families.bert import transformers as berts
-from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.electra import names, two_models
 from jaxenc.families.electra.model import NETWORKS, ElectraConfig
 from jaxenc.families.electra.names import ElectraFile
 from jaxenc.families.foreign import Export, Folders, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.formats.tensor import Tensor
+from jaxenc.heads import ON_TEXTS
 from jaxenc.heads.pooler import TANH
 
 # As `bert.transformers.ENDINGS`.

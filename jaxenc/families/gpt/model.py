@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
-from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.gpt.vocabulary import published_gpt
 from jaxenc.families.stacked import StackedConfig
+from jaxenc.heads import ON_TEXTS
 from jaxenc.layers.embeddings import EmbeddingsSpec
 
 

@@ -99,17 +99,17 @@ class NetworkPairConfig(ModelConfig):
 
     @property
     def pools(self) -> str:
-        """As `EncoderConfig`, of the discriminator."""
+        """As the contract says, of the discriminator."""
         return self.discriminator.pools
 
     @property
     def answers(self) -> str:
-        """As `EncoderConfig`, of the discriminator."""
+        """As the contract says, of the discriminator."""
         return self.discriminator.answers
 
     @property
     def head_names(self) -> tuple[str, ...]:
-        """As `EncoderConfig`, of the discriminator."""
+        """As the contract says, of the discriminator."""
         return self.discriminator.head_names
 
     @property

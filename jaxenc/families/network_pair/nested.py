@@ -10,7 +10,8 @@ from jax import Array
 from jaxenc import rng, tree
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import TOKEN_TABLE, Encoder, EncoderConfig, States
+from jaxenc.families.contract import TOKEN_TABLE, Encoder, EncoderConfig
+from jaxenc.families.states import States
 from jaxenc.layers.cache import Cache
 from jaxenc.layers.visible import Visible
 from jaxenc.rng import Keys

@@ -14,9 +14,11 @@ from jaxenc.config import at_least
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.execution import Execution
-from jaxenc.families.contract import ON_TEXTS, TUNED, EncoderConfig, States, states
+from jaxenc.families.contract import EncoderConfig
+from jaxenc.families.states import States, states
 from jaxenc.families.two_stream import Rows, TwoStreams
 from jaxenc.families.xlnet.vocabulary import published_xlnet
+from jaxenc.heads import ON_TEXTS, TUNED
 from jaxenc.layers.dropout import dropout
 from jaxenc.layers.frame import BlockSpec
 from jaxenc.layers.relative import Context, Sight, sinusoids

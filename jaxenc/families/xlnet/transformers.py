@@ -18,13 +18,13 @@ from typing import Any
 from jaxenc.data.vocabulary import Vocabulary
 from jaxenc.errors import UserError
 from jaxenc.families import config_json, fine_tuned
-from jaxenc.families.contract import ON_TEXTS
 from jaxenc.families.foreign import Export, Import, Structure, Transformers, Weights, check_layers, class_of
 from jaxenc.families.xlnet import names
 from jaxenc.families.xlnet.model import XlnetConfig
 from jaxenc.families.xlnet.names import XlnetFile
 from jaxenc.families.xlnet.vocabulary import published_xlnet
 from jaxenc.formats.tensor import Tensor, unstacked
+from jaxenc.heads import ON_TEXTS
 
 # As `bert.transformers.ENDINGS`.
 ENDINGS = (

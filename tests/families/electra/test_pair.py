@@ -18,7 +18,7 @@ from jaxenc.data.tokenizers.wordpiece_rules import PublishedRules
 from jaxenc.errors import UserError
 from jaxenc.families.electra.two_models import alone
 from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model, objective_of
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.objectives.heads import HeadsConfig
 from jaxenc.objectives.mlm import MlmConfig
@@ -61,7 +61,7 @@ def test_two_folders_are_one_run_and_come_out_again(tied: bool, tmp_path: Path) 
     found = hf.load(write(tmp_path / "theirs", held))
     assert found.config.objective.kind == "rtd" and found.config.model.sharing == ("embeddings" if tied else "none")
     assert ("embeddings" in found.params["generator"]) == (not tied)
-    load.save(tmp_path / "run", found)
+    found.save(tmp_path / "run")
     found = load.load(tmp_path / "run")
     assert hf.save(tmp_path / "out", found) == {tmp_path / "out" / network: name for network, name in ARCHITECTURES.items()}
     for network, arrays in held.items():
@@ -281,12 +281,12 @@ def test_a_folder_with_heads_of_both_is_one_line(tmp_path: Path) -> None:
 def test_a_checkpoint_of_the_pair_holds_the_discriminator_as_it_is_alone(tmp_path: Path) -> None:
     """So that a run with other heads starts from it, with no table of names between the two."""
     pair = hf.load(write(tmp_path / "theirs", tensors(True)))
-    load.save(tmp_path / "run", pair)
+    pair.save(tmp_path / "run")
     alone = dataclasses.replace(pair.config, objective=HeadsConfig(("rtd",)))
-    shapes, _ = parameters(load.objective_of(alone, None))
+    shapes, _ = parameters(objective_of(alone, None))
     found = restore.restore_params(tmp_path / "run" / "checkpoints" / "0", shapes)
     tiny.assert_bitwise(found, hf.load(tmp_path / "theirs" / "discriminator").params)
-    shapes, _ = parameters(load.objective_of(dataclasses.replace(pair.config, objective=MlmConfig()), None))
+    shapes, _ = parameters(objective_of(dataclasses.replace(pair.config, objective=MlmConfig()), None))
     found = restore.restore_params(tmp_path / "run" / "checkpoints" / "0", shapes)
     tiny.assert_bitwise(found, hf.load(tmp_path / "theirs" / "generator").params)
 

@@ -14,7 +14,7 @@ from jaxenc.convert import allennlp, hf
 from jaxenc.data.tokenizers import word_list, wordpiece
 from jaxenc.data.tokenizers.normalization import Normalization
 from jaxenc.errors import UserError
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model
 from jaxenc.objectives.bilm import BilmConfig
 from jaxenc.training.run import Run
 from tests import tiny

@@ -8,8 +8,7 @@ from flax.core import meta
 
 from jaxenc import rng
 from jaxenc.data import tokenizers
-from jaxenc.inference import load
-from jaxenc.inference.load import Model
+from jaxenc.inference.model import Model, objective_of
 from jaxenc.optim.optimizer import OptimConfig
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
@@ -25,8 +24,8 @@ def make_model(out: Path) -> None:
     """Writes a run directory with an untrained BERT of 2 layers and the golden WordPiece vocabulary."""
     tokenizer = tokenizers.load(TOKENIZER)
     run = Run(model=dataclasses.replace(tiny.MODEL, init_scale=0.1)).with_vocabulary(tokenizer.vocabulary)
-    params = meta.unbox(load.objective_of(run, tokenizer).init(rng.init_key(0)))
-    load.save(out, Model(run, params, tokenizer))
+    params = meta.unbox(objective_of(run, tokenizer).init(rng.init_key(0)))
+    Model(run, params, tokenizer).save(out)
 
 
 def make_task(folder: Path, train: int = 64, dev: int = 24, **settings: object) -> FineTune:
