@@ -13,6 +13,8 @@ from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import main
 from jaxenc.config import flatten, to_dict
 from jaxenc.optim.masks import decay_mask
+from jaxenc.tasks import TASKS
+from jaxenc.tasks import recipe as task_recipes
 from jaxenc.training.state import layout, parameters
 from tests import tiny
 
@@ -95,6 +97,9 @@ def test_every_recipe_resolves_and_fits_its_own_model() -> None:
     assert {"gpt/tiny", "gpt/small", "gpt/base", "ablations/left_to_right"} <= set(recipes)
     assert {"elmo/tiny", "elmo/small_quick", "elmo/small", "elmo/medium", "elmo/original", "elmo/original_5_5b"} <= set(recipes)
     for name in recipes:
+        if name.startswith("tasks/"):
+            assert task_recipes.from_dict(cli_config.read(name)).task.kind in TASKS, name
+            continue
         run = cli_config.resolve(name, [])
         assert run.plan[-1].end == sum(phase.steps for phase in run.plan), name
 

@@ -10,12 +10,15 @@ import pytest
 from jaxenc.cli import main as cli_main
 from jaxenc.cli.main import COMMANDS
 from tests.cli.test_pretrain import NANO
+from tests.tasks.tiny_task import make_model
 
 pytestmark = pytest.mark.usefixtures("one_device")
 
 # Every command that writes to a place that the user names: its arguments but for that place.
 WRITERS = {
     "pretrain": ("--config", "bert/tiny", "--config.data.path={data}", *NANO, "--workdir"),
+    "finetune": ("--config", "tasks/text", "--config.data.train={data}/../text.txt", "--init-from", "{model}", "--workdir"),
+    "probe": ("--config", "tasks/text", "--config.data.train={data}/../text.txt", "--model", "{model}", "--workdir"),
     "demo": ("--workdir",),
     "tokenizer": ("--input", "{data}/../text.txt", "--out"),
     "data": ("--input", "{data}/../text.txt", "--tokenizer", "{data}/tokenizer", "--out"),
@@ -29,6 +32,7 @@ WRITERS = {
 # Those that write a file and not a folder; the ending says which.
 TO_FILES = ("embed", "evaluate")
 READERS = {"fill-mask", "complete", "neighbours", "inspect", "bench"}
+ELSEWHERE = {"predict"}  # tests/cli/test_predict.py has a fine-tuned model
 
 
 def snapshot(folder: Path) -> dict[Path, bytes]:
@@ -36,13 +40,19 @@ def snapshot(folder: Path) -> dict[Path, bytes]:
 
 
 def test_r33_every_command_is_known_to_write_or_not() -> None:
-    assert set(WRITERS) | READERS == set(COMMANDS)
+    assert set(WRITERS) | READERS | ELSEWHERE == set(COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    make_model(folder := tmp_path_factory.mktemp("model") / "run")
+    return folder
 
 
 @pytest.mark.parametrize("command", WRITERS)
 @pytest.mark.parametrize("what", ["a data folder", "a folder with thesis.tex"])
 def test_r33_no_command_writes_over_a_folder_of_another_kind(
-    command: str, what: str, data: Path, tmp_path: Path, fails: Callable[..., str]
+    command: str, what: str, data: Path, model: Path, tmp_path: Path, fails: Callable[..., str]
 ) -> None:
     """Which is named; nothing in it, nor beside it, changes. `report` asks for a run that has trained."""
     place = tmp_path / "mine"
@@ -52,7 +62,7 @@ def test_r33_no_command_writes_over_a_folder_of_another_kind(
         os.rename(place / "thesis.tex", place / "train-00000.tokens")
         (place / "manifest.json").write_text("mine")
     before = snapshot(tmp_path)
-    given = [item.format(data=data) for item in WRITERS[command]]
+    given = [item.format(data=data, model=model) for item in WRITERS[command]]
     said = fails(command, *given, place.rename(tmp_path / "mine.npz") if command in TO_FILES else place)
     if command in TO_FILES:
         (tmp_path / "mine.npz").rename(place)
