@@ -26,7 +26,7 @@ from jaxenc.tasks.framing import CHARACTERS, Framing
 from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.task import Example, Features, Task
 from jaxenc.tasks.tuning import FineTune, as_run, objective_of
-from jaxenc.training import attention
+from jaxenc.training import attention, record
 from jaxenc.training.job import Job, Programs
 from jaxenc.training.phases import Phase
 from jaxenc.training.prepare import CONFIG, MANIFEST, TOKENIZER
@@ -116,7 +116,9 @@ class Tuning:
 
     def _judge(self, predictions: Mapping[str, np.ndarray]) -> Mapping[str, float]:
         dev = self.splits["dev"]
-        return self.task.judge(dev.examples, dev.features, predictions)
+        found = self.task.judge(dev.examples, dev.features, predictions)
+        # Types of entities and names of files, which are the user's, are parts of the names of scores.
+        return {record.as_name(name): value for name, value in found.items()}
 
     @functools.cached_property
     def facts(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import operator
 import pathlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,9 +16,15 @@ from jaxenc.errors import UserError
 from jaxenc.files import user_errors, write_bytes
 
 METRICS = "metrics.jsonl"
+NAME = re.compile(r"[\w.-]+")  # of a number
 EXAMPLES = "examples.log"
 T = TypeVar("T")
 ADVICE = "free some space and run the same command again"
+
+
+def as_name(text: str) -> str:
+    """`text` as the name of a number in metrics.jsonl: an underscore stands for every character but letters, digits, `_`, `.` and `-`."""
+    return re.sub(r"[^\w.-]", "_", text) or "_"
 
 
 def cut(workdir: pathlib.Path, step: int) -> None:
@@ -48,7 +55,7 @@ def _row(line: bytes) -> dict[str, Any]:
     for name, value in row.items():
         number = type(value) is float or (type(value) is int and abs(value) <= sys.maxsize)
         # Scores of tags are named by types of the user, such as f1_creative-work.
-        if not (isinstance(value, str) if name == "split" else number and name and name.isprintable()):
+        if not (isinstance(value, str) if name == "split" else number and NAME.fullmatch(name)):
             raise ValueError(f"{name} is {value!r}")
     return row | {"step": operator.index(row["step"]), "split": row["split"]}
 
