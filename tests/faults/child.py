@@ -1,7 +1,7 @@
 """A command that trains, which notes its stages in a file and, the n-th time that a stage ends, has an accident.
 
-Stages: those of a save, `step` (a step has been dispatched) and `evaluation` (its first batch has been read). The file of notes also has
-a line `start` for each process.
+Stages: those of a save, `step` (a step has been dispatched) and `evaluation` (its first batch has been read; that of a task begins). The
+file of notes also has a line `start` for each process.
 
 Arguments: file of notes, accident, stage, n, then the command and its own.
 """
@@ -18,9 +18,10 @@ from typing import Any
 
 from jaxenc.checkpoint.manager import Manager
 from jaxenc.cli import main
-from jaxenc.training import evaluate, loop, pretrain, state
+from jaxenc.training import evaluate, loop, predict, pretrain, state
 from tests import contexts
 
+PREDICT = predict.predict
 NOTES, ACCIDENT, STAGE, COUNT = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 
 
@@ -80,9 +81,14 @@ def zero_carry(*slots: Any) -> Any:
     return state.zero_carry(*slots)
 
 
+def predict_rows(*given: Any) -> Any:
+    stage("evaluation")
+    return PREDICT(*given)
+
+
 if __name__ == "__main__":
     stage("start")
     contexts.reuse()
-    loop.Log, evaluate.zero_carry = Log, zero_carry
+    loop.Log, evaluate.zero_carry, predict.predict = Log, zero_carry, predict_rows
     pretrain.Manager = partial(Manager, stage=stage)
     sys.exit(main.main(sys.argv[5:]))
