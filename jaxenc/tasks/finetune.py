@@ -21,7 +21,6 @@ from jaxenc.tasks import results
 from jaxenc.tasks.prepare import Split, Tuning, open_task
 from jaxenc.tasks.refusals import refuse_other_tuning
 from jaxenc.tasks.results import RESULT, SEEDS, Outcome, Results
-from jaxenc.tasks.rows import FeatureRows
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import record
 from jaxenc.training.predict import predictions
@@ -74,7 +73,7 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
         return None
     before = Outcome.read(directory / RESULT) if (directory / RESULT).exists() else None
     splits = {name: tuning.splits[name] for name in ANSWERED if name in tuning.splits}
-    rows = {name: fingerprint([FeatureRows(one.features).fingerprint, *[e.name for e in one.examples]]) for name, one in splits.items()}
+    rows = {name: fingerprint([one.fingerprint, *[example.name for example in one.examples]]) for name, one in splits.items()}
     # Test examples may be new after the run has finished.
     new = [name for name in splits if before is None or before.answered.get(name) != rows[name]]
     if before and not new:

@@ -46,6 +46,11 @@ class Split:
     examples: Sequence[Example]
     features: Features
 
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """That of the rows; all seeds ask for it."""
+        return FeatureRows(self.features).fingerprint
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tuning:
@@ -123,7 +128,7 @@ class Tuning:
     @functools.cached_property
     def facts(self) -> dict[str, Any]:
         """The content of manifest.json: what identifies the training and dev examples, the tokenizer and the model at the start."""
-        parts = {name: FeatureRows(split.features).fingerprint for name, split in self.splits.items() if name != "test"}
+        parts = {name: split.fingerprint for name, split in self.splits.items() if name != "test"}
         listed = self.start / CHECKSUMS
         start = {"path": str(self.start), "checksums": sha256(listed) if listed.is_file() else ""}
         return {"fingerprint": fingerprint(parts), "tokenizer": dataclasses.asdict(self.tokenizer.vocabulary), START: start}

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxenc.data.readers import archives, columns, compressed, encoding, fields, inputs, json_lines, kinds, tables, tfds
-from jaxenc.data.readers.document import Counts, Reading
-from jaxenc.data.readers.sources import File
-from jaxenc.data.readers.streams import HEAD, seekable
+from jaxenc.data.readers import fields, json_lines, kinds, tables
+from jaxenc.data.readers.document import Counts
+from jaxenc.data.readers.streams import HEAD
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors
+from jaxenc.tasks import row_files
 from jaxenc.tasks.files import FilesConfig
+from jaxenc.tasks.row_files import Form, Row
 
 # Between the names that a column may have.
 OR = "|"
@@ -94,18 +94,21 @@ def read(name: str, required: Sequence[str], optional: Sequence[str] = (), files
     In .tsv and .txt files quotes are part of the text, as in the files of GLUE. Blank lines are skipped. Raises UserError, with file and
     row, for a missing column (naming the existing ones), a row of another width, bytes that are not text, and a file without rows.
     """
-    found = False
+    required, optional = tuple(required), tuple(optional)
+    form = Form(
+        of_columns=lambda names, where: _top_columns(names, where, required, optional),
+        of_row=lambda where, row: picked(row, where, required, optional).values,
+        of_text=lambda *file: _of_text(*file, required, optional, files),
+        coding=files.encoding,
+        named="data.encoding=cp1252",
+    )
     try:
-        for record in _read(name, tuple(required), tuple(optional), files):
-            found = True
-            yield record
+        yield from itertools.starmap(Record, row_files.rows(name, form))
     except UserError as error:
         what, fix = error.what, error.fix
         for option, ours in _OPTIONS:
             what, fix = what.replace(option, ours), fix.replace(option, ours)
         raise type(error)(what, error.where, fix) from error
-    if not found:
-        raise UserError("has no rows", name, "name a file with a row for each example")
 
 
 def of_split(
@@ -135,37 +138,9 @@ def picked(record: Mapping[str, Any], where: str, required: Sequence[str], optio
     return Record(where, values)
 
 
-def _read(name: str, required: Sequence[str], optional: Sequence[str], files: FilesConfig) -> Iterator[Record]:
-    counts = Counts()
-    for source in inputs([name], Reading(), counts):
-        if source.name.startswith(tfds.PREFIX):
-            for number, example in enumerate(tfds.examples(source.name), 1):
-                yield picked(example, f"{source.name}:{number}", required, optional)
-            continue
-        if not isinstance(source, File):
-            raise UserError("has no columns", source.name, "name a file with a row for each example")
-        with user_errors(source.name, "check that the file can be read"), open(source.path, "rb", buffering=HEAD) as file:
-            for record in _of_file(source.name, file, required, optional, files, counts):
-                if counts.invalid and any("\ufffd" in value for value in record.values.values() if isinstance(value, str)):
-                    fix = "name its encoding, such as data.encoding=cp1252"
-                    raise UserError("holds bytes that are not text in its encoding", record.where, fix)
-                yield record
-
-
-def _of_file(
-    where: str, file: io.BufferedReader, required: Sequence[str], optional: Sequence[str], files: FilesConfig, counts: Counts
-) -> Iterator[Record]:
-    file, name = compressed.unpacked(file, where, counts)
-    head = file.peek(HEAD)[:HEAD]
-    if archives.is_archive(head):
-        raise UserError("is an archive", where, "unpack it, and name the file in it")
-    if kind := kinds.table_kind(head, name, "auto"):
-        with seekable(file, where) as whole:
-            choose = lambda names: _top_columns(names, where, required, optional)
-            for number, row in enumerate(columns.records(where, whole, kind, choose), 1):
-                yield picked(row, f"{where}:{number}", required, optional)
-        return
-    text = encoding.utf8(file, where, files.encoding, counts)
+def _of_text(
+    where: str, name: str, text: io.BufferedReader, counts: Counts, required: Sequence[str], optional: Sequence[str], files: FilesConfig
+) -> Iterator[Row]:
     suffix = os.path.splitext(name)[1].lower()
     if suffix in _TABULAR and kinds.text_kind(text.peek(HEAD)[:HEAD], name) != "jsonl":
         wanted = {one for column in (*required, *optional) for one in column.split(OR) if not one.isdecimal()}
@@ -173,7 +148,7 @@ def _of_file(
         yield from _of_table(where, rows, required, optional, files)
         return
     for place, record in _of_json(json_lines.records(where, text, counts)):
-        yield picked(record, place, required, optional)
+        yield place, picked(record, place, required, optional).values
 
 
 def _of_json(records: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -188,7 +163,7 @@ def _of_json(records: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[tuple[st
 
 def _of_table(
     name: str, rows: Iterator[tuple[int, list[str]]], required: Sequence[str], optional: Sequence[str], files: FilesConfig
-) -> Iterator[Record]:
+) -> Iterator[Row]:
     number, first = next(rows, (0, []))
     if not first:
         return
@@ -203,10 +178,8 @@ def _of_table(
             broken += 1
             if broken <= files.broken_rows:
                 continue
-            what = f"has {len(cells)} columns, and the first row has {len(first)}"
-            fix = "write one cell for each column; texts with tabs or commas need a .csv with quotes, or a .jsonl"
-            raise UserError(what, f"{name}:{number}", fix)
-        yield Record(f"{name}:{number}", {column: cells[place] for column, place in places.items()})
+            raise row_files.uneven(cells, first, f"{name}:{number}")
+        yield f"{name}:{number}", {column: cells[place] for column, place in places.items()}
 
 
 def _places(header: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]) -> tuple[dict[str, int], bool]:

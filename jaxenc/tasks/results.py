@@ -104,14 +104,14 @@ def kept(folder: pathlib.Path, seed: int | None = None) -> tuple[pathlib.Path, s
     Any other folder stands for itself. Raises UserError if there is no such seed and if all seeds failed.
     """
     why = ""
-    if (folder / NAME).is_file() or any(folder.glob("seed_*/checkpoints")):
+    if (folder / NAME).is_file() or any(folder.glob(f"{SEEDS.format('*')}/checkpoints")):
         if seed is None:
             folder, why = _best(folder)
-        elif not (folder / f"seed_{seed}").is_dir():
-            there = ", ".join(sorted(path.name.removeprefix("seed_") for path in folder.glob("seed_*")))
+        elif not (folder / SEEDS.format(seed)).is_dir():
+            there = ", ".join(sorted(path.name.removeprefix(SEEDS.format("")) for path in folder.glob(SEEDS.format("*"))))
             raise UserError(f"{folder} has no such seed", f"--seed {seed}", f"use one of {there}")
         else:
-            folder = folder / f"seed_{seed}"
+            folder = folder / SEEDS.format(seed)
     elif seed is not None:
         raise UserError(f"{folder} is not a folder of several seeds", f"--seed {seed}", "leave it out")
     if (folder / RESULT).is_file():
@@ -128,9 +128,9 @@ def _best(folder: pathlib.Path) -> tuple[pathlib.Path, str]:
     if not done:
         raise UserError("all of its seeds diverged", folder, "lower optim.lr and fine-tune into another folder")
     if (best := found.best) is None:
-        return folder / f"seed_{done[0].seed}", "the first seed; there was no dev set to choose by"
+        return folder / SEEDS.format(done[0].seed), "the first seed; there was no dev set to choose by"
     score = f"{found.metric} {best.scores[found.metric]:.4f}"
-    return folder / f"seed_{best.seed}", f"the best of {len(done)} on the dev set, {score}" if len(done) > 1 else ""
+    return folder / SEEDS.format(best.seed), f"the best of {len(done)} on the dev set, {score}" if len(done) > 1 else ""
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

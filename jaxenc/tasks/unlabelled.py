@@ -1,16 +1,17 @@
 """Rows of a user's file with all of their columns, to be answered by a fine-tuned model."""
 
 import io
+import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from jaxenc.data.readers import archives, columns, compressed, encoding, inputs, json_lines, kinds, tables, tfds
-from jaxenc.data.readers.document import Counts, Reading
-from jaxenc.data.readers.streams import HEAD, line_blocks, seekable
+from jaxenc.data.readers import encoding, json_lines, tables
+from jaxenc.data.readers.document import Counts
+from jaxenc.data.readers.streams import HEAD, line_blocks
 from jaxenc.errors import UserError
-from jaxenc.files import user_errors
+from jaxenc.tasks import row_files
 from jaxenc.tasks.records import OR, Record
+from jaxenc.tasks.row_files import Form, Row
 
 # The column for the text of a line, if the task names no columns.
 TEXT = "text"
@@ -29,37 +30,18 @@ def read(name: str, wanted: Sequence[str], coding: str = "") -> Iterator[Record]
 
     Raises UserError, with file and row, for a row of another width, for bytes that are not text, and for a file without rows.
     """
-    counts, found = Counts(), False
-    for source in inputs([name], Reading(encoding=coding), counts):
-        if source.name.startswith(tfds.PREFIX):
-            rows = ((f"{source.name}:{number}", row) for number, row in enumerate(tfds.examples(source.name), 1))
-            for where, row in rows:
-                found = True
-                yield Record(where, row)
-            continue
-        with user_errors(source.name, "check that the file can be read"), open(source.path, "rb", buffering=HEAD) as file:
-            for where, row in _of_file(source.name, file, wanted, coding, counts):
-                if counts.invalid and any("\ufffd" in value for value in row.values() if isinstance(value, str)):
-                    raise UserError("holds bytes that are not text in its encoding", where, "name it, such as --encoding cp1252")
-                found = True
-                yield Record(where, row)
-    if not found:
-        raise UserError("has no rows", name, "name a file with a row for each example")
+    form = Form(
+        of_columns=lambda names, where: list(names),
+        of_row=lambda where, row: row,
+        of_text=lambda *file: _of_text(*file, wanted),
+        coding=coding,
+        named="--encoding cp1252",
+    )
+    yield from itertools.starmap(Record, row_files.rows(name, form))
 
 
-def _of_file(
-    where: str, file: io.BufferedReader, wanted: Sequence[str], coding: str, counts: Counts
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    file, name = compressed.unpacked(file, where, counts)
-    head, suffix = file.peek(HEAD)[:HEAD], os.path.splitext(name)[1].lower()
-    if archives.is_archive(head):
-        raise UserError("is an archive", where, "unpack it, and name the file in it")
-    if kind := kinds.table_kind(head, name, "auto"):
-        with seekable(file, where) as whole:
-            rows = columns.records(where, whole, kind, lambda names: list(names))
-            yield from ((f"{where}:{number}", row) for number, row in enumerate(rows, 1))
-        return
-    text = encoding.utf8(file, where, coding, counts)
+def _of_text(where: str, name: str, text: io.BufferedReader, counts: Counts, wanted: Sequence[str]) -> Iterator[Row]:
+    suffix = os.path.splitext(name)[1].lower()
     if suffix in _TABLES:
         names = {one for column in wanted for one in column.split(OR)}
         yield from _of_table(where, tables.rows(where, text, counts, names, literal=suffix != ".csv"), wanted)
@@ -69,7 +51,7 @@ def _of_file(
         yield from _of_lines(where, text, wanted, counts)
 
 
-def _of_lines(where: str, file: io.BufferedReader, wanted: Sequence[str], counts: Counts) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_lines(where: str, file: io.BufferedReader, wanted: Sequence[str], counts: Counts) -> Iterator[Row]:
     if len(wanted) > 1:
         held = f"holds one text a line, and the task reads {', '.join(wanted)}"
         raise UserError(held, where, "name a .tsv, .csv or .jsonl file with these columns")
@@ -81,7 +63,7 @@ def _of_lines(where: str, file: io.BufferedReader, wanted: Sequence[str], counts
         yield from ((f"{where}:{number}", {column: line.removesuffix("\r")}) for number, line in enumerate(lines, first))
 
 
-def _of_table(where: str, rows: Iterator[tuple[int, list[str]]], wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_table(where: str, rows: Iterator[tuple[int, list[str]]], wanted: Sequence[str]) -> Iterator[Row]:
     number, first = next(rows, (0, []))
     header = [cell.strip() for cell in first]
     numbered = _is_numbered(header, wanted)
@@ -92,9 +74,7 @@ def _of_table(where: str, rows: Iterator[tuple[int, list[str]]], wanted: Sequenc
         raise UserError(f"has several columns {twice}", f"{where}:{number}", "rename all but the one to read")
     for number, cells in rows:
         if len(cells) != len(first):
-            what = f"has {len(cells)} columns, and the first row has {len(first)}"
-            fix = "write one cell for each column; texts with tabs or commas need a .csv with quotes, or a .jsonl"
-            raise UserError(what, f"{where}:{number}", fix)
+            raise row_files.uneven(cells, first, f"{where}:{number}")
         yield f"{where}:{number}", dict(zip(header, cells, strict=True))
 
 
