@@ -42,8 +42,13 @@ class Log:
 
     def push(self, step: int, report: Any, batch: Batch, flops: float) -> None:
         """Takes the report of step `step`, just dispatched, and reads those before it where one of them is due or READ_EVERY seconds have
-        passed. flops: of one of its rows."""
-        if self._pending and (self._is_due(self._pending[-1][0]) or time.monotonic() - self._read_at >= READ_EVERY):
+        passed. flops: of one of its rows.
+
+        One of several processes reads at every step: what a clock decides would differ between them, and a report may ask all of them for
+        their rows.
+        """
+        several = jax.process_count() > 1
+        if self._pending and (several or self._is_due(self._pending[-1][0]) or time.monotonic() - self._read_at >= READ_EVERY):
             self.flush()
         self._pending.append((step, report, batch, flops))
 
