@@ -5,7 +5,7 @@
     jaxenc pretrain --config gpt/small --config.data.path=DATA --workdir RUN
     jaxenc complete --model RUN --text "The old house"
 
-As bert/small in everything but the model and the loss, so that the two can be compared. Minutes on one H200; the README has
+As bert/small in everything but the model and the loss, so that the two can be compared. Minutes on one H200; docs/benchmarks.md has
 the numbers it reaches in 6,000 steps.
 """
 

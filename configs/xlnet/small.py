@@ -4,7 +4,7 @@
     jaxenc data --input FILES --tokenizer TOKENIZER --out DATA
     jaxenc pretrain --config xlnet/small --config.data.path=DATA --workdir RUN
 
-Whole words are predicted. Four minutes on one H200; held-out loss 3.000 on 153 MB of English (README, Measured), whose vocabulary was
+Whole words are predicted. Four minutes on one H200; held-out loss 3.000 on 153 MB of English (docs/benchmarks.md), whose vocabulary was
 trained and read by XLNet's own rule, without accents; --normalize nfkc --strip-accents comes close to it.
 """
 
