@@ -4,8 +4,8 @@
     jaxenc data --input FILES --tokenizer TOKENIZER --out DATA
     jaxenc pretrain --config albert/small --config.data.path=DATA --workdir RUN
 
-Not published. Rows of 128 tokens, batch and rate as in `bert/small`. Minutes on one H200; docs/benchmarks.md has the numbers it reaches in 6,000
-steps.
+Not published. Rows of 128 tokens, batch and rate as in `bert/small`. Minutes on one H200; docs/benchmarks.md has the numbers
+it reaches in 6,000 steps.
 """
 
 import dataclasses
