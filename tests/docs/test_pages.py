@@ -1,0 +1,43 @@
+"""README and the pages of docs/: links lead somewhere, every page is in the index, the README stays one page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+INDEX = ROOT / "docs" / "index.md"
+LINES, WIDTH = 150, 120  # of the README: two screens or three, and its prose
+
+
+def anchors(page: Path) -> set[str]:
+    """The targets that GitHub and MyST make of the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_a_file_and_to_one_of_its_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", page.read_text()):
+        if "://" in target:
+            continue
+        there = (page.parent / target).resolve() if target else page
+        assert there.is_file(), f"{page}: {target}"
+        if anchor:
+            assert anchor in anchors(there), f"{page}: {target}#{anchor}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    listed = set(re.findall(r"^([\w/]+)$", INDEX.read_text(), re.MULTILINE))
+    there = {page.relative_to(ROOT / "docs").with_suffix("").as_posix() for page in PAGES[1:]} - {"index"}
+    assert there == listed - {"index"}
+
+
+def test_the_readme_is_one_page() -> None:
+    lines = PAGES[0].read_text().splitlines()
+    assert len(lines) <= LINES
+    code = False
+    for number, line in enumerate(lines, 1):
+        code ^= line.startswith("```")
+        assert code or line.startswith(("    ", "|")) or len(line) <= WIDTH, f"README.md:{number}"
