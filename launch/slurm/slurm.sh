@@ -3,7 +3,7 @@
 #
 #   bash launch/slurm/slurm.sh VERB --name RUN [options] [-- jaxenc pretrain ...]
 #
-#   run      --workdir DIR (on a disk that all nodes see, or an address) [--nodes 1] [--gpus-per-node 8] [--cpus-per-task 16] [--time 24:00:00]
+#   run      --workdir DIR (on a disk that all nodes see, or an address) [--nodes 1] [--gpus-per-node 8] [--cpus-per-task 8] [--time 24:00:00]
 #            [--partition P] [--account A], -- COMMAND. --cpu: nodes without GPUs.
 #   status · logs · follow · stop · delete     stop: ends with a checkpoint, and is not started again; delete: ends it now
 #
@@ -15,7 +15,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=launch/common.sh
 source "$root/launch/common.sh"
-nodes=1 gpus_per_node=8 cpus_per_task='' time='' partition='' account='' cpu=''
+nodes=1 gpus_per_node=8 cpus_per_task=8 time='' partition='' account='' cpu=''
 verb=${1:-}
 case $verb in
   run | status | logs | follow | stop | delete) shift ;;
@@ -29,10 +29,11 @@ submit() {
   settle
   number --nodes "$nodes"
   number --gpus-per-node "$gpus_per_node"
+  number --cpus-per-task "$cpus_per_task"
   if [ "$cpu" ]; then accelerator=cpu gpus_per_node=''; fi
   # singleton: a run that is submitted twice waits for itself instead of writing to its work directory twice.
   run sbatch --job-name="$name" --dependency=singleton --output="$name.log" --nodes="$nodes" --ntasks-per-node=1 \
-    ${gpus_per_node:+--gpus-per-node="$gpus_per_node"} ${cpus_per_task:+--cpus-per-task="$cpus_per_task"} ${time:+--time="$time"} \
+    --cpus-per-task="$cpus_per_task" ${gpus_per_node:+--gpus-per-node="$gpus_per_node"} ${time:+--time="$time"} \
     ${partition:+--partition="$partition"} ${account:+--account="$account"} \
     "$root/launch/slurm/job.sbatch" "$root" "$accelerator" "$workdir" "${command[@]}"
 }

@@ -28,18 +28,17 @@ options 'zone project type version slices spot! reserved! best-effort! wheel ext
 [ -n "$zone" ] || fail "--zone is missing: it says where the slice is"
 number --slices "$slices"
 number --poll "$poll"
+case $spot$reserved$best_effort in 11*) fail "give one of --spot, --reserved and --best-effort" ;; esac
 case $verb in create | babysit) [ "${type:+$version}" ] || fail "$verb needs --type and --version" ;; esac
 case $verb in run | babysit) settle ;; esac
-case $verb$workdir in
-  babysit*://*) ;;
-  babysit*) fail "--workdir is $workdir: a new slice has empty disks; give an address such as gs://BUCKET/$name" ;;
-esac
+case $verb$workdir in *://*) ;; babysit*) fail "--workdir is $workdir: a new slice has empty disks; write gs://BUCKET/$name" ;; esac
 place=(--zone="$zone" ${project:+--project="$project"})
 home=jaxenc-$name # on the workers, in the user's home
 
 resource() { run gcloud compute tpus queued-resources "$@"; }
 on() { resource ssh "$name" "${place[@]}" --node="$1" --worker="$1" --command="$2"; } # all | 0, command for the workers' shell
 worker() { on "$1" "bash $home/launch/tpu_vm/worker.sh $2"; }
+states() { on all "if [ -e $home/launch ]; then bash $home/launch/tpu_vm/worker.sh state; else echo jaxenc-state: absent; fi"; }
 
 create() {
   local nodes=(--node-id="$name") tier=() track=()
@@ -54,7 +53,7 @@ setup() { # each part only after the one before: babysit calls this where `set -
   local archive list files
   archive=${TMPDIR:-/tmp}/$home.tgz list=${TMPDIR:-/tmp}/$home.list files=(-T "$list")
   if [ "$wheel" ]; then
-    files=(launch -C "$(dirname "$wheel")" "$(basename "$wheel")")
+    files=(launch -C "$(cd "$(dirname "$wheel")" && pwd)" "$(basename "$wheel")")
   elif [ "$dry" ]; then
     echo "git -C $(quote "$root") ls-files > $(quote "$list")"
   else
@@ -73,14 +72,9 @@ state() { # of the queued resource; `none` where there is none, nothing where th
   case $answer in *NOT_FOUND*) echo none ;; *) echo "$answer" >&2 ;; esac
 }
 
-said() { # what the workers say of the run, each answer once; nothing while they cannot be reached
-  on all "if [ -e $home/launch ]; then bash $home/launch/tpu_vm/worker.sh state; else echo jaxenc-state: absent; fi" 2>/dev/null |
-    sed -n 's/^jaxenc-state: //p' | sort -u
-}
-
 look() { # one look at the workers of a slice that is there; sets `code` when the run is over
   local answers failure
-  answers=$(said) || true
+  answers=$(states 2>/dev/null | sed -n 's/^jaxenc-state: //p' | sort -u) || true # each once; none while they cannot be reached
   failure=$(grep -vxE 'running|absent|stopped|ended (0|75)' <<< "$answers" | sed -n '1s/ended //p') || true
   case $answers in
     absent) if setup && start; then failed=0; else failed=$((failed + 1)); fi ;;
@@ -114,7 +108,7 @@ babysit() {
 
 case $verb in
   run) start ;;
-  status) run gcloud compute tpus queued-resources describe "$name" "${place[@]}" --format='value(state.state)'; worker all state ;;
+  status) run gcloud compute tpus queued-resources describe "$name" "${place[@]}" --format='value(state.state)'; states ;;
   logs | follow) worker 0 "$verb" ;;
   stop) worker all stop ;;
   *) "$verb" ;;
