@@ -73,7 +73,6 @@ options() {
 settle() { # makes the work directory part of the command, once
   local i next given=''
   [ ${#command[@]} -gt 0 ] || fail "no command after --"
-  case "${command[*]}" in *$'\n'*) fail "a line break in the command: leave it out" ;; esac
   for ((i = 0; i < ${#command[@]}; i++)); do
     case ${command[i]} in
       --workdir=*) given=${command[i]#*=} ;;

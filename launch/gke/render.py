@@ -22,7 +22,7 @@ def arguments() -> argparse.Namespace:
 
 
 def tpu(given: argparse.Namespace) -> dict[str, object]:
-    """Slices of TPUs: a Job a slice, a pod a host. GKE itself tells each pod its place (TPU_WORKER_ID, TPU_WORKER_HOSTNAMES, MEGASCALE_*)."""
+    """Slices of TPUs: a Job a slice, a pod a host. GKE tells each pod its place (TPU_WORKER_ID, TPU_WORKER_HOSTNAMES, MEGASCALE_*)."""
     chips = math.prod(int(side) for side in given.topology.split("x"))
     if chips % given.chips_per_host:
         sys.exit(f"jobset: --topology {given.topology} has {chips} chips, which hosts of {given.chips_per_host} do not divide")
@@ -38,7 +38,7 @@ def tpu(given: argparse.Namespace) -> dict[str, object]:
 
 
 def nodes(given: argparse.Namespace) -> dict[str, object]:
-    """Nodes with GPUs, or with CPUs only: one Job, one pod a node, one process a pod with all its GPUs. JOB_COMPLETION_INDEX is its rank."""
+    """Nodes with GPUs, or with CPUs only: one Job, one pod a node, one process a pod with all its GPUs; JOB_COMPLETION_INDEX is the rank."""
     env = {"JAXENC_PROCESSES": str(given.nodes)}
     if given.nodes > 1:
         # The first pod of the first Job; JobSet names pods and publishes the names before the pods are ready.

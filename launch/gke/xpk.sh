@@ -12,6 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 cluster='' zone='' project='' type='' image='' slices=1 restarts=10 spot='' reservation=''
 options 'cluster zone project type image slices restarts spot! reservation' "$@"
 settle
+case "${command[*]}" in *$'\n'*) fail "a line break in the command: XPK's manifest cannot hold one" ;; esac
 for option in cluster zone type image; do [ -n "${!option}" ] || fail "--$option is missing"; done
 number --slices "$slices"
 number --restarts "$restarts"

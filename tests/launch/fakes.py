@@ -1,7 +1,8 @@
 """The programs of clouds and clusters, played: each notes its arguments in $FAKES/calls and does the least that the scripts rely on.
 
-Started under the name of the program that it plays. The cloud is the folder $FAKES: `state` is that of the queued resource, `vm/0` and `vm/1`
-are the homes of its two workers. `python3 -m uv` makes an environment whose `jaxenc` is `stub.sh`.
+Started under the name of the program that it plays. The cloud is the folder $FAKES: `state` is that of the queued resource, `vm/0` and
+`vm/1` are the homes of its two workers; with the file `agreeable` it says yes to everything. `python3 -m uv` makes an environment whose
+`jaxenc` is `stub.sh`.
 """
 
 import json
@@ -24,6 +25,8 @@ def gcloud(arguments: list[str]) -> int:
     if words[:3] != ["compute", "tpus", "queued-resources"]:
         return 2
     verb, rest = words[3], words[4:]
+    if (FAKES / "agreeable").exists():
+        return 0
     if verb == "create":
         if STATE.exists():
             return 1
@@ -65,9 +68,9 @@ def python3(arguments: list[str]) -> int:
     if arguments[:3] == ["-m", "uv", "venv"]:
         binaries = Path(arguments[-1], "bin")
         binaries.mkdir(parents=True, exist_ok=True)
-        (binaries / "jaxenc").write_text(f"#!/bin/bash\nexec bash {FAKES}/stub.sh \"$@\"\n")
+        (binaries / "jaxenc").write_text(f'#!/bin/bash\nexec bash {FAKES}/stub.sh "$@"\n')
         (binaries / "jaxenc").chmod(0o755)
-        (binaries / "python").write_text(f"#!/bin/bash\nexec {sys.executable} \"$@\"\n")
+        (binaries / "python").write_text(f'#!/bin/bash\nexec {sys.executable} "$@"\n')
         (binaries / "python").chmod(0o755)
     return 0
 

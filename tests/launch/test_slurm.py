@@ -3,7 +3,7 @@
 import pytest
 
 from tests.launch.fakes import option
-from tests.launch.world import AWKWARD, World
+from tests.launch.world import AWKWARD, LAUNCH, World
 
 RUN = ("run", "--name", "r", "--nodes", "2", "--time", "1:00:00", "--partition", "p")
 
@@ -41,10 +41,8 @@ def test_2_and_3_end_it(world: World, code: int) -> None:
     assert len(world.calls("srun")) == 1 and not world.calls("scontrol")
 
 
-def test_the_batch_script_asks_for_what_resuming_needs(world: World) -> None:
-    text = (world.run("slurm/slurm.sh", *RUN, "--workdir", "w", "--dry-run", "--", "jaxenc")).stdout
-    script = next(word for word in text.split() if word.endswith("job.sbatch"))
-    lines = open(script).read().splitlines()
+def test_the_batch_script_asks_for_what_resuming_needs() -> None:
+    lines = (LAUNCH / "slurm" / "job.sbatch").read_text().splitlines()
     assert {"#SBATCH --requeue", "#SBATCH --signal=TERM@180", "#SBATCH --open-mode=append"} <= set(lines)
     # sbatch reads options up to the first command.
     assert max(lines.index(line) for line in lines if line.startswith("#SBATCH")) < lines.index("set -uo pipefail")

@@ -80,7 +80,7 @@ def test_three_failed_set_ups_end_it(world: World) -> None:
 
 
 def test_a_slice_that_cannot_be_had_ends_it(world: World) -> None:
-    world.program("gcloud", '#!/bin/bash\necho NOT_FOUND >&2; exit 1\n')
+    world.program("gcloud", "#!/bin/bash\necho NOT_FOUND >&2; exit 1\n")
     assert world.run("tpu_vm/tpu.sh", "babysit", *at(world)).returncode == 1
 
 

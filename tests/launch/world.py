@@ -14,7 +14,23 @@ ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / "launch"
 SCRIPTS = sorted([*LAUNCH.rglob("*.sh"), *LAUNCH.rglob("*.sbatch")])
 # What a shell on the way might change: blanks, quotes, dollars, stars, backslashes, nothing at all.
-AWKWARD = ("jaxenc", "pretrain", "--config.data.path=a b", "it's", 'say "hi"', "$HOME", "$(id)", "`id`", "$(NAME)", "$$", "*", "\\n", "", "!x;&|")
+AWKWARD = (
+    "jaxenc",
+    "pretrain",
+    "--config.data.path=a b",
+    "it's",
+    'say "hi"',
+    "$HOME",
+    "$(id)",
+    "`id`",
+    "$(NAME)",
+    "$$",
+    "*",
+    "\\n",
+    "",
+    "!x;&|",
+    "two\nlines",
+)
 # Notes its arguments, and ends with the next code of $FAKES/codes, or 0.
 STUB = """
 "$PYTHON_OF_TESTS" -c 'import json, os, sys; print(json.dumps(sys.argv[1:]), file=open(os.environ["FAKES"] + "/given", "a"))' jaxenc "$@"
