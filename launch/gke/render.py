@@ -38,7 +38,7 @@ def tpu(given: argparse.Namespace) -> dict[str, object]:
 
 
 def nodes(given: argparse.Namespace) -> dict[str, object]:
-    """Nodes with GPUs, or with CPUs only: one Job, one pod a node, one process a pod with all its GPUs; JOB_COMPLETION_INDEX is the rank."""
+    """Nodes with GPUs or CPUs: one Job, one pod a node, one process a pod with all its GPUs. JOB_COMPLETION_INDEX is its rank."""
     env = {"JAXENC_PROCESSES": str(given.nodes)}
     if given.nodes > 1:
         # The first pod of the first Job; JobSet names pods and publishes the names before the pods are ready.

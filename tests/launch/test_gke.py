@@ -89,9 +89,7 @@ def test_the_restart_policy(world: World, code: int, condition: str, action: str
         if (codes and code in codes["values"]) or condition in [entry["type"] for entry in conditions]:
             assert rule["action"] == "FailJob"
             reason = "PodFailurePolicy"
-            message = (
-                f"Container jaxenc for pod default/r-workers-0-0-x failed with exit code {code} matching FailJob rule at index {index}"
-            )
+            message = f"Container jaxenc for pod default/r-0 failed with exit code {code} matching FailJob rule at index {index}"
             break
     policy = found["spec"]["failurePolicy"]
     chosen = "RestartJobSet"
@@ -120,10 +118,10 @@ def test_xpk_runs_the_command_as_it_was_given(world: World) -> None:
     assert world.run("gke/xpk.sh", *options, *COMMAND).returncode == 0
     (call,) = world.calls("xpk")
     given = dict(zip(call[3::2], call[4::2], strict=True))
-    codes = given["--restart-on-exit-codes"].split(",")
-    restarted = {
-        code for low, high in (re.findall(r"\d+", f"{part}-{part}")[:2] for part in codes) for code in range(int(low), int(high) + 1)
-    }
+    restarted: set[int] = set()
+    for part in given["--restart-on-exit-codes"].split(","):
+        low, _, high = part.partition("-")
+        restarted |= set(range(int(low), int(high or low) + 1))
     # XPK itself adds 42 and 127 to 255.
     assert {1, 75, 126} <= restarted and not restarted & {0, 2, 3}
     assert given["--workload"] == "r" and given["--num-slices"] == "1"

@@ -29,7 +29,6 @@ AWKWARD = (
     "\\n",
     "",
     "!x;&|",
-    "two\nlines",
 )
 # Notes its arguments, and ends with the next code of $FAKES/codes, or 0.
 STUB = """
