@@ -4,7 +4,7 @@
 #   bash launch/docker/docker.sh VERB --name RUN [options] [-- jaxenc pretrain ...]
 #
 #   build    --image IMAGE [--accelerator cpu|gpu|tpu]: from launch/docker/Dockerfile; `docker push IMAGE` takes it to a cluster
-#   run      --image IMAGE --workdir DIR [--accelerator ...] [--data DIR] -- COMMAND: in the background, under launch/supervise.sh, as you and
+#   run      --image IMAGE --workdir DIR [--accelerator ...] [--data DIR] -- COMMAND: in the background, under launch/keep_running.sh, as you and
 #            not as root. DIR is a folder here, seen as /work/RUN inside, or an address; --data is seen as /data, and not written to.
 #   logs · follow · status · stop · delete       stop: ends with a checkpoint, and `run` continues it
 #
@@ -45,7 +45,7 @@ start() {
     tpu) devices=(--privileged --net=host) ;; # libtpu opens the chips and asks the VM's metadata server
   esac
   run docker run --detach --name "jaxenc-$name" --user "$(id -u):$(id -g)" --init --stop-timeout 900 ${devices[@]+"${devices[@]}"} \
-    ${mounts[@]+"${mounts[@]}"} "$image" bash /opt/jaxenc/launch/supervise.sh --workdir "$workdir" -- "${command[@]}"
+    ${mounts[@]+"${mounts[@]}"} "$image" bash /opt/jaxenc/launch/keep_running.sh --workdir "$workdir" -- "${command[@]}"
 }
 
 case $verb in

@@ -2,7 +2,7 @@
 # What tpu.sh runs on every worker of a slice, in ~/jaxenc-RUN, where it has unpacked this checkout. It is not meant for you to type.
 #
 #   worker.sh setup EXTRAS           makes venv/ and installs jaxenc there: the wheel beside this checkout, or the checkout
-#   worker.sh start WORKDIR -- CMD   starts CMD under launch/supervise.sh in a systemd unit that outlives ssh; nothing where it already runs
+#   worker.sh start WORKDIR -- CMD   starts CMD under launch/keep_running.sh in a systemd unit that outlives ssh; nothing where it already runs
 #   worker.sh state                  prints one line: jaxenc-state: running | ended CODE | stopped | absent
 #   worker.sh logs | follow | stop   its output · the same, as it comes · TERM, and the run ends with a checkpoint
 #
@@ -20,8 +20,9 @@ setup() { # EXTRAS
   for wheel in jaxenc-*.whl; do [ ! -e "$wheel" ] || source=$PWD/$wheel; done
   # The Python of the image may be older than jaxenc needs; uv brings one.
   PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --quiet --user uv
+  # gcsfs: what fsspec needs for gs://.
   python3 -m uv venv --quiet --clear --python 3.12 venv
-  python3 -m uv pip install --quiet --python venv/bin/python "jaxenc[$1] @ file://$source"
+  python3 -m uv pip install --quiet --python venv/bin/python gcsfs "jaxenc[$1] @ file://$source"
 }
 
 start() { # WORKDIR -- COMMAND
@@ -30,7 +31,7 @@ start() { # WORKDIR -- COMMAND
   workdir=$1
   shift 2
   # Above JAXENC_HEARTBEAT (90 s): whoever crashed starts again when all others have noticed and ended too.
-  quoted bash launch/supervise.sh --wait 120 --workdir "$workdir" -- "$@" > command.sh
+  quoted bash launch/keep_running.sh --wait 120 --workdir "$workdir" -- "$@" > command.sh
   # mixed: TERM goes to the supervisor alone, which passes it on; 900 s is what the largest checkpoint may take.
   sudo systemd-run --unit="$unit" --collect --uid="$(id -un)" --working-directory="$PWD" --setenv=HOME="$HOME" \
     --property=KillMode=mixed --property=TimeoutStopSec=900 bash launch/tpu_vm/worker.sh unit

@@ -32,7 +32,7 @@ STARTS = [
     ("docker/docker.sh", "build", "--name", "r", "--image", "i", "--accelerator", "tpu"),
     ("docker/docker.sh", "run", "--name", "r", "--image", "i"),
     ("docker/docker.sh", "stop", "--name", "r"),
-    ("supervise.sh",),
+    ("keep_running.sh",),
     ("docker/entrypoint.sh",),
 ]
 

@@ -2,7 +2,7 @@
 # Runs one command, and runs it again after exit 75 (stopped, checkpoint written) and after a crash. Every other script that has no
 # supervisor of its own uses this one.
 #
-#   bash launch/supervise.sh --workdir DIR [--restarts 3] [--wait S] [--pass-75] [--dry-run] -- COMMAND
+#   bash launch/keep_running.sh --workdir DIR [--restarts 3] [--wait S] [--pass-75] [--dry-run] -- COMMAND
 #
 # It ends at 0 (done), 2 (bad input), 3 (diverged), 126 and 127 (a command that cannot start), and when --restarts starts in a row brought no
 # newer checkpoint in DIR, which may be an address such as gs://BUCKET/RUN. --wait: seconds between a crash and the next start, so that
@@ -72,10 +72,10 @@ while true; do
   if [ "$now" -gt "$last" ]; then idle=0; else idle=$((idle + 1)); fi
   last=$now
   if [ "$idle" -ge "$restarts" ]; then
-    echo "supervise: ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
+    echo "keep_running: ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
     exit "$code"
   fi
-  echo "supervise: ended with $code: starting again (newest checkpoint: step $now)" >&2
+  echo "keep_running: ended with $code: starting again (newest checkpoint: step $now)" >&2
   if [ "$code" -ne 75 ] && [ "$wait" -gt 0 ]; then
     sleep "$wait" &
     wait $!
