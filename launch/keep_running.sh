@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs one command, and runs it again after exit 75 (stopped, checkpoint written) and after a crash. Every other script that has no
-# supervisor of its own uses this one.
+# Runs one command, and runs it again after exit 75 (stopped, checkpoint written) and after a crash. The other scripts use it where
+# nothing else would start the run again.
 #
 #   bash launch/keep_running.sh --workdir DIR [--restarts 3] [--wait S] [--pass-75] [--dry-run] -- COMMAND
 #
@@ -19,16 +19,15 @@ number --restarts "$restarts"
 case $wait in *[!0-9]*) fail "--wait is '$wait': a whole number of seconds" ;; esac
 if [ "$dry" ]; then run "${command[@]}"; exit; fi
 
-folders() { # the names in DIR/checkpoints, one a line
+steps() { # the steps in DIR/checkpoints, one a line; at an address a step is whole once its CHECKSUMS.json is there
   case $workdir in
-    *://*) "${PYTHON:-python3}" - "$workdir/checkpoints" <<'PYTHON' ;;
+    *://*) "${PYTHON:-python3}" - "$workdir/checkpoints/*/CHECKSUMS.json" <<'PYTHON' ;;
 import sys
 
 import fsspec
 
-disk, folder = fsspec.core.url_to_fs(sys.argv[1])
-disk.invalidate_cache()
-print(*(path.rstrip("/").rpartition("/")[2] for path in disk.ls(folder, detail=False)) if disk.exists(folder) else (), sep="\n")
+disk, files = fsspec.core.url_to_fs(sys.argv[1])
+print(*(path.split("/")[-2] for path in disk.glob(files)), sep="\n")
 PYTHON
     *) find "$workdir/checkpoints" -maxdepth 1 -type d -printf '%f\n' 2>/dev/null ;;
   esac
@@ -36,7 +35,7 @@ PYTHON
 
 newest() { # the newest checkpoint, or -1
   local step
-  step=$(folders | grep -xE '[0-9]+' | sort -n | tail -n 1)
+  step=$(steps | grep -xE '[0-9]+' | sort -n | tail -n 1)
   echo "${step:--1}"
 }
 

@@ -22,7 +22,7 @@ setup() { # EXTRAS
   PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --quiet --user uv
   # gcsfs: what fsspec needs for gs://.
   python3 -m uv venv --quiet --clear --python 3.12 venv
-  python3 -m uv pip install --quiet --python venv/bin/python gcsfs "jaxenc[$1] @ file://$source"
+  python3 -m uv pip install --quiet --python venv/bin/python 'gcsfs>=2024.6' "jaxenc[$1] @ file://$source"
 }
 
 start() { # WORKDIR -- COMMAND
@@ -32,7 +32,7 @@ start() { # WORKDIR -- COMMAND
   shift 2
   # Above JAXENC_HEARTBEAT (90 s): whoever crashed starts again when all others have noticed and ended too.
   quoted bash launch/keep_running.sh --wait 120 --workdir "$workdir" -- "$@" > command.sh
-  # mixed: TERM goes to the supervisor alone, which passes it on; 900 s is what the largest checkpoint may take.
+  # mixed: TERM goes to keep_running.sh alone, which passes it on; 900 s is what the largest checkpoint may take.
   sudo systemd-run --unit="$unit" --collect --uid="$(id -un)" --working-directory="$PWD" --setenv=HOME="$HOME" \
     --property=KillMode=mixed --property=TimeoutStopSec=900 bash launch/tpu_vm/worker.sh unit
 }
