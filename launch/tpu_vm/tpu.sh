@@ -26,8 +26,7 @@ case $verb in
 esac
 options 'zone project type version slices spot! reserved! best-effort! wheel extras poll' "$@"
 [ -n "$zone" ] || fail "--zone is missing: it says where the slice is"
-number --slices "$slices"
-number --poll "$poll"
+number --slices "$slices"; number --poll "$poll"
 case $spot$reserved$best_effort in 11*) fail "give one of --spot, --reserved and --best-effort" ;; esac
 case $verb in create | babysit) [ "${type:+$version}" ] || fail "$verb needs --type and --version" ;; esac
 case $verb in run | babysit) settle ;; esac
@@ -72,19 +71,25 @@ state() { # of the queued resource; `none` where there is none, nothing where th
   case $answer in *NOT_FOUND*) echo none ;; *) echo "$answer" >&2 ;; esac
 }
 
+install() { setup && start; }
+attempt() { # three in a row, between two looks at a run that runs
+  [ "$failed" -lt 3 ] || fail "three starts in a row came to nothing: see above and the logs, then delete $name"
+  failed=$((failed + 1)); "$@" || true
+}
+
 look() { # one look at the workers of a slice that is there; sets `code` when the run is over
   local answers failure
   answers=$(states 2>/dev/null | sed -n 's/^jaxenc-state: //p' | sort -u) || true # each once; none while they cannot be reached
   failure=$(grep -vxE 'running|absent|stopped|ended (0|75)' <<< "$answers" | sed -n '1s/ended //p') || true
   case $answers in
-    absent) if setup && start; then failed=0; else failed=$((failed + 1)); fi ;;
+    absent) attempt install ;;
     *absent*) start || true ;; # one of them was restarted
-    *running* | '') ;;
+    '') ;;
+    *running*) failed=0 ;;
     *stopped*) code=75 ;;
     'ended 0') code=0 ;;
-    *) if [ "$failure" ]; then code=$failure; else start || true; fi ;; # 75: asked by the machine and not by you
+    *) if [ "$failure" ]; then code=$failure; else attempt start; fi ;; # 75: asked by the machine and not by you
   esac
-  [ "$failed" -lt 3 ] || fail "the set-up failed three times: see above, then delete $name"
 }
 
 babysit() {
@@ -95,7 +100,7 @@ babysit() {
     case $now in
       none) create ;;
       ACTIVE) look ;;
-      SUSPENDED | FAILED | PREEMPTED) echo "tpu: $name is $now: making it again" >&2; delete; create ;;
+      SUSPENDED | FAILED | PREEMPTED) echo "tpu: $name is $now: making it again" >&2; failed=0; delete; create ;;
     esac
     case $code in
       '') sleep "$poll" ;;

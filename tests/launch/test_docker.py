@@ -17,10 +17,10 @@ def test_a_folder_is_mounted_and_written_to_as_its_owner(world: World) -> None:
     assert done.returncode == 0, done.stderr
     ((*call,),) = world.calls("docker")
     folder = world.folder / "my runs" / "r"
-    assert folder.is_dir() and f"{folder}:/work/r" in call and f"{world.folder}/data:/data:ro" in call
+    assert folder.is_dir() and f"{folder}:/runs/r" in call and f"{world.folder}/data:/data:ro" in call
     assert call[call.index("--user") + 1] == f"{os.getuid()}:{os.getgid()}" and call[call.index("--gpus") + 1] == "all"
     inner = call[call.index("i") + 1 :]
-    assert inner == ["bash", "/opt/jaxenc/launch/keep_running.sh", "--workdir", "/work/r", "--", *AWKWARD, "--workdir", "/work/r"]
+    assert inner == ["bash", "/opt/jaxenc/launch/keep_running.sh", "--workdir", "/runs/r", "--", *AWKWARD, "--workdir", "/runs/r"]
 
 
 def test_an_address_is_not_mounted(world: World) -> None:

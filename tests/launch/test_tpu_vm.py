@@ -72,10 +72,19 @@ def test_a_stop_ends_the_babysitter_too(world: World) -> None:
     assert world.given() == [wanted(world)] * 2
 
 
+@pytest.mark.parametrize("answer, tries", [("absent", 3), ("ended 75", 3)])
+def test_starts_that_come_to_nothing_end_it(world: World, answer: str, tries: int) -> None:
+    started = f'*"start gs:"*) echo x >> {world.folder}/starts ;;'
+    world.program("gcloud", f'#!/bin/bash\ncase $* in *describe*) echo ACTIVE ;; {started} *) echo "jaxenc-state: {answer}" ;; esac\n')
+    done = world.run("tpu_vm/tpu.sh", "babysit", *SLICE, "--workdir", "gs://b/r", "--", "jaxenc")
+    assert done.returncode == 2 and "three starts in a row came to nothing" in done.stderr
+    assert len((world.folder / "starts").read_text().split()) == tries
+
+
 def test_three_failed_set_ups_end_it(world: World) -> None:
     world.program("python3", "#!/bin/bash\nexit 1\n")
     done = world.run("tpu_vm/tpu.sh", "babysit", *at(world))
-    assert done.returncode == 2 and "the set-up failed three times" in done.stderr
+    assert done.returncode == 2 and "three starts in a row came to nothing" in done.stderr
     assert verbs(world.calls("gcloud")).count("setup") == 3 and not world.given()
 
 
