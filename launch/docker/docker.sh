@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# An image of this checkout, and a run in it on this machine.
+#
+#   bash launch/docker/docker.sh VERB --name RUN [options] [-- jaxenc pretrain ...]
+#
+#   build    --image IMAGE [--accelerator cpu|gpu|tpu]: from launch/docker/Dockerfile; `docker push IMAGE` takes it to a cluster
+#   run      --image IMAGE --workdir DIR [--accelerator ...] [--data DIR] -- COMMAND: in the background, under launch/keep_running.sh, as you and
+#            not as root. DIR is a folder here, seen as /runs/RUN inside, or an address; --data is seen as /data, and not written to.
+#   logs · follow · status · stop · delete       stop: ends with a checkpoint, and `run` continues it
+#
+# Everywhere: [--dry-run]. gpu needs the NVIDIA Container Toolkit.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=launch/common.sh
+source "$root/launch/common.sh"
+image='' accelerator=cpu data=''
+verb=${1:-}
+case $verb in
+  build | run | status | logs | follow | stop | delete) shift ;;
+  '' | -h | --help) set -- --help ;;
+  *) fail "$verb: build, run, logs, follow, status, stop or delete" ;;
+esac
+options 'image accelerator data' "$@"
+case $accelerator in cpu | gpu | tpu) ;; *) fail "--accelerator is $accelerator: cpu, gpu or tpu" ;; esac
+case $verb$image in build | run) fail "--image is missing" ;; esac
+
+full() { # a folder of this machine as docker wants it
+  case $1 in /*) printf %s "$1" ;; *) printf %s "$PWD/$1" ;; esac
+}
+
+start() {
+  local mounts=() devices=() folder
+  case " ${command[*]:-} " in *' --workdir'[=\ ]*) fail "--workdir goes before --: inside the container the folder has another name" ;; esac
+  case $workdir in
+    *://* | '') ;;
+    *)
+      folder=$(full "$workdir")
+      run mkdir -p "$folder" # docker would make it as root
+      mounts=(--volume "$folder:/runs/$name") workdir=/runs/$name ;;
+  esac
+  settle
+  [ -z "$data" ] || mounts+=(--volume "$(full "$data"):/data:ro")
+  case $accelerator in
+    gpu) devices=(--gpus all --ipc=host) ;; # NCCL shares memory between GPUs
+    tpu) devices=(--privileged --net=host) ;; # libtpu opens the chips and asks the VM's metadata server
+  esac
+  run docker run --detach --name "jaxenc-$name" --user "$(id -u):$(id -g)" --init --stop-timeout 900 ${devices[@]+"${devices[@]}"} \
+    ${mounts[@]+"${mounts[@]}"} "$image" bash /opt/jaxenc/launch/keep_running.sh --workdir "$workdir" -- "${command[@]}"
+}
+
+case $verb in
+  build) run docker build --file "$root/launch/docker/Dockerfile" --build-arg ACCELERATOR="$accelerator" --tag "$image" "$root" ;;
+  run) start ;;
+  status) run docker ps --all --filter "name=^jaxenc-$name\$" ;;
+  logs) run docker logs --tail 200 "jaxenc-$name" ;;
+  follow) run docker logs --tail 20 --follow "jaxenc-$name" ;;
+  stop) run docker stop "jaxenc-$name"; run docker rm "jaxenc-$name" ;;
+  delete) run docker rm --force "jaxenc-$name" ;;
+esac
