@@ -21,8 +21,8 @@ class Present:
     tpu_on_bus: int
 
 
-def present(root: Path = Path("/")) -> Present:
-    """What there is. root: of the file system, for tests."""
+def present(root: Path) -> Present:
+    """What there is. root: of the file system."""
     bus = list(_pci(root))
     nvidia_on_bus = sum(vendor == NVIDIA and kind.startswith(DISPLAY) for vendor, _, kind in bus)
     tpu_on_bus = sum(vendor == GOOGLE and device in TPUS for vendor, device, _ in bus)

@@ -53,7 +53,8 @@ def judge(facts: Sequence[Cache], probes: Sequence[Probe]) -> list[Finding]:
         warn("there is none: every start compiles again", f"set {FOLDER} to a folder, or leave it unset for the one in your cache folder")
         return found
     if is_url(first.folder) and first.limit != -1:
-        warn(f"jax cannot lock a URL, as it does where {SIZE} is set: it reads and writes nothing", f"unset {SIZE}")
+        what = f"with {SIZE} jax locks a file on each host, under the current folder, which holds off no other host"
+        warn(what, f"unset {SIZE}, and let the store delete old programs")
     if probes and probes[0].error:
         who = "process 0, which alone writes programs, cannot" if len(facts) > 1 else "it cannot be written"
         warn(f"{who} ({probes[0].place}: {probes[0].error})", f"set {FOLDER} to a folder that takes files")

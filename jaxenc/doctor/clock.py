@@ -1,6 +1,5 @@
 """Whether the clocks of all processes agree."""
 
-import time
 from collections.abc import Callable, Sequence
 
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, processes
@@ -12,8 +11,9 @@ CHECK = "clock"
 NOTICED, TOO_MUCH = 1.0, 30.0
 
 
-def gather(clock: Callable[[], float] = time.time, seconds: float = barriers.LIMIT) -> list[float]:
-    """The time of this process before and after a barrier, in seconds: at some moment between the two, all processes were there."""
+def gather(clock: Callable[[], float], seconds: float) -> list[float]:
+    """The time of this process, by `clock`, before and after a barrier: at some moment between the two, all processes were there. seconds:
+    as of `barriers.barrier`."""
     barriers.barrier("doctor together", seconds)  # so that nobody waits long at the next one
     before = clock()
     barriers.barrier("doctor clock", seconds)

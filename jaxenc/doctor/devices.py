@@ -41,8 +41,8 @@ class Devices:
     shm: int
 
 
-def gather(host: str, environment: Mapping[str, str], root: Path = Path("/")) -> Devices:
-    """The devices of this process and of its machine."""
+def gather(host: str, environment: Mapping[str, str], root: Path) -> Devices:
+    """The devices of this process and of its machine, whose file system begins at `root`."""
     local = jax.local_devices()
     limits = [(device.memory_stats() or {}).get("bytes_limit", 0) for device in local]
     memory = sum(limits) if local[0].platform != "cpu" else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

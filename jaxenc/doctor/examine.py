@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import jax
 
@@ -19,7 +20,8 @@ from jaxenc.training.run import Run
 class Request:
     """What to look at. host: the name of this one; workdir: a path or a URL, '' = none; data: a folder, '' = those of `runs`;
     verify: also compare checksums of the data; runs: the run of --config, or none; environment: variables of this process; clock: seconds
-    since the epoch; seconds: that a process waits for the others at each check; visible_within: as of `probe`."""
+    since the epoch; root: of the file system that shows the accelerators; seconds: that a process waits for the others at each check;
+    visible_within: as of `probe`."""
 
     host: str
     environment: Mapping[str, str]
@@ -28,6 +30,7 @@ class Request:
     verify: bool = False
     runs: tuple[Run, ...] = ()
     clock: Callable[[], float] = time.time
+    root: Path = Path("/")
     seconds: float = 60
     visible_within: float = VISIBLE_WITHIN
 
@@ -36,7 +39,7 @@ def examine(request: Request) -> Iterator[Finding]:
     """Every finding, the same ones in every process: each is one step of all of them. Trains nothing, and writes nothing but files that it
     deletes. Raises Absent where another process does not answer."""
     yield from versions.judge(gathered("doctor versions", versions.gather(request.environment), request.seconds))
-    facts = dataclasses.asdict(devices.gather(request.host, request.environment))
+    facts = dataclasses.asdict(devices.gather(request.host, request.environment, request.root))
     yield from devices.judge([devices.of_json(one) for one in gathered("doctor devices", facts, request.seconds)])
     yield from clock.judge(gathered("doctor clocks", clock.gather(request.clock, request.seconds), request.seconds))
     if request.workdir:

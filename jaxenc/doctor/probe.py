@@ -36,13 +36,13 @@ def probe(name: str, folder: str, within: float, seconds: float) -> Probe:
     place = places.nearest(folder)
     word = barriers.from_primary(f"doctor {name} word", lambda: secrets.token_hex(8), seconds)
     own, shared = f"{NAME}{word}-{jax.process_index()}", f"{NAME}{word}-0"
-    error = _failure(lambda: _write(place, own, word.encode()))
+    error = _failure(place, lambda: _write(place, own, word.encode()))
     try:
         errors = barriers.gathered(f"doctor {name} written", error, seconds)
         seen = not errors[0] and _sees(place, shared, word.encode(), within)
         barriers.gathered(f"doctor {name} seen", seen, seconds)  # all have looked
     finally:
-        left = "" if error else _failure(lambda: places.remove(place, own))
+        left = "" if error else _failure(place, lambda: places.remove(place, own))
     return Probe(place, error or left, seen, places.free(place))
 
 
@@ -52,12 +52,14 @@ def _write(place: str, name: str, content: bytes) -> None:
         raise OSError("reads other bytes than were written")
 
 
-def _failure(act: Callable[[], object]) -> str:
-    """Why `act` failed, '' where it did not."""
+def _failure(place: str, act: Callable[[], object]) -> str:
+    """Why `act` failed there, '' where it did not."""
     try:
         act()
     except ImportError as error:
-        return f"{error}: pip install {next((package for package in PACKAGES.values() if package == error.name), error.name)}"
+        scheme = place.partition("://")[0]
+        package = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme}")
+        return f"it needs a package: pip install {package}"
     except Exception as error:  # each file system of fsspec raises its own
         return getattr(error, "strerror", "") or f"{type(error).__name__}: {error}".partition("\n")[0]
     return ""

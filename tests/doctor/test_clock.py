@@ -1,5 +1,7 @@
 """Clocks that differ, from the times before and after a barrier."""
 
+import time
+
 import pytest
 
 from jaxenc.doctor import clock
@@ -7,7 +9,7 @@ from jaxenc.doctor.findings import OK, PROBLEM, WARNING
 
 
 def test_a_process_alone_has_no_other_clock() -> None:
-    assert clock.judge([clock.gather()]) == []
+    assert clock.judge([clock.gather(time.time, 1)]) == []
 
 
 @pytest.mark.parametrize("offset, level, words", [

@@ -71,13 +71,17 @@ def test_a_stranger_is_no_process_and_no_coordinator() -> None:
             except ConnectionRefusedError:
                 continue
 
+    def refuse(other: socket.socket) -> None:
+        with other.accept()[0] as there:
+            there.sendall(b"HTTP/1.1 400\r\n")
+
     with ThreadPoolExecutor(1) as thread:
         thread.submit(stranger)
         (said,) = call(Cluster(address, 2, 0), 1, "here")
     assert "1 of 2 came" in said.what
     with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as thread:
         taken = Cluster(f"127.0.0.1:{other.getsockname()[1]}", 2, 1)
-        answer = thread.submit(lambda: other.accept()[0].sendall(b"HTTP/1.1 400\r\n"))
+        answer = thread.submit(refuse, other)
         (said,) = call(taken, SHORT, "there")
         answer.result()
         (ours,) = call(Cluster(taken.address, 2, 0), SHORT, "here")
