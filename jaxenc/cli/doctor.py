@@ -6,7 +6,7 @@ import socket
 
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import BAD_INPUT, report_error
-from jaxenc.doctor import hosts, roll_call
+from jaxenc.doctor import devices, hosts, roll_call
 from jaxenc.doctor.examine import Request, examine
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.errors import Absent, UserError
@@ -50,18 +50,25 @@ def run(args: argparse.Namespace) -> int:
         return _code(printed)
 
     def report(error: BaseException) -> int:
-        if not isinstance(error, (UserError, Absent)):
-            return report_error(error, args.debug)
-        print(Finding(PROBLEM, roll_call.CHECK, str(error)).line, flush=True)
-        return BAD_INPUT
+        found = devices.refused(error, os.environ)
+        if isinstance(error, (UserError, Absent)):
+            found = [Finding(PROBLEM, roll_call.CHECK, str(error))]
+        for finding in found:
+            say(finding, True)
+        return _code(found) or report_error(error, args.debug)
 
-    with cluster.joined(own, report):
-        for finding in examine(request):
-            say(finding, barriers.is_primary())
-        if barriers.is_primary():
-            print(_summary(printed), flush=True)
-        if any(finding.stuck for finding in printed):
-            cluster.leave(_code(printed))
+    try:
+        with cluster.joined(own, report):
+            for finding in examine(request):
+                say(finding, barriers.is_primary())
+            if barriers.is_primary():
+                print(_summary(printed), flush=True)
+            if any(finding.stuck for finding in printed):
+                cluster.leave(_code(printed))
+    except (RuntimeError, AssertionError) as error:  # of a process that is alone: `joined` ends one of several
+        if not devices.refused(error, os.environ):
+            raise
+        report(error)
     return _code(printed)
 
 

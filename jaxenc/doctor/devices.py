@@ -52,6 +52,21 @@ def gather(host: str, environment: Mapping[str, str], root: Path) -> Devices:
     return Devices(host, local[0].platform, local[0].device_kind, len(local), memory, present(root), _plugins(), given, shm)
 
 
+def refused(error: BaseException, environment: Mapping[str, str]) -> list[Finding]:
+    """What to do where jax raised `error` because it cannot start a backend, [] for any other error."""
+    # jax raises a bare AssertionError where JAX_PLATFORMS names a plugin that is not installed (0.10.2).
+    bare = isinstance(error, AssertionError) and not str(error)
+    if not (bare or (isinstance(error, RuntimeError) and "Unable to initialize backend" in str(error))):
+        return []
+    given = {name: environment[name] for name in PLATFORMS if environment.get(name)}
+    asked = ", ".join(f"{name}={value}" for name, value in given.items())
+    reason = "it has no such backend" if bare else str(error).partition("\n")[0]
+    extras = [extra for _, names, extra, _ in KINDS.values() if set(names) & set(",".join(given.values()).split(","))]
+    install = f"pip install 'jaxenc[{extras[0]}]'" if extras else "see why with JAX_DEBUG_LOG_MODULES=jax"
+    fix = f"{install}, or unset {' and '.join(given)}" if given else install
+    return [Finding(PROBLEM, CHECK, f"JAX does not start{f' with {asked}' if asked else ''} ({reason})", fix)]
+
+
 def of_json(data: Mapping[str, Any]) -> Devices:
     """`dataclasses.asdict` of Devices, undone."""
     return Devices(**{**data, "present": Present(**data["present"]), "plugins": tuple(data["plugins"])})

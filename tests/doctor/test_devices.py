@@ -105,6 +105,34 @@ def test_a_small_dev_shm_is_a_warning_where_nccl_uses_it() -> None:
     assert worst(of(GPU, shm=64 << 20, count=1, present=Present(1, 1, 0, 0))).level == OK
 
 
+@pytest.mark.parametrize(
+    "error, environment, what, fix",
+    [
+        (
+            AssertionError(),
+            {"JAX_PLATFORMS": "cuda"},
+            "with JAX_PLATFORMS=cuda (it has no such backend)",
+            "pip install 'jaxenc[cuda]', or unset",
+        ),
+        (
+            RuntimeError("Unable to initialize backend 'tpu': none"),
+            {"JAX_PLATFORMS": "tpu,cpu"},
+            "backend 'tpu': none)",
+            "'jaxenc[tpu]', or unset",
+        ),
+        (RuntimeError("Unable to initialize backend 'cuda': none"), {}, "does not start (Unable", "JAX_DEBUG_LOG_MODULES"),
+    ],
+)
+def test_a_backend_that_does_not_start_is_a_problem(error: Exception, environment: dict[str, str], what: str, fix: str) -> None:
+    (said,) = devices.refused(error, environment)
+    assert said.level == PROBLEM and what in said.what and fix in said.fix
+
+
+@pytest.mark.parametrize("error", [AssertionError("ours"), RuntimeError("other"), ValueError("Unable to initialize backend")])
+def test_other_errors_are_not_about_backends(error: Exception) -> None:
+    assert devices.refused(error, {"JAX_PLATFORMS": "cuda"}) == []
+
+
 def test_the_devices_of_this_process(tmp_path: Path) -> None:
     """Planted: card and chips that only the file system shows. As JSON between processes."""
     root = machine(tmp_path, ["nvidia0", "accel0"], [H200, V5E])
