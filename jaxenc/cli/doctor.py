@@ -6,7 +6,7 @@ import socket
 
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import BAD_INPUT, report_error
-from jaxenc.doctor import devices, hosts, roll_call
+from jaxenc.doctor import cache, devices, hosts, roll_call
 from jaxenc.doctor.examine import Request, examine
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding
 from jaxenc.errors import Absent, UserError
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         return _code(found) or report_error(error, args.debug)
 
     try:
-        with cluster.joined(own, report):
+        with cache.unwritten(), cluster.joined(own, report):
             for finding in examine(request):
                 say(finding, barriers.is_primary())
             if barriers.is_primary():

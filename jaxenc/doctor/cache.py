@@ -1,9 +1,12 @@
 """The folder of compiled programs: whether a restart finds what an earlier start compiled, and whether it is safe."""
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import jax
 
 from jaxenc.doctor.findings import OK, WARNING, Finding, processes
 from jaxenc.doctor.place import is_url
@@ -43,6 +46,18 @@ def gather(host: str, environment: Mapping[str, str]) -> Cache:
     except OSError:
         shared = False
     return Cache(host, folder, limit, used, programs, bare, shared)
+
+
+@contextlib.contextmanager
+def unwritten() -> Iterator[None]:
+    """No program of the block is written to the cache."""
+    name = "jax_persistent_cache_min_compile_time_secs"
+    before = getattr(jax.config, name)
+    jax.config.update(name, float("inf"))
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
 def judge(facts: Sequence[Cache], probes: Sequence[Probe]) -> list[Finding]:

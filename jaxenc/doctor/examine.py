@@ -15,6 +15,8 @@ from jaxenc.errors import UserError
 from jaxenc.processes.barriers import gathered
 from jaxenc.training.run import Run
 
+VERIFYING = 4 * 3600  # seconds that a process waits for one that reads all bytes of the data
+
 
 @dataclasses.dataclass(frozen=True)
 class Request:
@@ -71,7 +73,7 @@ def _data(request: Request) -> Iterator[Finding]:
     for number, folder in enumerate(folders):
         # The first process of a host reads the bytes for the others there.
         own = data.gather(folder, request.verify and hosts.index(request.host) == jax.process_index())
-        facts = gathered(f"doctor data {number}", dataclasses.asdict(own), request.seconds)
+        facts = gathered(f"doctor data {number}", dataclasses.asdict(own), VERIFYING if request.verify else request.seconds)
         yield from data.judge(folder, [data.Data(**one) for one in facts])
 
 

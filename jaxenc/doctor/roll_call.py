@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from jaxenc.doctor import hosts
 from jaxenc.doctor.findings import OK, PROBLEM, Finding, processes
-from jaxenc.processes.cluster import COORDINATOR, PROCESS, PROCESSES, Cluster
+from jaxenc.processes.cluster import COORDINATOR, PROCESSES, Cluster
 
 CHECK = "processes"
 # Seconds: between two tries to reach process 0; for those who come twice under one number, once all have come; for one caller's line.
@@ -47,10 +47,10 @@ def judge(address: str, seconds: float, calls: Sequence[Call]) -> list[Finding]:
         same = [one.host for one in calls if one.index == index]
         if len(same) > 1:
             what = f"{len(same)} processes have the number {index}, on {', '.join(sorted(set(same)))}"
-            found.append(Finding(PROBLEM, CHECK, what, f"give each its own {PROCESS}, from 0 to {count - 1}"))
+            found.append(Finding(PROBLEM, CHECK, what, f"give each its own JAXENC_PROCESS, from 0 to {count - 1}"))
     if missing := sorted(set(range(count)) - {one.index for one in calls}):
-        what = f"{len(calls)} of {count} came within {seconds:g} s: no {processes(missing)}"
-        fix = f"see what it says; start every process with {COORDINATOR}={address}"
+        what = f"{len(calls)} of {count} came within {seconds:g} s, not {processes(missing)}"
+        fix = f"see what {'they say' if len(missing) > 1 else 'it says'}, and start every process with {COORDINATOR}={address}"
         found.append(Finding(PROBLEM, CHECK, what, fix + hosts.hint(address)))
     found += hosts.judge(address, [one.host for one in calls])
     return found or [Finding(OK, CHECK, f"{count} of {count} came, on {hosts.counted([one.host for one in calls])}")]

@@ -37,8 +37,7 @@ def judge(workdir: str, probes: Sequence[Probe], needed: int, kept: int) -> list
         first = next(iter(refused.values()))
         reasons = listed(list(dict.fromkeys(f"{probe.place}: {probe.error}" for probe in refused.values())))
         who = f"{processes(refused)} cannot write there" if len(probes) > 1 else "cannot be written"
-        fix = "name a folder that takes files" if first.place == workdir else f"fix {first.place}, or name another folder"
-        found.append(Finding(PROBLEM, check, f"{who} ({reasons})", f"{fix}, or check its permissions"))
+        found.append(Finding(PROBLEM, check, f"{who} ({reasons})", f"make {first.place} a folder that takes files, or choose another"))
     blind = [rank for rank, probe in enumerate(probes) if not probe.seen]
     if blind and 0 not in refused:
         what = f"{processes(blind)} {'does' if len(blind) == 1 else 'do'} not see there what process 0 writes"
@@ -47,7 +46,7 @@ def judge(workdir: str, probes: Sequence[Probe], needed: int, kept: int) -> list
         )
     if not found:
         alike = f" by {len(probes)} processes, one folder for all" if len(probes) > 1 else ""
-        made = "" if probes[0].place == workdir or is_url(workdir) else f" ({probes[0].place} is: it will be made there)"
+        made = "" if probes[0].place == workdir or is_url(workdir) else f" (will be made in {probes[0].place})"
         found.append(Finding(OK, check, f"can be written{made}{alike}"))
     return [*found, *room(check, probes[0], needed, kept)]
 

@@ -44,7 +44,7 @@ def test_one_that_waits_for_nobody_says_who_is_missing(one_of_two: None, doctor:
     code, lines = doctor("--wait", "0.3")
     assert code == 2 and len(lines) == 1
     assert lines[0].startswith(
-        "problem  processes: 1 of 2 came within 0.3 s: no process 1; see what it says; start every process with JAXENC_"
+        "problem  processes: 1 of 2 came within 0.3 s, not process 1; see what it says, and start every process with JAXENC_"
     )
 
 

@@ -10,8 +10,11 @@ from tests.faults.gang import Gang
 
 
 def test_two_healthy_processes_have_no_problem(data: Path, tmp_path: Path) -> None:
+    """And nothing is written, not even a compiled program."""
     given = ("--workdir", tmp_path / "run", "--data", data, "--verify", "--config", "bert/tiny")
-    with Gang(2, 1, (sys.executable, "-m", "jaxenc", "doctor", *given)) as gang:
+    (tmp_path / "compiled").mkdir()
+    command = (sys.executable, "-m", "jaxenc", "doctor", *given)
+    with Gang(2, 1, command, JAX_COMPILATION_CACHE_DIR=str(tmp_path / "compiled")) as gang:
         assert gang.end() == 0, gang.said
     for line in (
         "[0] ok       processes: 2 of 2 came, on 1 host (",
@@ -27,7 +30,7 @@ def test_two_healthy_processes_have_no_problem(data: Path, tmp_path: Path) -> No
     ):
         assert line in gang.said, (line, gang.said)
     assert "problem  " not in gang.said and not [line for line in gang.lines if line.startswith("[1]")], gang.said
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.rglob("*")] == ["compiled"]
 
 
 def test_faults_of_one_of_two_processes_are_found(data: Path, tmp_path: Path) -> None:

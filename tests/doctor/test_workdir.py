@@ -42,7 +42,7 @@ def test_a_file_in_the_way_is_a_problem(tmp_path: Path) -> None:
 def test_a_folder_that_the_system_keeps_for_itself_is_a_problem() -> None:
     """Of root too, whom permissions do not bind."""
     said = workdir.judge("/proc/run", [probe("here", "/proc/run", 0, 1)], 0, 3)[0]
-    assert said.level == PROBLEM and "/proc: " in said.what and said.fix.startswith("fix /proc, or name another folder")
+    assert said.level == PROBLEM and "/proc: " in said.what and said.fix == "make /proc a folder that takes files, or choose another"
 
 
 def test_a_disk_that_gives_back_other_bytes_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
