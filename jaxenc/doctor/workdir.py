@@ -1,6 +1,7 @@
 """Whether the work directory takes checkpoints of all processes, and as many as a run keeps."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import jax
 
@@ -46,7 +47,8 @@ def judge(workdir: str, probes: Sequence[Probe], needed: int, kept: int) -> list
         )
     if not found:
         alike = f" by {len(probes)} processes, one folder for all" if len(probes) > 1 else ""
-        made = "" if probes[0].place == workdir or is_url(workdir) else f" (will be made in {probes[0].place})"
+        there = is_url(workdir) or probes[0].place == str(Path(workdir).absolute())
+        made = "" if there else f" (will be made in {probes[0].place})"
         found.append(Finding(OK, check, f"can be written{made}{alike}"))
     return [*found, *room(check, probes[0], needed, kept)]
 

@@ -22,13 +22,15 @@ def levels(*found: Probe, needed: int = 0, kept: int = 3) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["", "run", "a/b/run"])
-def test_a_folder_that_takes_files_is_left_as_it_was(name: str, tmp_path: Path) -> None:
-    """Also one that a run would make."""
+def test_a_folder_that_takes_files_is_left_as_it_was(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that a run would make, and one that is named from here."""
+    monkeypatch.chdir(tmp_path)
     own = probe("here", str(tmp_path / name), 0, 1)
     assert own == Probe(str(tmp_path), "", True, own.free) and own.free > 0
     assert not list(tmp_path.iterdir())
     said = workdir.judge(str(tmp_path / name), [own], 0, 3)
     assert [one.level for one in said] == [OK, OK] and ("will be made" in said[0].what) == bool(name)
+    assert "will be made" not in workdir.judge(".", [probe("here", ".", 0, 1)], 0, 3)[0].what
 
 
 def test_a_file_in_the_way_is_a_problem(tmp_path: Path) -> None:
