@@ -35,6 +35,7 @@ COMMANDS = {
     "export": "a model to a folder that transformers or AllenNLP opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; trains nothing",
+    "doctor": "what may go wrong with a run on this machine, or on all of its machines, and what to do; trains nothing",
     "bench": "time the training step of a config, attention, the data pipeline or a fine-tuning run on this machine",
     "report": "curves and tables of a run, with count baselines",
 }
@@ -43,7 +44,7 @@ COMMANDS = {
 COMPUTING = ("demo", "pretrain", "finetune", "predict", "probe", "evaluate", "embed", "bench")
 
 # Commands that take --config.FIELD=VALUE.
-CONFIGURED = ("demo", "pretrain", "finetune", "probe", "evaluate", "inspect", "bench")
+CONFIGURED = ("demo", "pretrain", "finetune", "probe", "evaluate", "inspect", "doctor", "bench")
 
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75

@@ -75,6 +75,31 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     return value
 
 
+def gathered(name: str, value: Any, seconds: float = LIMIT) -> list[Any]:
+    """The JSON value that each process gives under `name`, in their order, in every process; `name` is used once in a run.
+
+    Waits, reports and raises as `barrier` does.
+    """
+    count, index, client = jax.process_count(), jax.process_index(), distributed.global_state.client
+    if count == 1:
+        return [value]
+    folder = f"jaxenc/gathered/{name}/"
+
+    def missing() -> list[int]:
+        present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
+        return [rank for rank in range(count) if str(rank) not in present]
+
+    began = time.monotonic()
+    with service(name):
+        client.key_value_set(f"{folder}{index}", json.dumps(value))
+        # As in `barrier`, process 0 asks for each, and the others for its answer.
+        if index:
+            return json.loads(_await(name, f"{folder}all", lambda: missing() or [0], seconds, began))
+        values = [json.loads(_await(name, f"{folder}{rank}", missing, seconds, began)) for rank in range(count)]
+        client.key_value_set(f"{folder}all", json.dumps(values))
+        return values
+
+
 @contextlib.contextmanager
 def service(name: str) -> Iterator[None]:
     """Raises Absent where the coordination service, which is process 0's, does not answer."""

@@ -1,5 +1,6 @@
 """JAX's persistent compilation cache, which commands turn on by default."""
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -20,9 +21,11 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
 
     {} where JAX_COMPILATION_CACHE_DIR is set, even to '', and where the folder cannot be made, for instance without a home. The folder is
     jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache), with a subfolder for each kind of processor: XLA compiles for the one it
-    runs on and does not check that it loads a program there (homes are often shared).
+    runs on and does not check that it loads a program there (homes are often shared). A folder of the user's has no limit of its size, and
+    so no lock, unless they set one; with one it is cleaned as ours is.
     """
     if FOLDER in environment:
+        _clean_given(environment)
         return {}
     try:
         root = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -41,8 +44,17 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if name not in environment}
 
 
+def _clean_given(environment: Mapping[str, str]) -> None:
+    """`_clean` of the user's folder where it is on this machine and has a limit."""
+    folder = environment[FOLDER]
+    if "://" not in folder and environment.get(SIZE, "-1") != "-1" and os.path.isdir(folder):
+        with contextlib.suppress(OSError):
+            _clean(Path(folder))
+
+
 def _clean(folder: Path) -> None:
-    """Deletes empty programs and those that a killed process left half-written: JAX would warn of them at every start, and keep them.
+    """Deletes empty programs and those that a killed process left half-written: JAX would warn of them at every start, and keep them. So
+    too those from a time without a limit, for as long as one of which there is no time of use JAX writes no more.
 
     Without a size limit (-1) JAX writes no times of use, so half-written programs cannot be found.
     """

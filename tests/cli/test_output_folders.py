@@ -31,7 +31,7 @@ WRITERS = {
 }
 # Those that write a file and not a folder; the ending says which.
 TO_FILES = ("embed", "evaluate")
-READERS = {"fill-mask", "complete", "neighbours", "inspect", "bench"}
+READERS = {"fill-mask", "complete", "neighbours", "inspect", "doctor", "bench"}
 ELSEWHERE = {"predict"}  # tests/cli/test_predict.py has a fine-tuned model
 
 

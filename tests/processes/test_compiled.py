@@ -76,6 +76,20 @@ def test_what_the_user_has_set_stays(tmp_path: Path) -> None:
     assert "JAX_COMPILATION_CACHE_MAX_SIZE" not in compiled.settings({**environment, "JAX_COMPILATION_CACHE_MAX_SIZE": "-1"})
 
 
+def test_a_folder_of_the_users_is_cleaned_where_they_set_a_limit(tmp_path: Path) -> None:
+    """Of programs from the time without one JAX cannot tell which to delete first, and would write no more."""
+    own = {**_environment(tmp_path), compiled.FOLDER: str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    programs = lambda: {path.name for path in tmp_path.glob("*-cache")}
+    assert _compile(own, 51) == "52.0\n"
+    before = programs()
+    assert before and _compile(own, 51) == "52.0\n" and programs() == before
+    limited = {**own, compiled.SIZE: "100000000"}
+    assert _compile(limited, 61) == "62.0\n"
+    assert programs() and not programs() & before
+    for name in (str(tmp_path / "none"), "gs://bucket/compiled", ""):
+        assert compiled.settings({**limited, compiled.FOLDER: name}) == {}
+
+
 def test_without_a_place_for_it_there_is_no_cache(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert compiled.settings({"XDG_CACHE_HOME": str(tmp_path / "file")}) == {}

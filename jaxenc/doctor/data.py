@@ -1,0 +1,80 @@
+"""Whether the data folder that each process reads is whole, and the same for all."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from jaxenc.data import manifest, tokenizers
+from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, by_value, listed, processes
+from jaxenc.doctor.place import is_url
+from jaxenc.errors import UserError
+from jaxenc.files import sha256
+
+AGAIN = "copy them from where the data was built, or build the data again"
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """A folder as one process sees it. error: why it cannot be read at all; wrong: its files that are not as the manifest says, each with
+    the reason; fingerprint: of the manifest; tokenizer: whether the one in the folder is the manifest's; verified: of files whose bytes
+    were compared, and not their sizes alone."""
+
+    error: str
+    wrong: tuple[str, ...]
+    fingerprint: str
+    tokenizer: bool
+    files: int
+    verified: int
+
+
+def gather(folder: str, verify: bool) -> Data:
+    """Compares the files of a folder with its manifest: their sizes, and with `verify` their checksums."""
+    path = Path(folder)
+    if is_url(folder):
+        return Data("", (), "", True, 0, 0)
+    try:
+        facts = manifest.read(path)
+    except UserError as error:
+        return Data(str(error), (), "", True, 0, 0)
+    wrong = tuple(f"{name} {reason}" for name, file in facts.files.items() if (reason := _wrong(path / name, file, verify)))
+    try:
+        same = tokenizers.load(path / "tokenizer").vocabulary == facts.tokenizer
+    except UserError:
+        same = any(one.startswith("tokenizer/") for one in wrong)  # then its files are named already
+    return Data("", wrong, facts.fingerprint, same, len(facts.files), len(facts.files) * verify)
+
+
+def _wrong(path: Path, file: manifest.File, verify: bool) -> str:
+    try:
+        if not path.is_file():
+            return "is missing"
+        if (size := path.stat().st_size) != file.size:
+            return f"has {size:,} bytes instead of {file.size:,}"
+        return "has other bytes" if verify and sha256(path) != file.sha256 else ""
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+
+
+def judge(folder: str, facts: Sequence[Data]) -> list[Finding]:
+    """facts: of each process. A folder at a URL is not looked at: every host compares its copy with the checksums when a run starts."""
+    check, found, several = f"data {folder}", [], len(facts) > 1
+    if is_url(folder):
+        return [Finding(WARNING, check, "a URL, which is not checked here", "check the folder that you copied there")]
+    for rank, one in enumerate(facts):
+        who = f"in process {rank}: " if several else ""
+        if one.error:
+            found.append(Finding(PROBLEM, check, f"{who}{one.error}"))
+        if one.wrong:
+            what = f"{who}{len(one.wrong):,} of {one.files:,} files differ from the manifest: {listed(one.wrong)}"
+            found.append(Finding(PROBLEM, check, what, AGAIN))
+        if not one.tokenizer:
+            what = f"{who}tokenizer/ is not the one that the data was built with (another fingerprint)"
+            found.append(Finding(PROBLEM, check, what, "put the old one back, or build the data again"))
+    read = {rank: one.fingerprint for rank, one in enumerate(facts) if not one.error}
+    if len(set(read.values())) > 1:
+        what = f"not the same data in all processes: {by_value([one.fingerprint[:12] for one in facts])}"
+        found.append(Finding(PROBLEM, check, what, "copy one folder to all hosts"))
+    if found:
+        return found
+    how = "sizes and checksums" if facts[0].verified else "sizes (--verify compares checksums)"
+    return [Finding(OK, check, f"{facts[0].files:,} files, {how}, tokenizer{f', in {processes(read)}' if several else ''}")]

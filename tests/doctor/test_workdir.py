@@ -1,0 +1,99 @@
+"""Work directories that take no files, are not one for all, or have too little room."""
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import pytest
+
+from jaxenc.doctor import probe as probes
+from jaxenc.doctor import workdir
+from jaxenc.doctor.findings import OK, PROBLEM, WARNING
+from jaxenc.doctor.probe import Probe, probe
+from jaxenc.training.run import Run
+from jaxenc.training.state import parameters
+from tests import tiny
+
+GOOD = Probe("/runs", "", True, 10**12)
+
+
+def levels(*found: Probe, needed: int = 0, kept: int = 3) -> list[str]:
+    return [one.level for one in workdir.judge("/runs", found, needed, kept)]
+
+
+@pytest.mark.parametrize("name", ["", "run", "a/b/run"])
+def test_a_folder_that_takes_files_is_left_as_it_was(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that a run would make, and one that is named from here."""
+    monkeypatch.chdir(tmp_path)
+    own = probe("here", str(tmp_path / name), 0, 1)
+    assert own == Probe(str(tmp_path), "", True, own.free) and own.free > 0
+    assert not list(tmp_path.iterdir())
+    said = workdir.judge(str(tmp_path / name), [own], 0, 3)
+    assert [one.level for one in said] == [OK, OK] and ("will be made" in said[0].what) == bool(name)
+    assert "will be made" not in workdir.judge(".", [probe("here", ".", 0, 1)], 0, 3)[0].what
+
+
+def test_a_file_in_the_way_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for name in ("file", "file/run"):
+        said, _ = workdir.judge(str(tmp_path / name), [probe("here", str(tmp_path / name), 0, 1)], 0, 3)
+        assert said.level == PROBLEM and f"{tmp_path / 'file'}: Not a directory" in said.what and said.fix
+    assert [path.name for path in tmp_path.iterdir()] == ["file"] and (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_folder_that_the_system_keeps_for_itself_is_a_problem() -> None:
+    """Of root too, whom permissions do not bind."""
+    said = workdir.judge("/proc/run", [probe("here", "/proc/run", 0, 1)], 0, 3)[0]
+    assert said.level == PROBLEM and "/proc: " in said.what and said.fix == "make /proc a folder that takes files, or choose another"
+
+
+def test_a_disk_that_gives_back_other_bytes_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes.places, "taken", lambda folder, name: b"other")
+    assert probe("here", str(tmp_path), 0, 1).error == "OSError: reads other bytes than were written"
+
+
+def test_a_url_is_written_and_read_too() -> None:
+    import fsspec
+
+    own = probe("here", "memory://bucket/run", 0, 1)
+    assert own == Probe("memory://bucket/run", "", True, -1)
+    assert not fsspec.filesystem("memory").find("/bucket")
+    assert [one.level for one in workdir.judge("memory://bucket/run", [own], 10**15, 3)] == [OK]
+    assert "Protocol not known" in probe("there", "nosuch://bucket/run", 0, 1).error
+
+
+@pytest.mark.parametrize("missing, scheme, package", [("gcsfs", "gs", "gcsfs"), ("fsspec", "gs", "'jaxenc[data]'")])
+def test_a_url_without_its_package_says_what_to_install(missing: str, scheme: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> None:
+        raise ImportError(f"no {missing}", name=missing)
+
+    monkeypatch.setattr(probes.places, "put", fail)
+    assert probe("here", f"{scheme}://bucket/run", 0, 1).error == f"it needs a package: pip install {package}"
+
+
+def test_unshared_disks_are_a_problem_that_names_the_processes() -> None:
+    said, _ = workdir.judge("/runs", [GOOD, dataclasses.replace(GOOD, seen=False), GOOD], 0, 3)
+    assert said.level == PROBLEM and said.what == "process 1 does not see there what process 0 writes"
+    assert "on a disk that all hosts share, or a URL such as gs://" in said.fix
+
+
+def test_one_process_that_cannot_write_is_named() -> None:
+    said, _ = workdir.judge("/runs", [GOOD, dataclasses.replace(GOOD, error="Read-only file system")], 0, 3)
+    assert said.level == PROBLEM and said.what == "process 1 cannot write there (/runs: Read-only file system)"
+    assert levels(dataclasses.replace(GOOD, error="No space left on device", seen=False), dataclasses.replace(GOOD, seen=False)) == [
+        PROBLEM,
+        OK,
+    ]
+
+
+@pytest.mark.parametrize("free, level", [(299, PROBLEM), (300, WARNING), (399, WARNING), (400, OK)])
+def test_less_room_than_three_checkpoints_is_a_problem_and_than_all_that_are_kept_a_warning(free: int, level: str) -> None:
+    assert levels(dataclasses.replace(GOOD, free=free), needed=100, kept=3) == [OK, level]
+
+
+def test_the_size_of_a_checkpoint_is_that_of_parameters_and_moments() -> None:
+    """Each leaf and its two moments in float32, counted here leaf by leaf; the rest is a few numbers."""
+    run = Run(model=dataclasses.replace(tiny.MODEL, positions=128))
+    objective = tiny.objective(run.objective, run.model, 128)
+    count = sum(leaf.size for leaf in jax.tree.leaves(parameters(objective)[0]))
+    assert 3 * 4 * count <= workdir.checkpoint_bytes(run, tiny.VOCABULARY) < 3 * 4 * count + 1000
