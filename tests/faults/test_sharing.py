@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.gang import LAUNCHER, Gang
+from tests.faults.gang import LAUNCHER
 
 # Variables of this test run that the launcher would pass on.
 OURS = ("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS", "XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL")
@@ -108,18 +108,3 @@ def test_a_process_has_what_the_dry_run_says(machine: dict[str, str]) -> None:
     for rank, line in enumerate(sorted(done.stdout.splitlines())):
         assert line.startswith(f"[{rank}] ") and expected[rank] <= set(line.split()), done
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 2
-
-
-def test_processes_on_cpus_say_nothing_of_their_own() -> None:
-    """jax and Gloo: two processes meet, compute together and leave, and the one line is that of the command."""
-    script = """
-import os
-import numpy as np
-from jax.experimental.multihost_utils import process_allgather
-from jaxenc.processes import cluster
-with cluster.joined(cluster.from_environment(os.environ), lambda error: print(error, flush=True) or 1):
-    print("sum", process_allgather(np.ones(1)).sum(), flush=True)
-"""
-    with Gang(2, 1, (sys.executable, "-c", script)) as gang:
-        assert gang.end() == 0, gang.said
-    assert sorted(gang.lines) == ["[0] sum 2.0", "[1] sum 2.0"]

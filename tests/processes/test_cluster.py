@@ -1,3 +1,4 @@
+import contextlib
 import os
 import socket
 from unittest import mock
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxenc.errors import UserError
-from jaxenc.processes import gloo, private
+from jaxenc.processes import addresses, gloo, private
 from jaxenc.processes.barriers import ErrorOfAll, barrier, from_primary, is_primary
 from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
 from jaxenc.sharding.partition import process_slots
@@ -141,6 +142,34 @@ def test_two_processes_that_each_see_one_are_refused() -> None:
     alone = (mock.patch.object(jax, "distributed"), mock.patch.object(jax.config, "update"), mock.patch.object(gloo, "listen_beside"))
     with mock.patch.dict(os.environ), alone[0], alone[1], alone[2], refused:
         connect(Cluster("127.0.0.1:1234", 2, 1))
+
+
+@pytest.fixture
+def jax_joins_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`connect` joins nothing, and jax sees two processes."""
+    for owner, name in ((jax, "distributed"), (jax.config, "update"), (gloo, "listen_beside")):
+        monkeypatch.setattr(owner, name, mock.Mock())
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("jax_joins_nobody")
+def test_a_process_that_jax_numbers_otherwise_is_refused() -> None:
+    with pytest.raises(UserError, match="process 1 of 2 by SLURM_PROCID is process 0 by its devices; number processes as jax does"):
+        connect(Cluster("10.0.0.1:1234", 2, 1, numbered_by="SLURM_PROCID"))
+
+
+@pytest.mark.usefixtures("jax_joins_nobody")
+def test_processes_of_two_hosts_that_met_on_loopback_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As through a port that is forwarded: the collectives would not get through."""
+    service = Service()
+    monkeypatch.setattr(private, "store", lambda: service)
+    refused = pytest.raises(UserError, match="process 0 is on n0 and process 1 on n1, and they met at 127.0.0.1:1, a loopback address; set")
+    for index, host, outcome in ((0, "n0", contextlib.nullcontext()), (1, "n0", contextlib.nullcontext()), (1, "n1", refused)):
+        monkeypatch.setattr(jax, "process_index", lambda index=index: index)
+        monkeypatch.setattr(socket, "gethostname", lambda host=host: host)
+        monkeypatch.setattr(addresses, "check_free", lambda *_: None)
+        with outcome:
+            connect(Cluster("127.0.0.1:1", 2, index))
 
 
 def test_a_port_that_is_taken_is_one_line() -> None:
