@@ -7,8 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxenc.errors import UserError
-from jaxenc.processes import addresses, gloo, private
+from jaxenc.errors import Absent, UserError
+from jaxenc.processes import addresses, cluster, gloo, private
 from jaxenc.processes.barriers import ErrorOfAll, barrier, from_primary, is_primary
 from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
 from jaxenc.sharding.partition import process_slots
@@ -191,6 +191,27 @@ def test_one_process_waits_for_nobody() -> None:
     connect(Cluster())
     barrier("never", 0)
     assert from_primary("value", lambda: ("as", "it is")) == ("as", "it is")
+
+
+def test_all_finish_before_one_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that leaves while a device of another connects to one of its own would leave that one waiting for ever. Who does not come
+    to the end in time ends the others, which say so."""
+    did: list[object] = []
+
+    def too_late(seconds: float) -> None:
+        raise Absent("the end: process 0 did not come")
+
+    for name in ("connect", "close", "leave"):
+        monkeypatch.setattr(cluster, name, lambda *given, name=name: did.append((name, *given)))
+    monkeypatch.setattr(gloo, "be_quiet", lambda: None)
+    two = Cluster("127.0.0.1:1", 2, 1, leave=7)
+    for finish in (lambda seconds: did.append(("finish", seconds)), too_late):
+        monkeypatch.setattr(cluster, "finish", finish)
+        with cluster.joined(two, lambda error: did.append(str(error)) or 1):
+            did.append("block")
+    first = [("connect", two), "block", ("finish", 7), ("close",)]
+    # `leave` ends the process where it is not replaced.
+    assert did == [*first, ("connect", two), "block", "the end: process 0 did not come", ("leave", 1), ("close",)]
 
 
 class Service:
