@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
-from jax._src import distributed  # The one way to the coordination service's key-value store: jax has no public one.
 
 from jaxenc.errors import Absent, UserError
+from jaxenc.processes import private
 
 # Seconds: between two lines that name the processes that are missing; for all to reach a barrier, the largest save included.
 TELL, LIMIT = 15, 1200
@@ -30,7 +30,7 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 
     Every 15 s a line on stderr names the processes that are awaited. Raises Absent, which names them, after `seconds`.
     """
-    count, index, client = jax.process_count(), jax.process_index(), distributed.global_state.client
+    count, index, client = jax.process_count(), jax.process_index(), private.store()
     if count == 1:
         return
     folder = f"jaxenc/barrier/{name}/"
@@ -57,7 +57,7 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised as ErrorOfAll in every
     process. Waits, reports and raises as `barrier` does.
     """
-    client, key = distributed.global_state.client, f"jaxenc/value/{name}"
+    client, key = private.store(), f"jaxenc/value/{name}"
     if jax.process_count() == 1:
         return make()
     if not is_primary():
@@ -111,7 +111,7 @@ def service(name: str) -> Iterator[None]:
 
 def _await(name: str, key: str, missing: Callable[[], list[int]], seconds: float, began: float) -> str:
     """The value of a key, once a process has set it. missing: the processes to name meanwhile. Raises Absent `seconds` after `began`."""
-    client, end = distributed.global_state.client, began + seconds
+    client, end = private.store(), began + seconds
     while True:
         try:
             return client.blocking_key_value_get(key, round(1000 * min(TELL, max(end - time.monotonic(), 0))) or 1)

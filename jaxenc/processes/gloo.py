@@ -1,13 +1,10 @@
 """Where the CPUs of several processes talk to one another."""
 
-import functools
 import os
 import socket
 import sys
 
-# The only way to say where Gloo listens: jax's own setting takes the address of the machine's name, which others may reach.
-from jax._src import distributed, xla_bridge
-from jax._src.lib import _jax
+from jaxenc.processes import private
 
 
 def listen_beside(coordinator: str) -> None:
@@ -21,10 +18,7 @@ def listen_beside(coordinator: str) -> None:
     kind, _, _, _, there = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
     with socket.socket(kind, socket.SOCK_DGRAM) as way:
         way.connect(there)  # sends nothing
-        own = way.getsockname()[0]
-    collectives = _jax.make_gloo_tcp_collectives(distributed_client=distributed.global_state.client, hostname=own)
-    client = functools.partial(xla_bridge.make_cpu_client, collectives=collectives)
-    xla_bridge.register_backend_factory("cpu", client, priority=0, fail_quietly=False)
+        private.listen_for_gloo(way.getsockname()[0])
 
 
 def be_quiet() -> None:

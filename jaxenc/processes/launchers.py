@@ -1,11 +1,12 @@
-"""How a process knows that a launcher started it as one of several: by the variables of Slurm, of MPI and of torchrun."""
+"""How a process knows that a launcher started it as one of several, and where process 0 is."""
 
-import dataclasses
 from collections.abc import Mapping
 
-# (variable with the number of processes, variable with the rank of this one)
+from jaxenc.processes import openmpi, slurm, tpu
+from jaxenc.processes.place import Place, numbered
+
+# Launchers that do not say where process 0 can listen: (variable with the number of processes, variable with the rank of this one).
 VARIABLES = (
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),  # Open MPI
     ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),  # MVAPICH2
     ("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"),  # IBM's jsrun
     ("PMI_SIZE", "PMI_RANK"),  # MPICH's Hydra, Intel MPI, Cray PALS, srun --mpi=pmi2
@@ -16,36 +17,16 @@ VARIABLES = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """One of several processes. size, rank: the variables that say so; count, index: their values."""
-
-    size: str
-    rank: str
-    count: int
-    index: int
-
-
 def place(environment: Mapping[str, str]) -> Place | None:
-    """Which of several processes this is, None where no launcher says that it is one of several.
+    """Which of several processes this is, None where no launcher says that it is one of several. Also raises as `tpu.place`.
 
-    A batch script and the shell of salloc run alone, although Slurm sets the number of tasks for them and rank 0 for the script: only
-    `srun` starts a step, whose own number of tasks counts (slurm.schedmd.com/srun.html, "output environment variables").
+    The innermost launcher counts: `mpirun` in a Slurm job starts its daemons by `srun`, whose numbers their ranks inherit. So Open MPI
+    comes first, and a step of Slurm counts where every other launcher, such as srun's own PMI, gives the same numbers.
     """
-    for size, rank in (*VARIABLES, *_of_slurm(environment)):
-        count, index = environment.get(size, ""), environment.get(rank, "")
-        if _is_number(count) and _is_number(index) and int(count) > 1:
-            return Place(size, rank, int(count), int(index))
-    return None
-
-
-def _of_slurm(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The variables of Slurm to read here: none inside a job but outside a step."""
-    if environment.get("SLURM_JOB_ID") and not environment.get("SLURM_STEP_ID"):
-        return ()
-    size = "SLURM_STEP_NUM_TASKS" if environment.get("SLURM_STEP_NUM_TASKS") else "SLURM_NTASKS"
-    return ((size, "SLURM_PROCID"),)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+    if mpi := openmpi.place(environment):
+        return mpi
+    others = [found for pair in VARIABLES if (found := numbered(environment, *pair))]
+    step = slurm.place(environment)
+    if step is not None and all((found.count, found.index) == (step.count, step.index) for found in others):
+        return step
+    return others[0] if others else tpu.place(environment)

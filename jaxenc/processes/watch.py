@@ -8,9 +8,8 @@ from types import TracebackType
 from typing import Self
 
 import jax
-from jax._src import distributed  # See barriers.py.
 
-from jaxenc.processes import barriers, cluster
+from jaxenc.processes import barriers, cluster, private
 
 FOLDER = "jaxenc/watch/"
 
@@ -35,7 +34,7 @@ class Watch:
     def __enter__(self) -> Self:
         if jax.process_count() > 1:
             with barriers.service("start"):
-                distributed.global_state.client.key_value_set(f"{FOLDER}{jax.process_index()}", "0 0", allow_overwrite=True)
+                private.store().key_value_set(f"{FOLDER}{jax.process_index()}", "0 0", allow_overwrite=True)
             self._thread.start()
         return self
 
@@ -64,7 +63,7 @@ class Watch:
 
 def _exchange(index: int, sign: str) -> dict[str, str]:
     """Writes the sign of this process and reads those of all, {process: sign}; {} where process 0, which keeps them, does not answer."""
-    client, key = distributed.global_state.client, f"{FOLDER}{index}"
+    client, key = private.store(), f"{FOLDER}{index}"
     try:
         # A key that is there: of all calls this one alone has a time limit, so a process 0 that stands still does not hold this thread.
         client.blocking_key_value_get(key, round(barriers.TELL * 200))

@@ -25,6 +25,7 @@ from jaxenc.errors import UserError
 from tests.data import killed_build
 from tests.data.killed_build import GROUP, HELD_OUT, SHARD
 from tests.faults import power
+from tests.group import Process
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,9 +60,9 @@ def whole(corpus: Path, tokenizer: Path, tmp_path_factory: pytest.TempPathFactor
     return contents(out)
 
 
-def started(corpus: Path, tokenizer: Path, out: Path, workers: int, after: int) -> subprocess.Popen:
+def started(corpus: Path, tokenizer: Path, out: Path, workers: int, after: int) -> Process:
     command = [sys.executable, killed_build.__file__, *map(str, (corpus, tokenizer, out, workers, after))]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return Process(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def folder_of(out: Path) -> Path:
@@ -82,8 +83,8 @@ def test_a_killed_build_goes_on(
     after: int, corpus: Path, tokenizer: Path, whole: dict, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     out = tmp_path / "out"
-    process = started(corpus, tokenizer, out, 1, after)
-    process.communicate()
+    with started(corpus, tokenizer, out, 1, after) as process:
+        process.communicate()
     assert process.returncode == -signal.SIGKILL and not out.exists()
     place, before = folder_of(out), finished_shards(folder_of(out))
     assert bool(before) == (after > 10)
@@ -102,14 +103,14 @@ def test_ten_kills_at_random_times(seed: int, corpus: Path, tokenizer: Path, who
     out, random = tmp_path / "out", np.random.default_rng(seed)
     kept: dict[str, tuple[int, int]] = {}
     for _ in range(3):
-        process, wanted = started(corpus, tokenizer, out, 2, 0), int(random.integers(1, 40))
-        written = 0
-        while process.poll() is None and written < wanted:
-            places = list(tmp_path.glob(".out.unfinished-*"))
-            written = sum(len(list(place.rglob("*.npz"))) + 8 * len(list(place.rglob("*.tokens"))) for place in places)
-            time.sleep(0.001)
-        process.kill()
-        process.communicate()
+        written, wanted = 0, int(random.integers(1, 40))
+        with started(corpus, tokenizer, out, 2, 0) as process:
+            while process.poll() is None and written < wanted:
+                places = list(tmp_path.glob(".out.unfinished-*"))
+                written = sum(len(list(place.rglob("*.npz"))) + 8 * len(list(place.rglob("*.tokens"))) for place in places)
+                time.sleep(0.001)
+            process.kill()
+            process.communicate()
         if out.exists():
             break
         now = finished_shards(folder_of(out))
@@ -343,11 +344,11 @@ def test_an_interrupted_command_ends_and_says_where_it_goes_on(
     text.write_text((corpus.read_text() + "\n") * 200)
     arguments = ["--input", str(text), "--tokenizer", str(tokenizer), "--out", str(tmp_path / "out"), "--workers", "2"]
     command = [sys.executable, "-c", "import sys; from jaxenc.cli.main import main; sys.exit(main())", "data", *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
-    while process.poll() is None and not list(tmp_path.glob(".out.unfinished-*/pieces/*.held_out.npz")):
-        time.sleep(0.01)
-    process.send_signal(number)
-    begun = time.monotonic()
-    said = process.communicate()[1]
+    with Process(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+        while process.poll() is None and not list(tmp_path.glob(".out.unfinished-*/pieces/*.held_out.npz")):
+            time.sleep(0.01)
+        process.send_signal(number)
+        begun = time.monotonic()
+        said = process.communicate(timeout=120)[1]
     assert process.returncode == code and time.monotonic() - begun < 10, said
     assert "finished and kept in" in said and "run it again" in said and not (tmp_path / "out").exists()

@@ -15,6 +15,7 @@ from jaxenc.data.tokenizers import Tokenizer, bpe, training, wordpiece
 from jaxenc.data.tokenizers.lines import LongWords, thinned
 from jaxenc.data.tokenizers.sentencepiece import unigram
 from jaxenc.errors import UserError
+from tests.group import Process
 
 TRAIN = {"wordpiece": wordpiece.train, "bpe": bpe.train, "unigram": unigram.train}
 SIZES = {"wordpiece": 150, "bpe": 300, "unigram": 100}
@@ -89,7 +90,7 @@ def test_r38_a_training_ends_within_seconds_of_a_signal(sign: signal.Signals, co
         "--out",
         "out",
     ]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    with Process(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         while "all is read" not in (line := process.stderr.readline()):
             assert line
         (child,) = [int(pid) for pid in children(process.pid)]

@@ -19,6 +19,7 @@ from jaxenc.objectives.plm import PlmConfig
 from jaxenc.objectives.rtd import RtdConfig
 from jaxenc.training.run import Run
 from tests.faults.gang import ROOT
+from tests.group import Process
 from tests.training import test_loop, test_states, test_teacher
 from tests.training.conftest import make_data
 
@@ -35,10 +36,10 @@ class Nano:
     run: Run
     config: Path
 
-    def start(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, **environment: str) -> subprocess.Popen:
+    def start(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, **environment: str) -> Process:
         """One process of the run, as `tests/faults/child.py` says; its notes are beside the work directory."""
         script = (ROOT / "tests" / "faults" / "child.py", notes_of(workdir), accident, stage, count)
-        return subprocess.Popen(
+        return Process(
             [sys.executable, *map(str, script), "pretrain", "--config", str(self.config), "--workdir", str(workdir)],
             stderr=subprocess.PIPE, text=True, errors="replace", env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         )  # fmt: skip
@@ -46,11 +47,7 @@ class Nano:
     def finish(self, workdir: Path, accident: str = "nothing", stage: str = "-", count: int = 1, limit: float = 600) -> tuple[int, str]:
         """(exit code, what it said) of a process that nobody else disturbs."""
         with self.start(workdir, accident, stage, count) as process:
-            try:
-                said = process.communicate(timeout=limit)[1]
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
+            said = process.communicate(timeout=limit)[1]
         return process.returncode, said
 
 

@@ -24,6 +24,7 @@ import jax
 
 from tests.faults.alone import newest
 from tests.faults.same import assert_same_run
+from tests.group import Process
 
 DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 
@@ -46,7 +47,7 @@ class Recipe:
     steps: int
     every: int
 
-    def start(self, setting: Setting, workdir: Path) -> subprocess.Popen:
+    def start(self, setting: Setting, workdir: Path) -> Process:
         """A process of the run."""
         values = {
             "data.path": self.data, "train.steps": self.steps, "checkpoint.every": self.every, "checkpoint.keep": 3,
@@ -57,7 +58,7 @@ class Recipe:
             environment |= {"JAX_COMPILATION_CACHE_DIR": str(setting.cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         command = [sys.executable, "-m", "jaxenc.cli.main", "pretrain", "--config", self.config, "--workdir", str(workdir)]
         command += [f"--config.{name}={value}" for name, value in values.items()]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
+        return Process(command, stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
 
     def finish(self, setting: Setting, workdir: Path) -> float:
         """Seconds of a run that nobody disturbs."""

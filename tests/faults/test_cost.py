@@ -16,6 +16,7 @@ from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import verify, write_checksums
 from tests.faults.conftest import Table
 from tests.faults.gang import ROOT
+from tests.group import Process
 from tests.training.conftest import make_data
 
 pytestmark = pytest.mark.full
@@ -61,7 +62,7 @@ def starts(tmp_path: Path, cache: Path) -> Iterator[float]:
         workdir = tmp_path / f"run-{number}"
         command = ("-m", "jaxenc.cli.main", "pretrain", "--config", "bert/tiny", f"--config.data.path={data}", "--workdir", str(workdir))
         begun = time.monotonic()
-        with subprocess.Popen([sys.executable, *command], stderr=subprocess.DEVNULL, env={**os.environ, **ours}) as process:
+        with Process([sys.executable, *command], stderr=subprocess.DEVNULL, env={**os.environ, **ours}) as process:
             while not ((workdir / "metrics.jsonl").exists() and (workdir / "metrics.jsonl").stat().st_size):
                 assert process.poll() is None
                 time.sleep(0.01)

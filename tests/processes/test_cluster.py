@@ -1,3 +1,4 @@
+import contextlib
 import os
 import socket
 from unittest import mock
@@ -5,10 +6,9 @@ from unittest import mock
 import jax
 import numpy as np
 import pytest
-from jax._src import distributed
 
-from jaxenc.errors import UserError
-from jaxenc.processes import gloo
+from jaxenc.errors import Absent, UserError
+from jaxenc.processes import addresses, cluster, gloo, private
 from jaxenc.processes.barriers import ErrorOfAll, barrier, from_primary, is_primary
 from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
 from jaxenc.sharding.partition import process_slots
@@ -44,8 +44,15 @@ def test_a_single_process_is_primary() -> None:
 
 
 def test_the_environment_names_the_cluster() -> None:
-    assert from_environment({**THREE, "SLURM_NTASKS": "9"}) == Cluster("10.0.0.1:1234", 3, 2, 90)
-    assert from_environment({**THREE, "JAXENC_HEARTBEAT": "10"}).heartbeat == 10
+    assert from_environment({**THREE, "SLURM_NTASKS": "9"}) == Cluster("10.0.0.1:1234", 3, 2, meet=1800)
+
+
+def test_time_limits_are_variables() -> None:
+    limits = lambda cluster: (cluster.meet, cluster.heartbeat, cluster.leave)
+    assert limits(from_environment({**THREE, "JAXENC_MEET": "7", "JAXENC_HEARTBEAT": "10", "JAXENC_LEAVE": "8"})) == (7, 10, 8)
+    assert limits(from_environment(THREE)) == (1800, 90, 30)
+    for near in ("127.0.0.1:1234", "localhost:1234", "[::1]:1234"):
+        assert limits(from_environment({**THREE, "JAXENC_COORDINATOR": near})) == (300, 90, 30)
 
 
 def test_without_the_environment_there_is_one_process() -> None:
@@ -56,8 +63,9 @@ def test_without_the_environment_there_is_one_process() -> None:
     "given, size, rank",
     [
         ({"SLURM_NTASKS": "2", "SLURM_PROCID": "0"}, "SLURM_NTASKS", "SLURM_PROCID"),
-        (SRUN, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
-        ({**SRUN, "SLURM_STEP_NUM_TASKS": ""}, "SLURM_NTASKS", "SLURM_PROCID"),
+        ({**SRUN, "SLURM_STEP_NODELIST": ""}, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+        ({**SRUN, "SLURM_STEP_NODELIST": "n[1-"}, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+        ({**SRUN, "WORLD_SIZE": "16", "RANK": "12"}, "WORLD_SIZE", "RANK"),
         ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1"}, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
         ({"PMI_SIZE": "2", "PMI_RANK": "1", **SCRIPT}, "PMI_SIZE", "PMI_RANK"),
         ({"MV2_COMM_WORLD_SIZE": "2", "MV2_COMM_WORLD_RANK": "0"}, "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
@@ -77,7 +85,7 @@ def test_r34_one_of_several_is_refused_with_the_variables_that_join_it(given: di
     join = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": given[size], "JAXENC_PROCESS": given[rank]}
     assert said.startswith(f"{size} is {given[size]} and {rank} is {given[rank]}: one of {given[size]} processes")
     assert f"JAXENC_COORDINATOR=HOST:PORT of process 0, JAXENC_PROCESSES=${size} and JAXENC_PROCESS=${rank} to join" in said
-    assert from_environment({**given, **join}) == Cluster("10.0.0.1:1234", int(given[size]), int(given[rank]))
+    assert from_environment({**given, **join}) == Cluster("10.0.0.1:1234", int(given[size]), int(given[rank]), meet=1800)
     assert from_environment({**given, "JAXENC_PROCESSES": "1"}) == Cluster()
 
 
@@ -104,7 +112,7 @@ def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
     must_be_alone({"JAXENC_PROCESSES": "1"}, "jaxenc evaluate")
     with pytest.raises(UserError, match="JAXENC_PROCESSES is 3: jaxenc evaluate runs in one process; start it once"):
         must_be_alone(THREE, "jaxenc evaluate")
-    with pytest.raises(UserError, match="SLURM_STEP_NUM_TASKS is 4 and SLURM_PROCID is 3"):
+    with pytest.raises(UserError, match="SLURM_STEP_NUM_TASKS is 4: jaxenc evaluate runs in one process; start it once"):
         must_be_alone(SRUN, "jaxenc evaluate")
 
 
@@ -119,6 +127,8 @@ def test_r34_what_runs_in_one_process_refuses_to_be_one_of_several() -> None:
         ("JAXENC_COORDINATOR", "10.0.0.1", "JAXENC_COORDINATOR is '10.0.0.1'; write HOST:PORT"),
         ("JAXENC_COORDINATOR", "10.0.0.1:99999", "JAXENC_COORDINATOR is '10.0.0.1:99999'; write HOST:PORT"),
         ("JAXENC_HEARTBEAT", "0", "JAXENC_HEARTBEAT is 0; it is at least 1 second"),
+        ("JAXENC_MEET", "0", "JAXENC_MEET is 0; it is at least 1 second"),
+        ("JAXENC_LEAVE", "soon", "JAXENC_LEAVE is 'soon'; it is a whole number"),
     ],
 )
 def test_a_wrong_environment_is_one_line(name: str, value: str, message: str) -> None:
@@ -134,12 +144,40 @@ def test_two_processes_that_each_see_one_are_refused() -> None:
         connect(Cluster("127.0.0.1:1234", 2, 1))
 
 
+@pytest.fixture
+def jax_joins_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`connect` joins nothing, and jax sees two processes."""
+    for owner, name in ((jax, "distributed"), (jax.config, "update"), (gloo, "listen_beside")):
+        monkeypatch.setattr(owner, name, mock.Mock())
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("jax_joins_nobody")
+def test_a_process_that_jax_numbers_otherwise_is_refused() -> None:
+    with pytest.raises(UserError, match="process 1 of 2 by SLURM_PROCID is process 0 by its devices; number processes as jax does"):
+        connect(Cluster("10.0.0.1:1234", 2, 1, numbered_by="SLURM_PROCID"))
+
+
+@pytest.mark.usefixtures("jax_joins_nobody")
+def test_processes_of_two_hosts_that_met_on_loopback_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As through a port that is forwarded: the collectives would not get through."""
+    service = Service()
+    monkeypatch.setattr(private, "store", lambda: service)
+    refused = pytest.raises(UserError, match="process 0 is on n0 and process 1 on n1, and they met at 127.0.0.1:1, a loopback address; set")
+    for index, host, outcome in ((0, "n0", contextlib.nullcontext()), (1, "n0", contextlib.nullcontext()), (1, "n1", refused)):
+        monkeypatch.setattr(jax, "process_index", lambda index=index: index)
+        monkeypatch.setattr(socket, "gethostname", lambda host=host: host)
+        monkeypatch.setattr(addresses, "check_free", lambda *_: None)
+        with outcome:
+            connect(Cluster("127.0.0.1:1", 2, index))
+
+
 def test_a_port_that_is_taken_is_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(UserError, match=f"JAXENC_COORDINATOR is '{address}', where process 0 cannot listen; "):
+        with pytest.raises(UserError, match=f"the address of process 0 is '{address}', where process 0 cannot listen; "):
             connect(Cluster(address, 2, 0))
 
 
@@ -153,6 +191,27 @@ def test_one_process_waits_for_nobody() -> None:
     connect(Cluster())
     barrier("never", 0)
     assert from_primary("value", lambda: ("as", "it is")) == ("as", "it is")
+
+
+def test_all_finish_before_one_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that leaves while a device of another connects to one of its own would leave that one waiting for ever. Who does not come
+    to the end in time ends the others, which say so."""
+    did: list[object] = []
+
+    def too_late(seconds: float) -> None:
+        raise Absent("the end: process 0 did not come")
+
+    for name in ("connect", "close", "leave"):
+        monkeypatch.setattr(cluster, name, lambda *given, name=name: did.append((name, *given)))
+    monkeypatch.setattr(gloo, "be_quiet", lambda: None)
+    two = Cluster("127.0.0.1:1", 2, 1, leave=7)
+    for finish in (lambda seconds: did.append(("finish", seconds)), too_late):
+        monkeypatch.setattr(cluster, "finish", finish)
+        with cluster.joined(two, lambda error: did.append(str(error)) or 1):
+            did.append("block")
+    first = [("connect", two), "block", ("finish", 7), ("close",)]
+    # `leave` ends the process where it is not replaced.
+    assert did == [*first, ("connect", two), "block", "the end: process 0 did not come", ("leave", 1), ("close",)]
 
 
 class Service:
@@ -172,7 +231,8 @@ class Service:
 
 def test_an_error_of_process_0_is_the_error_of_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both raise it, and process 1 makes nothing itself."""
-    monkeypatch.setattr(distributed.global_state, "client", Service())
+    service = Service()
+    monkeypatch.setattr(private, "store", lambda: service)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
 
     def fail() -> None:

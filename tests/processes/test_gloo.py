@@ -1,10 +1,11 @@
 """What Gloo prints is left out; what Python prints is not."""
 
-import socket
 import subprocess
 import sys
 
 import pytest
+
+from tests.group import reserved, together
 
 QUIET = """
 import os, sys
@@ -34,8 +35,6 @@ def test_r40_gloo_is_quiet_and_python_is_not() -> None:
 @pytest.mark.slow
 def test_r40_two_processes_start_without_a_line_of_gloo() -> None:
     """The real thing: the first collective of two processes, where Gloo prints a line in each."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    start = lambda rank: subprocess.Popen([sys.executable, "-c", TWO, address, rank], stdout=subprocess.PIPE, text=True)
-    assert [process.communicate(timeout=120)[0] for process in [start("0"), start("1")]] == ["met\n", "met\n"]
+    with reserved() as address:
+        done = together([((sys.executable, "-c", TWO, address, rank), {}) for rank in ("0", "1")])
+    assert [one.out for one in done] == ["met\n", "met\n"]

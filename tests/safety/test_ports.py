@@ -33,6 +33,8 @@ def test_processes_listen_where_they_are_told() -> None:
         assert gang.end() == 0, gang.said
     told = re.search(r"PORT 127\.0\.0\.1:(\d+)", gang.said)
     assert told, gang.said
+    # Nothing of jax's or Gloo's own.
+    assert all(re.match(r"\[[01]\] (LISTENS|PORT) ", line) for line in gang.lines), gang.said
     places = re.findall(r"LISTENS ([0-9A-F]+):([0-9A-F]{4})", gang.said)
     assert int(told[1]) in {int(port, 16) for _, port in places}, gang.said
     # The coordinator's, and one of Gloo's in each process.

@@ -33,6 +33,7 @@ from jaxenc.training.run import Run
 from jaxenc.training.settings import EvalConfig, LogConfig, TrainConfig
 from jaxenc.training.state import zero_carry
 from tests import tiny
+from tests.group import Process
 
 CLOCKS = ("seconds", "tokens_per_second", "mfu")
 
@@ -66,10 +67,10 @@ def run_until(step: int, run: Run, workdir: Path) -> int:
     return outcome.step
 
 
-def command(workdir: Path, recipe_file: Path) -> subprocess.Popen:
+def command(workdir: Path, recipe_file: Path) -> Process:
     """`jaxenc pretrain` in a process of its own, on one device."""
     flags = os.environ["XLA_FLAGS"].replace("device_count=8", "device_count=1")
-    return subprocess.Popen(
+    return Process(
         [sys.executable, "-m", "jaxenc.cli.main", "pretrain", "--config", str(recipe_file), "--workdir", str(workdir)],
         stderr=subprocess.PIPE, text=True, env={**os.environ, "XLA_FLAGS": flags}, cwd=workdir.parent,
     )  # fmt: skip

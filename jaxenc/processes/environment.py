@@ -1,0 +1,130 @@
+"""Which of how many processes this is, where they meet and how long they wait, as the environment says it."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from jaxenc.errors import UserError
+from jaxenc.processes import addresses, gpus, launchers
+from jaxenc.processes.place import Place, is_number
+
+COORDINATOR, PROCESSES, PROCESS = "JAXENC_COORDINATOR", "JAXENC_PROCESSES", "JAXENC_PROCESS"
+MEET, HEARTBEAT, LEAVE = "JAXENC_MEET", "JAXENC_HEARTBEAT", "JAXENC_LEAVE"
+POD = "JOB_COMPLETION_INDEX"  # Kubernetes: the index of a pod of an indexed Job
+# Seconds for several hosts to meet: they come up minutes apart and load jax from cold disks. Gangs that restarted cold died after 300
+# (github.com/marin-community/marin/pull/7232).
+FAR = 1800
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The processes of a run. Raises UserError for numbers and an address that cannot be.
+
+    address: HOST:PORT where process 0 listens, without authentication, and where the others call; '' where there is one process, and with
+    jax_joins: there jax finds it. count: processes; index: this one. counted_by, numbered_by: the variables that say so.
+
+    Seconds: meet, for all processes to meet; heartbeat, after which, at the latest, a silent process counts as dead and jax aborts all
+    others (at the earliest it is half of them, for a sign of life is sent that often); leave, for all to leave at the end.
+
+    hosts: how many the processes are on, 0 where nobody says. gpus: local ids of the GPUs of this process, () for all that it sees.
+    """
+
+    address: str = ""
+    count: int = 1
+    index: int = 0
+    heartbeat: int = 90
+    meet: int = 300
+    leave: int = 30
+    hosts: int = 0
+    jax_joins: bool = False
+    gpus: tuple[int, ...] = ()
+    counted_by: str = PROCESSES
+    numbered_by: str = PROCESS
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < self.count:
+            what = f"{self.numbered_by} is {self.index} and {self.counted_by} is {self.count}"
+            raise UserError(what, fix=f"number processes from 0, each below {self.counted_by}")
+        for name, seconds in ((MEET, self.meet), (HEARTBEAT, self.heartbeat), (LEAVE, self.leave)):
+            if seconds < 1:
+                raise UserError(f"{name} is {seconds}", fix="it is at least 1 second")
+        if self.count > 1 and not self.jax_joins and not addresses.is_address(self.address):
+            raise UserError(f"{COORDINATOR} is {self.address!r}", fix="write HOST:PORT of process 0")
+
+
+def from_environment(environment: Mapping[str, str]) -> Cluster:
+    """The cluster that the environment describes; one process where nothing says that there are several, or only JAXENC_PROCESSES=1 does.
+
+    In this order: JAXENC_COORDINATOR=HOST:PORT, JAXENC_PROCESSES and JAXENC_PROCESS, which a pod of an indexed Kubernetes Job has as
+    JOB_COMPLETION_INDEX; what Open MPI, a step of Slurm or a TPU slice says (`launchers.place`): beside it JAXENC_COORDINATOR replaces the
+    address, and JAXENC_PROCESSES is the number to expect. JAXENC_MEET, JAXENC_HEARTBEAT and JAXENC_LEAVE are seconds, as in `Cluster`; the
+    first is 1800 unless set where the processes may be on several hosts.
+
+    Raises UserError, with the variables to set, where a launcher started this process as one of several and does not say where process 0
+    can listen: each would train alone; where two numbers of processes differ; where only some variables are set; for what is no number;
+    and as `Cluster`.
+    """
+    given = [name for name in (COORDINATOR, PROCESSES, PROCESS) if environment.get(name)]
+    if given == [PROCESSES] and environment[PROCESSES] == "1":
+        return Cluster()
+    rank = POD if given == [COORDINATOR, PROCESSES] and environment.get(POD) else PROCESS
+    if len(given) == 3 or rank == POD:
+        place = _explicit(environment, rank)
+    elif PROCESS not in given and (found := launchers.place(environment)) is not None:
+        place = _expected(found, environment, given)
+    elif given:
+        fix = f"set {COORDINATOR}, {PROCESSES} and {PROCESS}, or none of them"
+        raise UserError(f"{' and '.join(given)} set without the rest", fix=fix)
+    elif environment.get(POD):
+        what = f"{POD} is {environment[POD]}: one pod of an indexed Job, which would run alone"
+        join = f"{COORDINATOR}=HOST:PORT of pod 0 and {PROCESSES}=the Job's completions"
+        raise UserError(what, fix=f"set {join} to join them, or {PROCESSES}=1 for a pod that is meant to be alone")
+    else:
+        return Cluster()
+    near = place.hosts == 1 or addresses.is_named_loopback(place.address)
+    return Cluster(
+        place.address,
+        place.count,
+        place.index,
+        heartbeat=_number(environment, HEARTBEAT, Cluster.heartbeat),
+        meet=_number(environment, MEET, Cluster.meet if near else FAR),
+        leave=_number(environment, LEAVE, Cluster.leave),
+        hosts=place.hosts,
+        jax_joins=place.jax_joins,
+        gpus=gpus.share(environment, place),
+        counted_by=place.size,
+        numbered_by=place.rank,
+    )
+
+
+def _explicit(environment: Mapping[str, str], rank: str) -> Place:
+    """The place that JAXENC_COORDINATOR, JAXENC_PROCESSES and the variable `rank` give, with the hosts that a launcher of the same
+    processes counts."""
+    count, index = _number(environment, PROCESSES, 1), _number(environment, rank, 0)
+    own = Place(PROCESSES, rank, count, index, environment[COORDINATOR])
+    # Not the TPUs of this host, for which a server would be asked.
+    found = launchers.place({**environment, "JAX_PLATFORMS": "cpu"})
+    if found is None or (found.count, found.index) != (count, index):
+        return own
+    return dataclasses.replace(own, hosts=found.hosts, local=found.local, beside=found.beside)
+
+
+def _expected(found: Place, environment: Mapping[str, str], given: list[str]) -> Place:
+    """What a launcher says, with the address that JAXENC_COORDINATOR gives and as many processes as JAXENC_PROCESSES expects."""
+    if PROCESSES in given and (expected := _number(environment, PROCESSES, 1)) != found.count:
+        fix = f"start {expected} processes, or leave {PROCESSES} out"
+        raise UserError(f"{PROCESSES} is {expected}, and {found.size} counts {found.count} processes", fix=fix)
+    if COORDINATOR in given:
+        return dataclasses.replace(found, address=environment[COORDINATOR], jax_joins=False)
+    if not (found.address or found.jax_joins):
+        what = f"{found.size} is {found.count} and {found.rank} is {found.index}: one of {found.count} processes that would each run alone"
+        join = f"{COORDINATOR}=HOST:PORT of process 0, {PROCESSES}=${found.size} and {PROCESS}=${found.rank}"
+        raise UserError(what, fix=f"set {join} to join them, or {PROCESSES}=1 for a process that is meant to be alone")
+    return found
+
+
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    """The number in a variable of ours, `default` where it is not set."""
+    text = environment.get(name) or str(default)
+    if not is_number(text):
+        raise UserError(f"{name} is {text!r}", fix="it is a whole number")
+    return int(text)

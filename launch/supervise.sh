@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# Runs the processes of launch/local.sh, which says what happens when one dies. It sets `procs`, their number, and has `own RANK PORT`, which
+# puts the variables of a process in `mine`.
+# shellcheck disable=SC2154 # those names
+
+newest() { # the newest checkpoint of the run in `workdir`, or -1
+  local step
+  step=$(find "$workdir/checkpoints" -maxdepth 1 -type d -printf '%f\n' 2>/dev/null | grep -xE '[0-9]+' | sort -n | tail -n 1)
+  echo "${step:--1}"
+}
+
+# A session of its own for each process, so that a Ctrl-C at the terminal reaches it once, as TERM.
+apart=(setsid)
+if setpriv --pdeathsig KILL true 2>/dev/null; then
+  apart=(setpriv --pdeathsig KILL setsid)
+else
+  echo "local: no setpriv --pdeathsig here: after a kill -9 of this launcher, end its processes yourself" >&2
+fi
+
+exec 3>&2
+pids=() asked='' interrupted=''
+declare -A rank_of
+tell() { local pid; for pid in "${pids[@]}"; do kill "-$1" "$pid" 2>/dev/null; done; }
+ask() { # the signal that came
+  echo "local: $1: asked every process to stop after its step${2:-}" >&3
+  asked=1
+  tell TERM
+}
+trap 'ask TERM' TERM
+trap 'if [ "$interrupted" ]; then tell KILL; else interrupted=1; ask INT " (Ctrl-C again: end them now)"; fi' INT
+
+dead() { # the code of a process that has ended; false while it lives
+  kill -0 "$1" 2>/dev/null && return 1
+  wait "$1"
+  status=$?
+}
+
+gang() { # runs all processes once; `code` is 0, or the code of the first that ended otherwise
+  local rank pid status left last=''
+  pids=() code=0
+  # Above Linux's range for outgoing connections, so that only another launcher may take it before process 0 listens.
+  while port=$((61440 + RANDOM % 4096)); (: <> "/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+  for ((rank = 0; rank < procs; rank++)); do
+    own "$rank" "$port"
+    (export "${mine[@]}"; exec "${apart[@]}" "$@") > >(trap '' INT; exec sed -u "s/^/[$rank] /") \
+      2> >(trap '' INT; exec sed -u "s/^/[$rank] /" >&3) &
+    pids+=($!) rank_of[$!]=$rank
+  done
+  [ -z "$asked" ] || tell TERM
+  while [ ${#pids[@]} -gt 0 ]; do
+    left=()
+    for pid in "${pids[@]}"; do
+      if ! dead "$pid"; then
+        left+=("$pid")
+      elif [ "$code" -eq 0 ] && [ "$status" -ne 0 ]; then
+        code=$status who=${rank_of[$pid]}
+        # Who stops on request is followed by the others, unless it went before they met; who fails leaves them waiting for it.
+        [ "$code" -eq 75 ] || tell TERM
+        last=$((SECONDS + kill_after))
+      fi
+    done
+    pids=("${left[@]}")
+    if [ -n "$last" ] && [ $SECONDS -ge "$last" ]; then tell KILL; fi
+    [ ${#pids[@]} -eq 0 ] || sleep 0.2
+  done
+}
+
+supervise() { # work directory, KILL_AFTER, RESTARTS, a command; exits as launch/local.sh says
+  local workdir=$1 kill_after=$2 restarts=$3
+  shift 3
+  local idle=-1 before now # restarts in a row that brought no newer checkpoint; the first start is none
+  while true; do
+    before=$(newest)
+    gang "$@" 2>/dev/null # without the shell's own lines about killed jobs
+    case $code in
+      0 | 2 | 3 | 75 | 126 | 127) exit $code ;;
+    esac
+    if [ -n "$asked" ]; then exit $((code == 143 ? 75 : code)); fi # 143: TERM came before Python listened
+    now=$(newest)
+    if [ "$now" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
+    if [ $idle -ge "$restarts" ]; then
+      echo "local: process $who ended with $code; $restarts restarts brought no newer checkpoint than step $now: giving up" >&2
+      exit $code
+    fi
+    echo "local: process $who ended with $code: starting all $procs again (newest checkpoint: step $now)" >&2
+  done
+}
