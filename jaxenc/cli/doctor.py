@@ -1,6 +1,8 @@
 """`jaxenc doctor`: checks processes, devices, disks and data before a run starts, alone or as one of several processes."""
 
 import argparse
+import dataclasses
+import math
 import os
 import socket
 
@@ -35,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.overrides and not args.config:
         raise UserError("it sets a field of a config, and there is none", args.overrides[0], "add --config, or leave it out")
     runs = (cli_config.resolve(args.config, args.overrides),) if args.config else ()
-    host, own = socket.gethostname(), cluster.from_environment(os.environ)
+    host, own = socket.gethostname(), dataclasses.replace(cluster.from_environment(os.environ), meet=math.ceil(args.wait))
     request = Request(host, os.environ, args.workdir, args.data, args.verify, runs, seconds=args.wait)
     printed: list[Finding] = []
 

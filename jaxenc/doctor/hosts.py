@@ -1,10 +1,9 @@
 """On which hosts the processes are, and whether the coordinator's address means the same machine on all of them."""
 
-import ipaddress
-import socket
 from collections.abc import Mapping, Sequence
 
 from jaxenc.doctor.findings import PROBLEM, Finding, listed
+from jaxenc.processes import addresses
 from jaxenc.processes.cluster import COORDINATOR, Cluster
 
 # (variable with a number, variable with the larger number that it has where there are several hosts)
@@ -23,20 +22,11 @@ def split(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def is_loopback(address: str) -> bool:
-    """Whether the host of HOST:PORT is this machine only, for every machine: 127.0.0.1, and a name that means that, as a machine's own
-    does in the /etc/hosts of Debian (127.0.1.1)."""
-    host, port = split(address)
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return False
-    return all(ipaddress.ip_address(where[0].partition("%")[0]).is_loopback for _, _, _, _, where in found)
-
-
 def hint(address: str) -> str:
     """What to add to an advice where processes on other hosts cannot come to this address."""
-    return f" ({split(address)[0]} is each host's own: name process 0's machine where there are several)" if is_loopback(address) else ""
+    if not addresses.is_loopback(address):
+        return ""
+    return f" ({split(address)[0]} is each host's own: name process 0's machine where there are several)"
 
 
 def told(environment: Mapping[str, str]) -> str:
@@ -52,7 +42,7 @@ def told(environment: Mapping[str, str]) -> str:
 def before(cluster: Cluster, environment: Mapping[str, str]) -> list[Finding]:
     """What is wrong with the coordinator's address, as far as one process can tell before it meets the others."""
     variable = told(environment)
-    if cluster.count > 1 and variable and is_loopback(cluster.address):
+    if cluster.count > 1 and variable and addresses.is_loopback(cluster.address):
         what = f"the coordinator is at {cluster.address}, which every host takes for itself, and {variable} says that there are several"
         return [Finding(PROBLEM, "coordinator", what, _advice(cluster.address))]
     return []
@@ -60,7 +50,7 @@ def before(cluster: Cluster, environment: Mapping[str, str]) -> list[Finding]:
 
 def judge(address: str, names: Sequence[str]) -> list[Finding]:
     """Whether processes on the hosts with these names, one a process, can all mean the same machine by the coordinator's address."""
-    if len(set(names)) > 1 and is_loopback(address):
+    if len(set(names)) > 1 and addresses.is_loopback(address):
         what = f"the coordinator is at {address}, which every host takes for itself, and the processes are on {counted(names)}"
         return [Finding(PROBLEM, "coordinator", what, _advice(address))]
     return []

@@ -80,7 +80,7 @@ def gathered(name: str, value: Any, seconds: float = LIMIT) -> list[Any]:
 
     Waits, reports and raises as `barrier` does.
     """
-    count, index, client = jax.process_count(), jax.process_index(), distributed.global_state.client
+    count, index, client = jax.process_count(), jax.process_index(), private.store()
     if count == 1:
         return [value]
     folder = f"jaxenc/gathered/{name}/"

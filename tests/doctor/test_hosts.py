@@ -4,6 +4,7 @@ import pytest
 
 from jaxenc.doctor import hosts
 from jaxenc.doctor.findings import PROBLEM
+from jaxenc.processes import addresses
 from jaxenc.processes.cluster import Cluster
 
 TWO = {"SLURM_NNODES": "2"}
@@ -11,12 +12,12 @@ TWO = {"SLURM_NNODES": "2"}
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.1.1:1", "[::1]:1", "localhost:1"])
 def test_loopback_is_known_by_address_and_by_name(address: str) -> None:
-    assert hosts.is_loopback(address)
+    assert addresses.is_loopback(address)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1:1", "0.0.0.0:1", "[2001:db8::1]:1", "no.such.name.invalid:1"])
 def test_other_addresses_are_not(address: str) -> None:
-    assert not hosts.is_loopback(address) and not hosts.hint(address)
+    assert not addresses.is_loopback(address) and not hosts.hint(address)
 
 
 @pytest.mark.parametrize(
