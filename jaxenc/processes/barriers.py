@@ -4,12 +4,13 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
 from jax._src import distributed  # The one way to the coordination service's key-value store: jax has no public one.
 
+from jaxenc.config import differences
 from jaxenc.errors import Absent, UserError
 
 # Seconds: between two lines that name the processes that are missing; for all to reach a barrier, the largest save included.
@@ -26,21 +27,22 @@ def is_primary() -> bool:
 
 
 def barrier(name: str, seconds: float = LIMIT) -> None:
-    """Waits for every process to come to `name`, which is used once in a run; any thread may call it.
+    """Waits for every process to come to `name`; any thread may call it. All come to one name equally often: the n-th call of one process
+    meets the n-th of the others.
 
     Every 15 s a line on stderr names the processes that are awaited. Raises Absent, which names them, after `seconds`.
     """
     count, index, client = jax.process_count(), jax.process_index(), distributed.global_state.client
     if count == 1:
         return
-    folder = f"jaxenc/barrier/{name}/"
-
-    def missing() -> list[int]:
-        present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
-        return [rank for rank in range(count) if str(rank) not in present]
-
     began = time.monotonic()
     with service(name):
+        folder = f"jaxenc/barrier/{_counted(f'barrier {name}')}/"
+
+        def missing() -> list[int]:
+            present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
+            return [rank for rank in range(count) if str(rank) not in present]
+
         client.key_value_set(f"{folder}{index}", "here")
         # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
         if index == 0:
@@ -54,12 +56,14 @@ def barrier(name: str, seconds: float = LIMIT) -> None:
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
     """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised as ErrorOfAll in every
-    process. Waits, reports and raises as `barrier` does.
+    All processes ask for one `name` equally often: the n-th call gets the n-th answer. A UserError of `make` is raised as
+    ErrorOfAll in every process. Waits, reports and raises as `barrier` does.
     """
-    client, key = distributed.global_state.client, f"jaxenc/value/{name}"
+    client = distributed.global_state.client
     if jax.process_count() == 1:
         return make()
+    with service(name):
+        key = f"jaxenc/value/{_counted(f'value {name}')}"
     if not is_primary():
         with service(name):
             answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
@@ -69,10 +73,24 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     try:
         value = make()
     except UserError as error:
-        client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
+        client.key_value_set(key, json.dumps({"error": str(error)}))
         raise ErrorOfAll(str(error)) from error
-    client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
+    client.key_value_set(key, json.dumps({"value": value}))
     return value
+
+
+def must_be_equal(name: str, facts: Mapping[str, Any], fix: str) -> None:
+    """Raises UserError, which names each dotted path with both values, in a process whose `facts`, a JSON value, differ from those of
+    process 0. `name` and what else it raises: as `from_primary`."""
+    first, index = from_primary(name, lambda: facts), jax.process_index()
+    if parts := [f"{path} is {theirs} in process 0 and {ours} in process {index}" for path, theirs, ours in differences(first, facts)]:
+        raise UserError("; ".join(parts), fix=fix)
+
+
+def _counted(name: str) -> str:
+    """`name` with the number of times that this process has asked for it. The service counts, so that a process which starts again, with a
+    new service, counts from the start."""
+    return f"{name}/{distributed.global_state.client.key_value_increment(f'jaxenc/asked/{jax.process_index()}/{name}', 1)}"
 
 
 @contextlib.contextmanager

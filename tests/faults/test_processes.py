@@ -1,37 +1,121 @@
 """Several real processes are one run: the same rows, losses and held-out numbers as one process of eight devices (T13 for processes)."""
 
 import dataclasses
+import json
+import re
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jaxenc.cli import main
+from jaxenc.config import flatten
 from jaxenc.training import prepare
+from tests import tiny
 from tests.faults import alone
+from tests.faults.commands import MASKED, TUNED
 from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, EVERY, STEPS, MadeOnce, Several
-from tests.selection import FULL
 from tests.training.conftest import make_data
 from tests.training.stepping import stepping
 from tests.training.test_loop import write_recipe
 
+# (processes, devices in each, mesh.preset)
+CASES = [(2, 2, "dp"), (4, 1, "dp"), (2, 2, "fsdp")]
+
+
+def names(folder: Path) -> list[str]:
+    """The files of a folder at any depth, but those of arrays, which each process writes under its own names."""
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(name for name in found if "/state/" not in name)
+
+
+def numbers(path: Path) -> dict[str, float]:
+    """{dotted path: number} of all seeds and of the summary of a results.json, but clocks."""
+    found = json.loads(path.read_text())
+    seeds = {str(one["seed"]): {"step": one["step"], **one["scores"]} for one in found["seeds"]}
+    return dict(flatten({"summary": found["summary"], "failed": found["failed"], **seeds}))
+
+
+def assert_close(found: dict[str, float], wanted: dict[str, float]) -> None:
+    """Losses to rounding (<= 1e-5), everything else exactly."""
+    assert found.keys() == wanted.keys()
+    for name, number in wanted.items():
+        assert found[name] == (pytest.approx(number, rel=CLOSE) if "_loss" in name else number), name
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("procs", [2, 4] if FULL else [2])
-def test_several_processes_are_one(several: Several, row: Table, procs: int) -> None:
+@pytest.mark.parametrize("procs, devices, preset", CASES)
+def test_several_processes_are_one(several: Several, row: Table, procs: int, devices: int, preset: str) -> None:
     """Their held-out rows cannot be shared evenly: the last batch is all padding in some of them."""
-    one, many = several.undisturbed(1, 8), several.undisturbed(procs, 4 // procs)
-    assert_same_run(one, many, CLOSE, STEPS)
-    assert sorted(path.name for path in many.iterdir()) == sorted(path.name for path in one.iterdir())
+    one, many = several.undisturbed(1, 8), several.undisturbed(procs, devices, preset)
+    furthest = assert_same_run(one, many, CLOSE, STEPS)
+    assert names(many) == names(one)
     held_out = prepare.prepare(several.run, one).batches("held_out", several.run.plan[0], 1)
     assert len(held_out) % procs == 1
     counted = [(key, name) for key in rows(one) for name in rows(one)[key] if key[1] == "held_out" and not name.endswith("_loss")]
     assert len(counted) >= 2 * STEPS // EVERY
     assert [rows(one)[key][name] for key, name in counted] == [rows(many)[key][name] for key, name in counted]
-    row(f"T13 {len(held_out)} held-out rows in {procs} processes", STEPS // EVERY, f"counts identical to one process, losses to {CLOSE}")
+    row(
+        f"T13 {len(held_out)} held-out rows in {procs} processes",
+        STEPS // EVERY,
+        f"counts identical to one process, losses to {furthest:.0e}",
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("procs, devices, preset", CASES)
+def test_their_masks_are_those_of_one(several: Several, procs: int, devices: int, preset: str) -> None:
+    """Every integer that a step learns from, bitwise."""
+    one, many = (
+        dict(np.load(run.parent / "after" / "masks.npz"))
+        for run in (several.undisturbed(1, 8), several.undisturbed(procs, devices, preset))
+    )
+    assert {name.split("-")[0] for name in one} == {str(step) for step in range(MASKED)}
+    tiny.assert_bitwise(many, one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("procs, devices, preset", CASES)
+def test_what_they_evaluate_and_fine_tune_is_that_of_one(several: Several, procs: int, devices: int, preset: str) -> None:
+    """Of both seeds: every loss to rounding (<= 1e-5), every score and answer exactly; each of the 103 examples once."""
+    one, many = (run.parent / "after" for run in (several.undisturbed(1, 8), several.undisturbed(procs, devices, preset)))
+    for seed in ("seed_0", "seed_1"):
+        assert_same_run(one / "tuned" / seed, many / "tuned" / seed, CLOSE, TUNED)
+        for name in ("dev.jsonl", "test.jsonl", "submission/SST-2.tsv"):
+            assert (one / "tuned" / seed / name).read_bytes() == (many / "tuned" / seed / name).read_bytes()
+    assert names(many / "tuned") == names(one / "tuned")
+    wanted, found = (numbers(folder / "tuned" / "results.json") for folder in (one, many))
+    assert_close(found, wanted)
+    said, its = (folder.joinpath("0.out").read_text().splitlines() for folder in (one, many))
+    # A line of each evaluation, between them the table of both seeds.
+    assert len(said) == len(its) == 10
+    for line in (0, -1):
+        assert_close(json.loads(its[line]), json.loads(said[line]))
+    scored, predictions = json.loads(its[-1]), dict(np.load(many / "dev.npz"))
+    assert scored["classifier_predictions"] == 103 and predictions["index"].tolist() == list(range(103))
+    kept = max(
+        (json.loads((many / "tuned" / seed / "result.json").read_text()) for seed in ("seed_0", "seed_1")),
+        key=lambda o: o["scores"]["accuracy"],
+    )
+    assert scored["accuracy"] == kept["scores"]["accuracy"]
+    answered = [json.loads(line)["answer"] for line in (Path(kept["directory"]) / "dev.jsonl").read_text().splitlines()]
+    assert [("negative", "positive")[i] for i in predictions["classifier"].argmax(axis=1)] == answered
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("procs, devices, preset", CASES)
+def test_process_0_alone_prints_and_writes(several: Several, procs: int, devices: int, preset: str) -> None:
+    """Others write arrays, in the folder of a checkpoint that is being written."""
+    after = several.undisturbed(procs, devices, preset).parent / "after"
+    for rank in range(1, procs):
+        assert (after / f"{rank}.out").read_text() == ""
+        touched = [line.split(" ", 1)[1] for line in (after / f"{rank}.touched").read_text().splitlines()]
+        assert [path for path in touched if not re.search(r"checkpoints/\.\d+\.tmp-save/state(/|$)", path)] == [f"after/{rank}.out"]
+    assert any("metrics.jsonl" in line for line in (after / "0.touched").read_text().splitlines())
 
 
 @pytest.mark.full
