@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jaxenc.training.run import Run
 from tests.faults.gang import PRETRAIN, Gang
+from tests.selection import FULL
 from tests.training.test_loop import write_recipe
 
 # Relative: the order of reductions alone differs; measured 3e-7.
@@ -40,11 +41,12 @@ class Several:
         return gang.said
 
     def undisturbed(self, procs: int, devices: int, preset: str = "dp") -> Path:
-        """The finished work directory of a run that nobody disturbs; each is made once. Beside it, in `after`, is what tests.faults.commands
-        makes of it."""
+        """The finished work directory of a run that nobody disturbs, made once, and beside it `after`, what tests.faults.commands makes of it.
+        Four processes fine-tune in the full suite only."""
 
         def fill(folder: Path) -> None:
-            more = ("--task", self.folder / "task", f"--config.mesh.preset={preset}")
+            task = ("--task", self.folder / "task") if (self.folder / "task").exists() and (FULL or procs < 4) else ()
+            more = (*task, f"--config.mesh.preset={preset}")
             with self.gang(procs, devices, folder / "run", *more, command=(*COMMANDS, folder / "after")) as gang:
                 assert gang.end(300) == 0, gang.said
 

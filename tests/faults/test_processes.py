@@ -11,6 +11,7 @@ import pytest
 
 from jaxenc.cli import main
 from jaxenc.config import flatten
+from jaxenc.tasks.results import Results
 from jaxenc.training import prepare
 from tests import tiny
 from tests.faults import alone
@@ -19,12 +20,14 @@ from tests.faults.conftest import Table
 from tests.faults.gang import PRETRAIN
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, EVERY, STEPS, MadeOnce, Several
+from tests.selection import FULL
 from tests.training.conftest import make_data
 from tests.training.stepping import stepping
 from tests.training.test_loop import write_recipe
 
-# (processes, devices in each, mesh.preset)
-CASES = [(2, 2, "dp"), (4, 1, "dp"), (2, 2, "fsdp")]
+# (processes, devices in each, mesh.preset), and those that also fine-tune.
+CASES = [(2, 2, "dp"), (4, 1, "fsdp"), *([(4, 1, "dp"), (2, 2, "fsdp")] if FULL else [])]
+TUNED_CASES = CASES if FULL else CASES[:1]
 
 
 def names(folder: Path) -> list[str]:
@@ -47,75 +50,90 @@ def assert_close(found: dict[str, float], wanted: dict[str, float]) -> None:
         assert found[name] == (pytest.approx(number, rel=CLOSE) if "_loss" in name else number), name
 
 
+@pytest.fixture
+def one(several: Several) -> Path:
+    """The folder of a run in one process of eight devices, and of what comes after."""
+    return several.undisturbed(1, 8).parent
+
+
+@pytest.fixture
+def many(several: Several, procs: int, devices: int, preset: str) -> Path:
+    """The same of several processes."""
+    return several.undisturbed(procs, devices, preset).parent
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, devices, preset", CASES)
-def test_several_processes_are_one(several: Several, row: Table, procs: int, devices: int, preset: str) -> None:
+def test_several_processes_are_one(several: Several, one: Path, many: Path, procs: int, row: Table) -> None:
     """Their held-out rows cannot be shared evenly: the last batch is all padding in some of them."""
-    one, many = several.undisturbed(1, 8), several.undisturbed(procs, devices, preset)
-    furthest = assert_same_run(one, many, CLOSE, STEPS)
-    assert names(many) == names(one)
-    held_out = prepare.prepare(several.run, one).batches("held_out", several.run.plan[0], 1)
+    furthest = assert_same_run(one / "run", many / "run", CLOSE, STEPS)
+    assert names(many / "run") == names(one / "run")
+    held_out = prepare.prepare(several.run, one / "run").batches("held_out", several.run.plan[0], 1)
     assert len(held_out) % procs == 1
-    counted = [(key, name) for key in rows(one) for name in rows(one)[key] if key[1] == "held_out" and not name.endswith("_loss")]
+    wanted, found = (rows(folder / "run") for folder in (one, many))
+    counted = [(key, name) for key in wanted for name in wanted[key] if key[1] == "held_out" and not name.endswith("_loss")]
     assert len(counted) >= 2 * STEPS // EVERY
-    assert [rows(one)[key][name] for key, name in counted] == [rows(many)[key][name] for key, name in counted]
-    row(
-        f"T13 {len(held_out)} held-out rows in {procs} processes",
-        STEPS // EVERY,
-        f"counts identical to one process, losses to {furthest:.0e}",
-    )
+    assert [wanted[key][name] for key, name in counted] == [found[key][name] for key, name in counted]
+    told = f"counts identical to one process, losses to {furthest:.0e}"
+    row(f"T13 {len(held_out)} held-out rows in {procs} processes", STEPS // EVERY, told)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, devices, preset", CASES)
-def test_their_masks_are_those_of_one(several: Several, procs: int, devices: int, preset: str) -> None:
+def test_their_masks_are_those_of_one(one: Path, many: Path) -> None:
     """Every integer that a step learns from, bitwise."""
-    one, many = (
-        dict(np.load(run.parent / "after" / "masks.npz"))
-        for run in (several.undisturbed(1, 8), several.undisturbed(procs, devices, preset))
-    )
-    assert {name.split("-")[0] for name in one} == {str(step) for step in range(MASKED)}
-    tiny.assert_bitwise(many, one)
+    wanted, found = (dict(np.load(folder / "after" / "masks.npz")) for folder in (one, many))
+    assert {name.split("-")[0] for name in wanted} == {str(step) for step in range(MASKED)}
+    assert any((wanted[name] != wanted[f"1{name[1:]}"]).any() for name in wanted if name.startswith("0-"))
+    tiny.assert_bitwise(found, wanted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, devices, preset", CASES)
-def test_what_they_evaluate_and_fine_tune_is_that_of_one(several: Several, procs: int, devices: int, preset: str) -> None:
-    """Of both seeds: every loss to rounding (<= 1e-5), every score and answer exactly; each of the 103 examples once."""
-    one, many = (run.parent / "after" for run in (several.undisturbed(1, 8), several.undisturbed(procs, devices, preset)))
-    for seed in ("seed_0", "seed_1"):
-        assert_same_run(one / "tuned" / seed, many / "tuned" / seed, CLOSE, TUNED)
-        for name in ("dev.jsonl", "test.jsonl", "submission/SST-2.tsv"):
-            assert (one / "tuned" / seed / name).read_bytes() == (many / "tuned" / seed / name).read_bytes()
-    assert names(many / "tuned") == names(one / "tuned")
-    wanted, found = (numbers(folder / "tuned" / "results.json") for folder in (one, many))
+def test_an_evaluation_of_theirs_is_that_of_one(one: Path, many: Path) -> None:
+    """Losses to rounding (<= 1e-5), everything else exactly."""
+    wanted, found = (json.loads((folder / "after" / "0.out").read_text().splitlines()[0]) for folder in (one, many))
     assert_close(found, wanted)
-    said, its = (folder.joinpath("0.out").read_text().splitlines() for folder in (one, many))
-    # A line of each evaluation, between them the table of both seeds.
-    assert len(said) == len(its) == 10
-    for line in (0, -1):
-        assert_close(json.loads(its[line]), json.loads(said[line]))
-    scored, predictions = json.loads(its[-1]), dict(np.load(many / "dev.npz"))
-    assert scored["classifier_predictions"] == 103 and predictions["index"].tolist() == list(range(103))
-    kept = max(
-        (json.loads((many / "tuned" / seed / "result.json").read_text()) for seed in ("seed_0", "seed_1")),
-        key=lambda o: o["scores"]["accuracy"],
-    )
-    assert scored["accuracy"] == kept["scores"]["accuracy"]
-    answered = [json.loads(line)["answer"] for line in (Path(kept["directory"]) / "dev.jsonl").read_text().splitlines()]
-    assert [("negative", "positive")[i] for i in predictions["classifier"].argmax(axis=1)] == answered
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("procs, devices, preset", TUNED_CASES)
+def test_what_they_fine_tune_is_that_of_one(one: Path, many: Path) -> None:
+    """Of both seeds: every loss to rounding (<= 1e-5), every score, answer and file of a submission exactly."""
+    wanted, found = (folder / "after" / "tuned" for folder in (one, many))
+    assert names(found) == names(wanted)
+    for seed in ("seed_0", "seed_1"):
+        assert_same_run(wanted / seed, found / seed, CLOSE, TUNED)
+        for name in ("dev.jsonl", "test.jsonl", "submission/SST-2.tsv"):
+            assert (found / seed / name).read_bytes() == (wanted / seed / name).read_bytes()
+    assert_close(*(numbers(folder / "results.json") for folder in (found, wanted)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("procs, devices, preset", TUNED_CASES)
+def test_they_score_every_example_once(one: Path, many: Path) -> None:
+    """103 examples in batches of 24: the scores of one process, those that fine-tuning wrote, and its answers."""
+    wanted, found = (json.loads((folder / "after" / "0.out").read_text().splitlines()[-1]) for folder in (one, many))
+    assert_close(found, wanted)
+    assert found["classifier_predictions"] == 103
+    results = Results.read(many / "after" / "tuned" / "results.json")
+    assert found["accuracy"] == results.best.scores["accuracy"]
+    predicted = dict(np.load(many / "after" / "dev.npz"))
+    assert predicted["index"].tolist() == list(range(103))
+    answers = [json.loads(line)["answer"] for line in (Path(results.best.directory) / "dev.jsonl").read_text().splitlines()]
+    assert [("negative", "positive")[i] for i in predicted["classifier"].argmax(axis=1)] == answers
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("procs, devices, preset", CASES)
-def test_process_0_alone_prints_and_writes(several: Several, procs: int, devices: int, preset: str) -> None:
-    """Others write arrays, in the folder of a checkpoint that is being written."""
-    after = several.undisturbed(procs, devices, preset).parent / "after"
+def test_process_0_alone_prints_and_writes(many: Path, procs: int) -> None:
+    """The others write arrays, in the folder of a checkpoint that is being saved."""
+    after = many / "after"
+    touched = [[line.split(" ", 1)[1] for line in (after / f"{rank}.touched").read_text().splitlines()] for rank in range(procs)]
     for rank in range(1, procs):
         assert (after / f"{rank}.out").read_text() == ""
-        touched = [line.split(" ", 1)[1] for line in (after / f"{rank}.touched").read_text().splitlines()]
-        assert [path for path in touched if not re.search(r"checkpoints/\.\d+\.tmp-save/state(/|$)", path)] == [f"after/{rank}.out"]
-    assert any("metrics.jsonl" in line for line in (after / "0.touched").read_text().splitlines())
+        assert [path for path in touched[rank] if not re.search(r"checkpoints/\.\d+\.tmp-save/state(/|$)", path)] == [f"after/{rank}.out"]
+    assert (after / "0.out").read_text() and "run/metrics.jsonl" in touched[0]
 
 
 @pytest.mark.full
