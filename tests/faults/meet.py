@@ -1,5 +1,6 @@
 """One of several processes that do nothing but meet: `python -m tests.faults.meet ACTION`, with the environment of launch/local.sh."""
 
+import itertools
 import os
 import signal
 import sys
@@ -53,11 +54,11 @@ def fall_behind() -> None:
 
 def act(action: str) -> None:
     if action == "together":
-        answers = [from_primary(name, lambda name=name: [rank, name]) for name in ("first", "second", "first")]
-        print(answers, flush=True)
+        numbers = itertools.count(10 * rank)
+        print([from_primary(name, lambda: next(numbers)) for name in ("first", "second", "first")], flush=True)
         time.sleep(2.5 * (rank == 1))
-        barrier("the door", 30)
-        barrier("the stairs", 30)
+        for name in ("the door", "the stairs", "the door"):
+            barrier(name, 30)
         print("through", flush=True)
         from_primary("last", refuse)
     if action == "absent":

@@ -41,8 +41,8 @@ class Several:
         return gang.said
 
     def undisturbed(self, procs: int, devices: int, preset: str = "dp") -> Path:
-        """The finished work directory of a run that nobody disturbs, made once, and beside it `after`, what tests.faults.commands makes of it.
-        Four processes fine-tune in the full suite only."""
+        """The finished work directory of a run that nobody disturbs, made once, and beside it `after`, which tests.faults.commands makes of
+        it. Four processes fine-tune in the full suite only."""
 
         def fill(folder: Path) -> None:
             task = ("--task", self.folder / "task") if (self.folder / "task").exists() and (FULL or procs < 4) else ()
