@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import re
+import shutil
 import signal
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +13,15 @@ import pytest
 
 from jaxenc.cli import main
 from jaxenc.config import flatten
+from jaxenc.files import held
+from jaxenc.processes import versions
 from jaxenc.tasks.results import Results
 from jaxenc.training import prepare
 from tests import tiny
 from tests.faults import alone
 from tests.faults.commands import MASKED, TUNED
 from tests.faults.conftest import Table
-from tests.faults.gang import PRETRAIN
+from tests.faults.gang import PRETRAIN, ROOT
 from tests.faults.same import assert_same_run, rows
 from tests.faults.several import CLOSE, EVERY, STEPS, MadeOnce, Several
 from tests.selection import FULL
@@ -154,12 +158,14 @@ def test_slots_with_a_state_in_two_processes_and_after_kill_nine(tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_what_one_process_finds_wrong_ends_both_with_its_line(several: Several, tmp_path: Path) -> None:
-    """Process 0 alone looks at the folder; both say what it found, and nothing is tried again."""
-    with several.gang(2, 2, tmp_path / "run", "--init-from", str(tmp_path / "nowhere")) as gang:
+def test_a_second_launcher_on_a_work_directory_is_refused(several: Several, tmp_path: Path) -> None:
+    """Process 0 alone looks at the folder; both say what it found before anything is compiled, and nothing is tried again."""
+    workdir = tmp_path / "run"
+    with held(workdir, "of the first launcher"), several.gang(2, 2, workdir) as gang:
         assert gang.end() == 2, gang.said
-    assert all(f"[{rank}] jaxenc: --init-from" in gang.said for rank in range(2)), gang.said
-    assert "starting all" not in gang.said
+    said = f"jaxenc: {workdir}: another process is writing here; wait for it, or choose another --workdir"
+    assert all(f"[{rank}] {said}" in gang.lines for rank in range(2)), gang.said
+    assert "starting all" not in gang.said and "compiling" not in gang.said
 
 
 def test_a_run_that_diverges_is_not_started_again(several: Several, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -178,3 +184,22 @@ def test_a_process_with_another_seed_ends_all_with_the_fields_name(several: Seve
     with several.gang(2, 1, tmp_path / "run", command=other) as gang:
         assert gang.end() == 2, gang.said
     assert "[1] jaxenc: train.seed is 0 in process 0 and 5 in process 1; start every process" in gang.said
+
+
+@pytest.mark.full
+def test_a_process_with_other_software_is_refused(several: Several, tmp_path: Path) -> None:
+    """Of two checkouts of one version one has a changed line, and another jax is installed there: both are named before anything is
+    compiled or written."""
+    shutil.copytree(ROOT / "jaxenc", tmp_path / "jaxenc", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "jaxenc" / "rng.py").open("a") as file:
+        file.write("# changed\n")
+    installed = tmp_path / "jax-0.9.9.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.9.9\n")
+    script = f'[ $JAXENC_PROCESS = 0 ] || export PYTHONSAFEPATH=1 PYTHONPATH={tmp_path}:{ROOT}; exec "$@"'
+    with several.gang(2, 1, tmp_path / "run", command=("bash", "-c", script, "_", *PRETRAIN)) as gang:
+        assert gang.end() == 2, gang.said
+    ours, jax = versions.installed(), metadata.version("jax")
+    assert f"[1] jaxenc: jaxenc is {ours['jaxenc']} in process 0 and 0.1.0 (source " in gang.said
+    assert f"; jax is {jax} in process 0 and 0.9.9 in process 1; install the same versions for every process" in gang.said
+    assert "compiling" not in gang.said and not list((tmp_path / "run").glob("*"))

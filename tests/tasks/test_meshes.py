@@ -21,7 +21,7 @@ from jaxenc.tasks.span_qa import SpanQa
 from jaxenc.tasks.tag import Tag
 from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune, TuneConfig
-from jaxenc.training import state
+from jaxenc.training import pretrain
 from jaxenc.training.run import of_checkpoint
 from jaxenc.training.settings import EvalConfig, LogConfig
 from tests.faults.same import rows
@@ -71,7 +71,7 @@ KINDS: dict[str, tuple[Task, str, Write]] = {
     "multilabel": (Multilabel(), "tsv", texts(lambda words: ",".join(sorted({*words} & {"b", "c", "x"})))),
     "tag": (Tag(), "conll", tagged),
     "choice": (Choice(), "jsonl", choices),
-    "span_qa": (SpanQa(impossible=True), "json", asked),
+    "span_qa": (SpanQa(impossible=True, max_query=8, stride=8), "json", asked),
 }
 
 
@@ -117,6 +117,6 @@ def test_a_batch_that_devices_cannot_share_is_refused(batch: int, words: str, la
     """Before anything is compiled or written."""
     tune = labelled(train=COUNT, batch=batch)
     workdir = Path(tune.data.path) / "runs"
-    with mock.patch.object(state.Layout, "create", side_effect=AssertionError), pytest.raises(UserError, match=f"train.batch: {words}"):
+    with mock.patch.object(pretrain, "begin", side_effect=AssertionError), pytest.raises(UserError, match=f"train.batch: {words}"):
         finetune(tune, str(model), workdir)
     assert not workdir.exists()
