@@ -80,11 +80,25 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
 
 
 def must_be_equal(name: str, facts: Mapping[str, Any], fix: str) -> None:
-    """Raises UserError, which names each dotted path with both values, in a process whose `facts`, a JSON value, differ from those of
-    process 0. `name` and what else it raises: as `from_primary`."""
-    first, index = from_primary(name, lambda: facts), jax.process_index()
-    if parts := [f"{path} is {theirs} in process 0 and {ours} in process {index}" for path, theirs, ours in differences(first, facts)]:
-        raise UserError("; ".join(parts), fix=fix)
+    """Raises ErrorOfAll, which names each dotted path with both values, where the `facts` of another process, a JSON value, differ from
+    those of process 0; of several such processes it names the first. Waits, reports and raises otherwise as `barrier` does."""
+    count, index, client = jax.process_count(), jax.process_index(), distributed.global_state.client
+    if count == 1:
+        return
+    with service(name):
+        folder, text = f"jaxenc/facts/{_counted(f'facts {name}')}/", json.dumps(facts)
+        client.key_value_set(f"{folder}{index}", text)
+
+    def compare() -> None:
+        began, first = time.monotonic(), json.loads(text)
+        for rank in range(1, count):
+            with service(name):
+                theirs = json.loads(_await(name, f"{folder}{rank}", lambda rank=rank: [rank], LIMIT, began))
+            found = differences(first, theirs)
+            if parts := [f"{path} is {one} in process 0 and {other} in process {rank}" for path, one, other in found]:
+                raise UserError("; ".join(parts), fix=fix)
+
+    from_primary(name, compare)
 
 
 def _counted(name: str) -> str:

@@ -46,9 +46,9 @@ def _refuse(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> 
 
 
 def refuse_other_process(tuning: Tuning, seeds: int) -> None:
-    """Raises UserError, which names each difference with both values, where process 0 was started with another task, number of seeds,
-    examples or model. The paths of `data` may differ. What each seed's run compares (`training.refusals`) knows neither the task nor the
-    test examples."""
+    """Raises ErrorOfAll, which names each difference with both values, where a process was started with another task, number of seeds,
+    examples or model than process 0. The paths of `data` may differ. What each seed's run compares (`training.refusals`) knows neither the
+    task nor the test examples."""
     rows = {name: split.fingerprint for name, split in tuning.splits.items()}
     tune = config.to_dict(tuning.tune)
     facts = {"--seeds": seeds, "task": tune["task"], "train": tune["train"], "rows": rows, "--init-from": tuning.facts[START]["checksums"]}

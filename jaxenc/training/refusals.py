@@ -76,7 +76,7 @@ def _shown(value: Any) -> str:
 
 
 def refuse_other_process(job: Job) -> None:
-    """Raises UserError, which names each difference with both values, where this process runs other software, or was started with another
+    """Raises ErrorOfAll, which names each difference with both values, where a process runs other software, or was started with another
     config or other data, than process 0: with another seed, for example, its parameters would differ, and no later check would notice.
     `data.path`, `data.mixture` and `objective.teacher` may differ as long as the data and the teacher are the same."""
     if jax.process_count() == 1:

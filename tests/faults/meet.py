@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers, cluster
-from jaxenc.processes.barriers import barrier, from_primary
+from jaxenc.processes.barriers import barrier, from_primary, must_be_equal
 from jaxenc.processes.watch import Watch
 
 rank = int(os.environ["JAXENC_PROCESS"])
@@ -60,6 +60,11 @@ def act(action: str) -> None:
         for name in ("the door", "the stairs", "the door"):
             barrier(name, 30)
         print("through", flush=True)
+        must_be_equal("facts", {"all": (1, 2)}, "say the same")
+        try:
+            must_be_equal("facts", {"all": 1, "each": {"rank": rank}}, "say the same")
+        except UserError as error:
+            told(error)
         from_primary("last", refuse)
     if action == "absent":
         if rank == 2:

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import jaxenc
-from jaxenc.errors import UserError
-from jaxenc.processes import barriers, versions
+from jaxenc.processes import versions
 
 
 @pytest.fixture
@@ -39,10 +38,3 @@ def test_one_changed_line_or_name_is_another_source(change: str, copied: Path) -
         file.rename(file.with_name("version.py"))
     after = versions.installed()
     assert after.pop("jaxenc") != before.pop("jaxenc") and after == before
-
-
-def test_both_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = {"jaxenc": "0.1.0 (source 0)", "jax": "0.10.2"}
-    monkeypatch.setattr(barriers, "from_primary", lambda name, make: theirs)
-    with pytest.raises(UserError, match="^jax is 0.10.2 in process 0 and 0.12.0 in process 0; install the same$"):
-        barriers.must_be_equal("software", {**theirs, "jax": "0.12.0"}, "install the same")
