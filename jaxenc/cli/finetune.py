@@ -60,8 +60,9 @@ def run(args: argparse.Namespace) -> int:
         found = finetune(tune, args.init_from, args.workdir, args.seeds)
         if barriers.is_primary():
             print(*table(found), sep="\n")
+            if found.preempted:
+                print(f"{args.workdir}: stopped: run the same command to continue", file=sys.stderr)
         if found.preempted:
-            print(f"{args.workdir}: stopped: run the same command to continue", file=sys.stderr)
             return PREEMPTED
         return 3 if found.failed == len(found.seeds) else 0
 

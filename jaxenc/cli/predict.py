@@ -3,6 +3,7 @@
 import argparse
 import codecs
 import contextlib
+import os
 import shutil
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from jaxenc.errors import UserError
 from jaxenc.files import user_errors, written
 from jaxenc.inference import predict
 from jaxenc.inference.load import load
+from jaxenc.processes import cluster
 from jaxenc.tasks import results
 from jaxenc.tasks.framing import TRUNCATIONS
 
@@ -48,6 +50,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes all answers or, after an error, none. Reports on stderr which checkpoint answered and how many examples were shortened. Raises
     UserError."""
+    cluster.must_be_alone(os.environ, "jaxenc predict")
     if args.out:
         must_be_new_file(args.out, "--out")
     where, why = results.kept(args.model, args.seed)

@@ -1,13 +1,12 @@
 """Whether every process runs the same code: libraries, jaxenc itself, and the variables that change what is compiled."""
 
-import hashlib
-import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, by_value
+from jaxenc.processes.versions import source
 
 CHECK = "versions"
 PACKAGES = (
@@ -16,7 +15,6 @@ PACKAGES = (
 )  # fmt: skip
 # Always shown; the others where they differ.
 SHOWN = ("jaxenc", "code", "jax", "jaxlib", "python")
-CODE = ("jaxenc", "jaxenc.configs")
 # Read by XLA, libtpu and jax when they compile: programs that differ wait for one another for ever.
 FLAGS = (
     "XLA_FLAGS",
@@ -31,19 +29,8 @@ FLAGS = (
 def gather(environment: Mapping[str, str]) -> dict[str, str]:
     """{name: version} of what this process runs; '' for a package that is not installed and a variable that is not set."""
     versions = {name: _version(name) for name in PACKAGES}
-    own = {"code": code(), "python": platform.python_version(), "nvidia driver": _driver()}
+    own = {"code": source(), "python": platform.python_version(), "nvidia driver": _driver()}
     return {**versions, **own, **{name: environment.get(name, "") for name in FLAGS}}
-
-
-def code(packages: Sequence[str] = CODE) -> str:
-    """The first 12 digits of a sha256 over the names and bytes of all Python files of jaxenc, the recipes included."""
-    digest = hashlib.sha256()
-    for package in packages:
-        spec = importlib.util.find_spec(package)
-        for root in map(Path, spec.submodule_search_locations if spec else ()):
-            for path in sorted(root.rglob("*.py")):
-                digest.update(f"{package}/{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
 
 
 def judge(facts: Sequence[Mapping[str, str]]) -> list[Finding]:

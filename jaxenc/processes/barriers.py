@@ -4,11 +4,12 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
 
+from jaxenc.config import differences
 from jaxenc.errors import Absent, UserError
 from jaxenc.processes import private
 
@@ -26,40 +27,47 @@ def is_primary() -> bool:
 
 
 def barrier(name: str, seconds: float = LIMIT) -> None:
-    """Waits for every process to come to `name`, which is used once in a run; any thread may call it.
+    """Waits for every process to come to `name`; any thread may call it. All come to one name equally often: the n-th call of one process
+    meets the n-th of the others.
 
     Every 15 s a line on stderr names the processes that are awaited. Raises Absent, which names them, after `seconds`.
     """
+    gathered(name, None, seconds)
+
+
+def gathered(name: str, value: Any, seconds: float = LIMIT) -> list[Any]:
+    """The JSON value that each process gives under `name`, in their order, in every process. Waits, reports and raises as `barrier`."""
     count, index, client = jax.process_count(), jax.process_index(), private.store()
     if count == 1:
-        return
-    folder = f"jaxenc/barrier/{name}/"
-
-    def missing() -> list[int]:
-        present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
-        return [rank for rank in range(count) if str(rank) not in present]
-
+        return [value]
     began = time.monotonic()
     with service(name):
-        client.key_value_set(f"{folder}{index}", "here")
+        folder = f"jaxenc/gathered/{_counted(name)}/"
+
+        def missing() -> list[int]:
+            present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
+            return [rank for rank in range(count) if str(rank) not in present]
+
+        client.key_value_set(f"{folder}{index}", json.dumps(value))
         # Process 0 waits for each and the others for its word, so that the service answers 2 questions a process and not `count`.
-        if index == 0:
-            for rank in range(count):
-                _await(name, f"{folder}{rank}", missing, seconds, began)
-            client.key_value_set(f"{folder}all", "here")
-        else:
-            _await(name, f"{folder}all", lambda: missing() or [0], seconds, began)
+        if index:
+            return json.loads(_await(name, f"{folder}all", lambda: missing() or [0], seconds, began))
+        values = [json.loads(_await(name, f"{folder}{rank}", missing, seconds, began)) for rank in range(count)]
+        client.key_value_set(f"{folder}all", json.dumps(values))
+        return values
 
 
 def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> Any:
     """What `make` returns in process 0, a JSON value, in every process; only process 0 calls `make`.
 
-    `name` stands for one answer: a run that asks again has to get the same. A UserError of `make` is raised as ErrorOfAll in every
-    process. Waits, reports and raises as `barrier` does.
+    All processes ask for one `name` equally often: the n-th call gets the n-th answer. A UserError of `make` is raised as
+    ErrorOfAll in every process. Waits, reports and raises as `barrier` does.
     """
-    client, key = private.store(), f"jaxenc/value/{name}"
+    client = private.store()
     if jax.process_count() == 1:
         return make()
+    with service(name):
+        key = f"jaxenc/value/{_counted(f'value {name}')}"
     if not is_primary():
         with service(name):
             answer = json.loads(_await(name, key, lambda: [0], seconds, time.monotonic()))
@@ -69,35 +77,26 @@ def from_primary(name: str, make: Callable[[], Any], seconds: float = LIMIT) -> 
     try:
         value = make()
     except UserError as error:
-        client.key_value_set(key, json.dumps({"error": str(error)}), allow_overwrite=True)
+        client.key_value_set(key, json.dumps({"error": str(error)}))
         raise ErrorOfAll(str(error)) from error
-    client.key_value_set(key, json.dumps({"value": value}), allow_overwrite=True)
+    client.key_value_set(key, json.dumps({"value": value}))
     return value
 
 
-def gathered(name: str, value: Any, seconds: float = LIMIT) -> list[Any]:
-    """The JSON value that each process gives under `name`, in their order, in every process; `name` is used once in a run.
+def must_be_equal(name: str, facts: Mapping[str, Any], fix: str) -> None:
+    """Raises ErrorOfAll, which names each dotted path with both values, where the `facts` of another process, a JSON value, differ from
+    those of process 0; of several such processes it names the first. Waits, reports and raises otherwise as `barrier` does."""
+    first, *others = gathered(name, facts)
+    for rank, theirs in enumerate(others, 1):
+        found = differences(first, theirs)
+        if parts := [f"{path} is {one} in process 0 and {other} in process {rank}" for path, one, other in found]:
+            raise ErrorOfAll("; ".join(parts), fix=fix)
 
-    Waits, reports and raises as `barrier` does.
-    """
-    count, index, client = jax.process_count(), jax.process_index(), private.store()
-    if count == 1:
-        return [value]
-    folder = f"jaxenc/gathered/{name}/"
 
-    def missing() -> list[int]:
-        present = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(folder)}
-        return [rank for rank in range(count) if str(rank) not in present]
-
-    began = time.monotonic()
-    with service(name):
-        client.key_value_set(f"{folder}{index}", json.dumps(value))
-        # As in `barrier`, process 0 asks for each, and the others for its answer.
-        if index:
-            return json.loads(_await(name, f"{folder}all", lambda: missing() or [0], seconds, began))
-        values = [json.loads(_await(name, f"{folder}{rank}", missing, seconds, began)) for rank in range(count)]
-        client.key_value_set(f"{folder}all", json.dumps(values))
-        return values
+def _counted(name: str) -> str:
+    """`name` with the number of times that this process has asked for it. The service counts, so that a process which starts again, with a
+    new service, counts from the start."""
+    return f"{name}/{private.store().key_value_increment(f'jaxenc/asked/{jax.process_index()}/{name}', 1)}"
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
+from jaxenc.processes import barriers
 from jaxenc.tasks import recipe, results
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.prepare import open_saved
@@ -38,7 +39,7 @@ def evaluate(
     `held_out.evaluate`; UserError also for examples that do not fit and if a fine-tuning had no dev set.
     """
     folder = pathlib.Path(workdir)
-    kept, _ = results.kept(folder)
+    kept = pathlib.Path(barriers.from_primary("kept checkpoint", lambda: str(results.kept(folder)[0])))
     # Another step is one of the same seed.
     seed = kept.parent.parent if kept.parent.name == "checkpoints" else kept
     run_dir = seed if step else kept

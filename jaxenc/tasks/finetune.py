@@ -1,5 +1,7 @@
 """Fine-tunes a model on a task with one or several seeds: the implementation of `jaxenc finetune` and `jaxenc.finetune`."""
 
+import contextlib
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -15,11 +17,11 @@ from jaxenc.checkpoint.verify import steps
 from jaxenc.config import fingerprint
 from jaxenc.data.folders import must_hold_only
 from jaxenc.errors import Diverged, UserError
-from jaxenc.files import user_errors, write_bytes
+from jaxenc.files import held, user_errors, write_bytes
 from jaxenc.processes import barriers
 from jaxenc.tasks import results
 from jaxenc.tasks.prepare import Split, Tuning, open_task
-from jaxenc.tasks.refusals import refuse_other_tuning
+from jaxenc.tasks.refusals import refuse_other_process, refuse_other_tuning
 from jaxenc.tasks.results import RESULT, SEEDS, Outcome, Results
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training import record
@@ -36,8 +38,9 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
     Each seed is a run of its own in WORKDIR/seed_N, which resumes where it stopped; a finished one is not trained again. All seeds share
     their compiled programs. WORKDIR/results.json has the scores of every seed and their summary; in seed_N, result.json has those of one
     seed, dev.jsonl and test.jsonl the answers, and submission/ the files for the benchmark, if it has any. A seed that diverges is
-    reported, and the others continue. Raises UserError, before anything is written, for settings, files or a model that do not fit
-    together, and the errors of `training.pretrain.pretrain`.
+    reported, and the others continue. With several processes each calls it and gets the same results; process 0 locks the directory and
+    writes. Raises UserError, before anything is written, for settings, files or a model that do not fit together, and the errors of
+    `training.pretrain.pretrain`.
     """
     if seeds < 1:
         raise UserError(f"the number of seeds is {seeds}", "--seeds", "it takes 1 or more")
@@ -48,22 +51,29 @@ def finetune(tune: FineTune, init_from: str, workdir: str | pathlib.Path, seeds:
         print(*tuning.notes, sep="\n", file=sys.stderr)
     directories = {seed: workdir / SEEDS.format(seed) for seed in range(tune.train.seed, tune.train.seed + seeds)}
     refuse_other_tuning(tuning, tuple(directories.values()))
+    refuse_other_process(tuning, seeds)
     done: list[Outcome] = []
-    for seed, directory in directories.items():
-        outcome = _seed(tuning, seed, directory)
-        if outcome is None:
-            return Results(tuning.task.metric, tuple(done), preempted=True)
-        done.append(outcome)
-        found = Results(tuning.task.metric, tuple(done))
-        if barriers.is_primary():
-            with user_errors(workdir / results.NAME, ADVICE):
-                workdir.mkdir(parents=True, exist_ok=True)  # missing if the first seed diverged at once
-                write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
+    with contextlib.ExitStack() as holding:
+        # Of the two locks this one also holds between two seeds, and while the answers are written.
+        hold = lambda: holding.enter_context(held(workdir, "wait for it, or choose another --workdir"))
+        barriers.from_primary("work directory", hold)
+        for seed, directory in directories.items():
+            outcome = _seed(tuning, seed, directory)
+            if outcome is None:
+                return Results(tuning.task.metric, tuple(done), preempted=True)
+            done.append(outcome)
+            found = Results(tuning.task.metric, tuple(done))
+            barriers.from_primary("results", lambda found=found: _write(workdir, found))
     return found
 
 
+def _write(workdir: pathlib.Path, found: Results) -> None:
+    with user_errors(workdir / results.NAME, ADVICE):
+        write_bytes(workdir / results.NAME, (json.dumps(found.to_json(), indent=1) + "\n").encode())
+
+
 def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
-    """The result of one seed, None if it was stopped."""
+    """The result of one seed, the same in every process; None if it was stopped."""
     started = time.monotonic()
     try:
         ended = train_job(tuning.job(seed, directory), init_from=str(tuning.start))
@@ -71,7 +81,9 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
         return Outcome(seed, str(directory), 0, {}, f"{error.what}: lower optim.lr, and choose another --workdir")
     if ended.preempted:
         return None
-    before = Outcome.read(directory / RESULT) if (directory / RESULT).exists() else None
+    path = directory / RESULT
+    saved = barriers.from_primary("saved result", lambda: dataclasses.asdict(Outcome.read(path)) if path.exists() else {})
+    before = Outcome(**saved) if saved else None
     splits = {name: tuning.splits[name] for name in ANSWERED if name in tuning.splits}
     rows = {name: fingerprint([one.fingerprint, *[example.name for example in one.examples]]) for name, one in splits.items()}
     # Test examples may be new after the run has finished.
@@ -82,13 +94,15 @@ def _seed(tuning: Tuning, seed: int, directory: pathlib.Path) -> Outcome | None:
     seconds = before.seconds if before else round(time.monotonic() - started, 3)
     for name in new:
         _answer(tuning, seed, directory, step, name)
-    barriers.barrier("answers")
     outcome = Outcome(seed, str(directory), step, scores, seconds=seconds, answered=rows)
-    if barriers.is_primary():
+
+    def finish() -> dict[str, Any]:
         _remove_others(directory, {step, ended.step})
-        with user_errors(directory / RESULT, ADVICE):
-            outcome.write(directory / RESULT)
-    return outcome
+        with user_errors(path, ADVICE):
+            outcome.write(path)
+        return dataclasses.asdict(outcome)
+
+    return Outcome(**barriers.from_primary("result", finish))
 
 
 def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict[str, float]]:
@@ -111,20 +125,23 @@ def _kept(tuning: Tuning, directory: pathlib.Path, last: int) -> tuple[int, dict
 
 def _answer(tuning: Tuning, seed: int, directory: pathlib.Path, step: int, split: str) -> None:
     """Writes the answers that the checkpoint of `step` gives to the examples of a split."""
-    job, held = tuning.job(seed, directory, split), tuning.splits[split]
+    job, one = tuning.job(seed, directory, split), tuning.splits[split]
     phase = job.run.plan[0]
     with jax.set_mesh(job.mesh):
         place = job.layout(phase)
         params = restore.restore_params(directory / "checkpoints" / str(step), place.abstract.all_params)
         found = predictions(job, phase, job.objective(phase), place, params, with_sums=split == "dev")
-    answers = tuning.task.answers(held.examples, held.features, found.predictions)
-    if barriers.is_primary():
-        details = tuning.task.details(held.examples, held.features, found.predictions) if split == "test" else ()
+
+    def write() -> None:
+        answers = tuning.task.answers(one.examples, one.features, found.predictions)
+        details = tuning.task.details(one.examples, one.features, found.predictions) if split == "test" else ()
         with user_errors(directory, ADVICE):
-            write_bytes(directory / f"{split}.jsonl", _lines(held, answers).encode())
-            for name, content in tuning.task.submission(answers, held.examples, details).items() if split == "test" else ():
+            write_bytes(directory / f"{split}.jsonl", _lines(one, answers).encode())
+            for name, content in tuning.task.submission(answers, one.examples, details).items() if split == "test" else ():
                 (directory / "submission").mkdir(exist_ok=True)
                 write_bytes(directory / "submission" / name, content.encode())
+
+    barriers.from_primary(f"answers to {split}", write)
 
 
 def _lines(split: Split, answers: Sequence[Any]) -> str:

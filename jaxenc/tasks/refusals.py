@@ -1,4 +1,5 @@
-"""Refuses to continue a seed in a work directory that was fine-tuned with other settings, on other examples or from another model."""
+"""Refuses to continue a seed in a work directory that was fine-tuned with other settings, on other examples or from another model, and
+processes that do not fine-tune the same."""
 
 import pathlib
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from jaxenc import config
 from jaxenc.checkpoint import restore
 from jaxenc.checkpoint.verify import newest_valid
 from jaxenc.errors import UserError
+from jaxenc.processes import barriers
 from jaxenc.tasks import recipe
 from jaxenc.tasks.prepare import START, Tuning
 from jaxenc.training import refusals
@@ -41,3 +43,13 @@ def _refuse(tuning: Tuning, directory: pathlib.Path, step_dir: pathlib.Path) -> 
     if start["checksums"] != ours[START]["checksums"]:
         what = f"it was fine-tuned from {start['path']}, and this run starts from another model, {ours[START]['path']}"
         raise UserError(what, directory, f"start from that model, or {ANOTHER}")
+
+
+def refuse_other_process(tuning: Tuning, seeds: int) -> None:
+    """Raises ErrorOfAll, which names each difference with both values, where a process was started with another task, number of seeds,
+    examples or model than process 0. The paths of `data` may differ. What each seed's run compares (`training.refusals`) knows neither the
+    task nor the test examples."""
+    rows = {name: split.fingerprint for name, split in tuning.splits.items()}
+    tune = config.to_dict(tuning.tune)
+    facts = {"--seeds": seeds, "task": tune["task"], "train": tune["train"], "rows": rows, "--init-from": tuning.facts[START]["checksums"]}
+    barriers.must_be_equal("fine-tuning", facts, "start every process with the same command and files")

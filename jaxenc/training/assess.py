@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from jaxenc import metrics
 from jaxenc.objectives.base import Objective
+from jaxenc.processes import barriers
 from jaxenc.training.evaluate import evaluation, never
 from jaxenc.training.job import Job
 from jaxenc.training.phases import Phase
@@ -16,7 +17,7 @@ def assessment(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
     """A function (all parameters, `stopping`) -> the held-out numbers, {} where `stopping`, called before every batch, returned True.
 
     For a job without a judge it is `evaluate.evaluation`; for one with a judge, one pass gives the numbers of the loss and the predictions
-    that are scored.
+    that are scored, by process 0.
     """
     if job.judge is None:
         return evaluation(job, phase, objective, place)
@@ -32,6 +33,7 @@ def assessment(job: Job, phase: Phase, objective: Objective, place: Layout) -> C
         found = predictions(job, phase, objective, place, params, True, asked)
         if stopped:
             return {}
-        return {**objective.summary(found.sums), **metrics.predictions(found.sums), **job.judge(found.predictions)}
+        scores = barriers.from_primary("scores", lambda: job.judge(found.predictions))
+        return {**objective.summary(found.sums), **metrics.predictions(found.sums), **scores}
 
     return assess

@@ -17,6 +17,8 @@ from jaxenc.families import MODELS, Models
 from jaxenc.files import npz, user_errors, written
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
+from jaxenc.processes import barriers
+from jaxenc.processes.watch import Watch
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
@@ -73,8 +75,8 @@ def evaluate(
     rows at a time, 0 for the run's; it does not change the result. mesh: a preset, '' for the run's; all devices are used. heads, models:
     as in `training.pretrain.pretrain`. predictions: also return the predictions of every row, in a second pass; the numbers stay the same,
     bit for bit. values: {dotted path: value} of fields that may change on a resume, such as {"mesh.preset": "fsdp", "eval.rows": 1000}.
-    Raises UserError for a step or data that do not fit, for predictions of an objective that has none, for a field that the checkpoint
-    decides, and for one that `batch` or `mesh` sets too.
+    With several processes each calls it and gets all numbers and predictions. Raises UserError for a step or data that do not fit, for
+    predictions of an objective that has none, for a field that the checkpoint decides, and for one that `batch` or `mesh` sets too.
     """
     path = found(pathlib.Path(workdir), step)
     run = override(asked(of_checkpoint(path, models), values, str(data), batch, mesh), values, models)
@@ -86,13 +88,17 @@ def evaluate(
 
 
 def found(workdir: pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
-    """The checkpoint of a run directory to evaluate, as `evaluate` says. check: compare every byte with its checksum. Raises UserError for
-    a step that is not there."""
+    """The checkpoint of a run directory to evaluate, as `evaluate` says; process 0 looks for it. check: compare every byte with its
+    checksum. Raises UserError for a step that is not there."""
     directory = workdir / "checkpoints"
-    if step and step not in (there := steps(directory)):
-        fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
-        raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
-    return restore.find(directory / str(step) if step else workdir, check, "--workdir")
+
+    def find() -> str:
+        if step and step not in (there := steps(directory)):
+            fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
+            raise UserError(f"no such checkpoint in {directory}", f"--step {step}", fix)
+        return str(restore.find(directory / str(step) if step else workdir, check, "--workdir"))
+
+    return pathlib.Path(barriers.from_primary("checkpoint", find))
 
 
 def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
@@ -104,7 +110,13 @@ def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
             f"objective.kind={job.run.objective.kind} has no loss and so no held-out numbers", fix="name a run that has trained"
         )
     prepare.check_rows(job, "held_out", phase)
-    with jax.set_mesh(job.mesh):
+    refusals.refuse_other_process(job)
+    with jax.set_mesh(job.mesh), Watch() as watch:
+
+        def reading() -> bool:
+            watch.at("evaluation")
+            return False
+
         place = job.layout(phase)
         if predictions and not predicted(objective, place, phase):
             raise UserError(
@@ -114,10 +126,12 @@ def of_job(job: Job, path: pathlib.Path, predictions: bool) -> Evaluation:
         params = restore.restore_params(path, without(place.abstract.all_params, objective.frozen))
         if job.teacher:
             params[TEACHER] = teachers.load_params(job.teacher, job.run, path.parent.parent, job.models, place.abstract.frozen[TEACHER])
-        numbers = assessment(job, phase, objective, place)(params)
+        # As in `training.pretrain`: the first collective on CPUs waits for 30 s only.
+        barriers.barrier("parameters")
+        numbers = assessment(job, phase, objective, place)(params, reading)
         if not predictions:
             return Evaluation(int(path.name), numbers, np.zeros(0, np.uint32), {})
-        found = predicted_rows(job, phase, objective, place, params)
+        found = predicted_rows(job, phase, objective, place, params, stopping=reading)
     return Evaluation(int(path.name), numbers, found.index, found.predictions)
 
 

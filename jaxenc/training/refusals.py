@@ -20,7 +20,7 @@ from jaxenc.config import differences
 from jaxenc.data import tokenizers
 from jaxenc.errors import UserError
 from jaxenc.files import user_errors
-from jaxenc.processes import barriers
+from jaxenc.processes import barriers, versions
 from jaxenc.training import phases, position
 from jaxenc.training import teacher as teachers
 from jaxenc.training.job import Job
@@ -76,22 +76,18 @@ def _shown(value: Any) -> str:
 
 
 def refuse_other_process(job: Job) -> None:
-    """Raises UserError, which names each field, where this process was started with another config or other data than process 0: with
-    another seed, for example, its parameters would differ, and no later check would notice. `data.path`, `data.mixture` and
-    `objective.teacher` may differ as long as the data and the teacher are the same."""
-    facts = {"config": json.loads(job.files[CONFIG]), "data": {"fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}}
+    """Raises ErrorOfAll, which names each difference with both values, where a process runs other software, or was started with another
+    config or other data, than process 0: with another seed, for example, its parameters would differ, and no later check would notice.
+    `data.path`, `data.mixture` and `objective.teacher` may differ as long as the data and the teacher are the same."""
+    if jax.process_count() == 1:
+        return
+    barriers.must_be_equal("software", versions.installed(), "install the same versions for every process")
+    facts = {**json.loads(job.files[CONFIG]), "data fingerprint": json.loads(job.files[MANIFEST]).get("fingerprint")}
     for name in ("path", "mixture"):
-        facts["config"]["data"].pop(name)
-    facts["config"]["objective"].pop("teacher", None)
+        facts["data"].pop(name)
+    facts["objective"].pop("teacher", None)
     facts["teacher"] = job.teacher.fingerprint if job.teacher else ""
-    first = barriers.from_primary("facts", lambda: facts)
-    index = jax.process_index()
-    parts = [
-        f"{path.removeprefix('config.')} is {theirs} in process 0 and {ours} in process {index}"
-        for path, theirs, ours in differences(first, facts)
-    ]
-    if parts:
-        raise UserError("; ".join(parts), fix="start every process with the same config and data")
+    barriers.must_be_equal("facts", facts, "start every process with the same config and data")
 
 
 def refuse_other_folder(workdir: pathlib.Path) -> None:

@@ -122,9 +122,12 @@ def test_r32_a_student_without_its_teacher_is_not_planned(capsys: pytest.Capture
     assert capsys.readouterr().out.endswith("not planned: name the teacher with --config.objective.teacher=DIR\n")
 
 
-@pytest.mark.parametrize("override", ["train.batch=100", "train.microbatches=2 --config.train.batch=8", "mesh.tensor=3"])
+LARGER = "mesh.preset=fsdp --config.mesh.fsdp=16"
+
+
+@pytest.mark.parametrize("override", ["train.batch=100", "train.microbatches=2 --config.train.batch=8", "mesh.tensor=3", LARGER])
 def test_r32_what_pretrain_refuses_is_refused(override: str, data: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
-    """The named case, 100 rows on 8 devices, in the words of `pretrain`."""
+    """The named case, 100 rows on 8 devices, and a mesh that is larger than the machine, in the words of `pretrain`."""
     more = f"--config.{override}".split()
     said = fails(*command(data, tmp_path / "run", *more))
     assert fails("inspect", "--config", "bert/tiny", "--config.train.batch=8", *more) == said

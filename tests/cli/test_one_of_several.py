@@ -1,4 +1,4 @@
-"""R34: a command that trains or evaluates says that it was started as one of several, and does nothing."""
+"""R34: a command that trains, evaluates or predicts says that it was started as one of several, and does nothing."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ COMMANDS = {
     "demo": ("--workdir", "{place}"),
     "evaluate": ("--workdir", "{place}"),
     "bench": ("step", "--config", "bert/tiny"),
+    "predict": ("--model", "{place}", "--input", "{place}"),
 }
 
 

@@ -15,6 +15,7 @@ import pytest
 from jaxenc.training.pretrain import pretrain
 from tests.faults import alone
 from tests.faults.alone import Nano
+from tests.faults.commands import make_task
 from tests.faults.several import STEPS, MadeOnce, Several
 from tests.training import test_loop
 from tests.training.conftest import make_data
@@ -95,6 +96,11 @@ def table() -> Table:
 @pytest.fixture(scope="session")
 def several(made_once: MadeOnce) -> Several:
     """The nano BERT, in as many processes as one likes."""
-    folder = made_once("several", lambda folder: make_data(folder / "made", 1))
+
+    def fill(folder: Path) -> None:
+        make_data(folder / "made", 1)
+        make_task(folder / "task")
+
+    folder = made_once("several", fill)
     run = test_loop.recipe(folder / "made" / "data")
     return Several(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=STEPS)), folder, made_once)

@@ -1,5 +1,6 @@
 """One of several processes that do nothing but meet: `python -m tests.faults.meet ACTION`, with the environment of launch/local.sh."""
 
+import itertools
 import os
 import signal
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from jaxenc.errors import UserError
 from jaxenc.processes import barriers, cluster
-from jaxenc.processes.barriers import barrier, from_primary
+from jaxenc.processes.barriers import barrier, from_primary, must_be_equal
 from jaxenc.processes.watch import Watch
 
 rank = int(os.environ["JAXENC_PROCESS"])
@@ -53,12 +54,17 @@ def fall_behind() -> None:
 
 def act(action: str) -> None:
     if action == "together":
-        answers = [from_primary(name, lambda name=name: [rank, name]) for name in ("first", "second", "first")]
-        print(answers, flush=True)
+        numbers = itertools.count(10 * rank)
+        print([from_primary(name, lambda: next(numbers)) for name in ("first", "second", "first")], flush=True)
         time.sleep(2.5 * (rank == 1))
-        barrier("the door", 30)
-        barrier("the stairs", 30)
+        for name in ("the door", "the stairs", "the door"):
+            barrier(name, 30)
         print("through", flush=True)
+        must_be_equal("facts", {"all": (1, 2)}, "say the same")
+        try:
+            must_be_equal("facts", {"all": 1, "each": {"rank": rank}}, "say the same")
+        except UserError as error:
+            told(error)
         from_primary("last", refuse)
     if action == "absent":
         if rank == 2:

@@ -2,15 +2,18 @@
 
 import dataclasses
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from jaxenc.training.run import Run
 from tests.faults.gang import PRETRAIN, Gang
+from tests.selection import FULL
 from tests.training.test_loop import write_recipe
 
 # Relative: the order of reductions alone differs; measured 3e-7.
 CLOSE = 1e-5
+COMMANDS = (sys.executable, "-m", "tests.faults.commands")
 # Steps of a run, and between two checkpoints and two evaluations.
 STEPS, EVERY = 30, 10
 # (name, a function that fills a folder) -> the folder, as the fixture `made_once` makes it.
@@ -37,10 +40,17 @@ class Several:
             assert gang.end() == 0, gang.said
         return gang.said
 
-    def undisturbed(self, procs: int, devices: int) -> Path:
-        """The finished work directory of a run that nobody disturbs; each is made once."""
-        name = f"{self.folder.name}-{procs}x{devices}"
-        return self.made_once(name, lambda folder: self.finish(procs, devices, folder / "run")) / "run"
+    def undisturbed(self, procs: int, devices: int, preset: str = "dp") -> Path:
+        """The finished work directory of a run that nobody disturbs, made once, and beside it `after`, which tests.faults.commands makes of
+        it. Four processes fine-tune in the full suite only."""
+
+        def fill(folder: Path) -> None:
+            task = ("--task", self.folder / "task") if (self.folder / "task").exists() and (FULL or procs < 4) else ()
+            more = (*task, f"--config.mesh.preset={preset}")
+            with self.gang(procs, devices, folder / "run", *more, command=(*COMMANDS, folder / "after")) as gang:
+                assert gang.end(300) == 0, gang.said
+
+        return self.made_once(f"{self.folder.name}-{procs}x{devices}-{preset}", fill) / "run"
 
     def stopped(self, procs: int, devices: int, step: int, workdir: Path) -> Path:
         """`workdir`, as a run leaves it that dies after its checkpoint of `step`."""

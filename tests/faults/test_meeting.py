@@ -17,11 +17,13 @@ def meet(action: str, procs: int, folder: Path, code: int, **environment: str) -
 
 
 def test_every_process_has_what_process_0_says_and_its_error_and_a_barrier_names_who_is_awaited(tmp_path: Path) -> None:
-    """The values of process 0, a barrier that process 1 comes to late, an error of process 0, which ends both."""
+    """The values of process 0, which has another when it is asked again; a barrier that process 1 comes to late, and once more; facts that
+    are not equal; an error of process 0, which ends both."""
     lines = meet("together", 2, tmp_path, 2)
     for rank in range(2):
-        assert f"[{rank}] [[0, 'first'], [0, 'second'], [0, 'first']]" in lines
+        assert f"[{rank}] [0, 1, 2]" in lines
         assert lines.count(f"[{rank}] through") == lines.count(f"[{rank}] ErrorOfAll: no such folder") == 1, lines
+        assert f"[{rank}] ErrorOfAll: each.rank is 0 in process 0 and 1 in process 1; say the same" in lines
     assert "[0] the door: process 0 waits for process 1" in lines
 
 

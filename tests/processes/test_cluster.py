@@ -12,6 +12,7 @@ from jaxenc.processes import addresses, cluster, gloo, private
 from jaxenc.processes.barriers import ErrorOfAll, barrier, from_primary, is_primary
 from jaxenc.processes.cluster import Cluster, connect, from_environment, must_be_alone
 from jaxenc.sharding.partition import process_slots
+from tests.processes.service import Service
 
 THREE = {"JAXENC_COORDINATOR": "10.0.0.1:1234", "JAXENC_PROCESSES": "3", "JAXENC_PROCESS": "2"}
 
@@ -212,21 +213,6 @@ def test_all_finish_before_one_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     first = [("connect", two), "block", ("finish", 7), ("close",)]
     # `leave` ends the process where it is not replaced.
     assert did == [*first, ("connect", two), "block", "the end: process 0 did not come", ("leave", 1), ("close",)]
-
-
-class Service:
-    """The coordination service's store, as two processes of one after the other see it."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
-
-    def key_value_set(self, key: str, value: str, allow_overwrite: bool = False) -> None:
-        self.values[key] = value
-
-    def blocking_key_value_get(self, key: str, milliseconds: int) -> str:
-        if key not in self.values:
-            raise jax.errors.JaxRuntimeError("DEADLINE_EXCEEDED")
-        return self.values[key]
 
 
 def test_an_error_of_process_0_is_the_error_of_every_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 import jax
@@ -17,7 +16,6 @@ from jaxenc.tasks import recipe
 from jaxenc.tasks.finetune import finetune
 from jaxenc.training.held_out import Evaluation
 from tests import tiny
-from tests.faults.gang import Gang
 from tests.tuned import CLASSES, DEV, STEPS, again, examples, settings, write
 
 PERMUTED = [2, 0, 1]
@@ -62,24 +60,6 @@ def test_eight_devices_change_no_score(batch: int, mesh: str, seed: Path) -> Non
     check(found, seed)
     assert found.index.tolist() == list(range(DEV))
     assert [CLASSES[i] for i in found.predictions["classifier"].argmax(axis=1)] == answers(seed)
-
-
-@pytest.mark.full
-def test_four_processes_count_every_example_once(tuned: Path, tmp_path: Path) -> None:
-    """103 examples, batch 32, two devices in each process, each of which reads its own rows of a batch. The run starts from a finished one
-    and changes nothing, so its answers are known."""
-    fields = {
-        "data.path": tuned, "data.train": "train.tsv", "data.dev": "dev.tsv", "train.length": 20, "train.batch": 32, "train.steps": 1,
-        "train.dropout": False, "optim.lr": 1e-9, "eval.batch": 32,
-    }  # fmt: skip
-    seed = tuned / "runs" / "seed_0"
-    command = (sys.executable, "-m", "tests.faults.caching", "finetune", "--config", "tasks/text", "--text", "sentence")
-    command += ("--init-from", seed, "--workdir", tmp_path / "runs", *(f"--config.{name}={value}" for name, value in fields.items()))
-    with Gang(4, 2, command) as gang:
-        assert gang.end() == 0, gang.said
-    found, wanted = result(tmp_path / "runs" / "seed_0"), result(seed)
-    assert found.pop("classifier_loss") == pytest.approx(wanted.pop("classifier_loss"), rel=1e-5)
-    assert found == wanted and answers(tmp_path / "runs" / "seed_0") == answers(seed)
 
 
 def test_the_command_takes_a_work_directory_and_prints_the_scores(tuned: Path, capsys: pytest.CaptureFixture) -> None:

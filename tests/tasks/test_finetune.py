@@ -12,7 +12,8 @@ import pytest
 
 from jaxenc import tree
 from jaxenc.checkpoint import restore
-from jaxenc.errors import Diverged
+from jaxenc.errors import Diverged, UserError
+from jaxenc.files import held
 from jaxenc.tasks import finetune as finetuning
 from jaxenc.tasks.classify import Classify
 from jaxenc.tasks.files import FilesConfig
@@ -100,6 +101,15 @@ def test_a_run_that_was_cut_off_is_the_run_that_was_not(model: Path, labelled: L
     assert_same_run(tmp_path / "whole" / "seed_0", tmp_path / "cut" / "seed_0", 0.0, 9)
     one, other = (tmp_path / name / "seed_0" / "dev.jsonl" for name in ("whole", "cut"))
     assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_work_directory_that_another_command_writes_to_is_refused(model: Path, labelled: Labelled, tmp_path: Path) -> None:
+    """Also between two seeds, when the run of neither is locked; before anything is compiled."""
+    workdir = tmp_path / "runs"
+    with held(workdir, "of the first"), mock.patch.object(pretrain, "begin", side_effect=AssertionError):
+        with pytest.raises(UserError, match=f"{workdir}: another process is writing here; wait for it, or choose another --workdir"):
+            finetune(labelled(), str(model), workdir)
+        assert not list(workdir.iterdir())
 
 
 def test_a_seed_that_diverges_is_reported_and_the_next_one_goes_on(model: Path, labelled: Labelled, tmp_path: Path) -> None:

@@ -1,0 +1,25 @@
+"""Which software a process runs: what has to be the same in all processes of a run."""
+
+import hashlib
+import pathlib
+from importlib import metadata
+
+import jaxenc
+
+
+def installed() -> dict[str, str]:
+    """{"jaxenc": version (checksum of its source), "jax", "jaxlib": version}. Two checkouts of one version can differ, hence the
+    checksum."""
+    return {
+        "jaxenc": f"{metadata.version('jaxenc')} (source {source()})",
+        **{name: metadata.version(name) for name in ("jax", "jaxlib")},
+    }
+
+
+def source() -> str:
+    """The first 12 digits of a sha256 over the names and contents of the package's modules."""
+    found, folder = hashlib.sha256(), pathlib.Path(jaxenc.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
+    return found.hexdigest()[:12]
