@@ -37,11 +37,9 @@ def evaluate(
     checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. Everything else, and what it raises, is as in
     `held_out.evaluate`; UserError also for examples that do not fit and if a fine-tuning had no dev set.
     """
-    folder = pathlib.Path(workdir)
-    kept, _ = results.kept(folder)
+    kept, _ = results.kept(workdir)
     # Another step is one of the same seed.
-    seed = kept.parent.parent if kept.parent.name == "checkpoints" else kept
-    run_dir = seed if step else kept
+    run_dir = results.run_of(kept) if step else kept
     if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
         return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
     path = held_out.found(run_dir, step)

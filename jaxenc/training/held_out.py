@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.fetch import fetched
 from jaxenc.checkpoint.verify import steps
 from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
@@ -18,6 +19,7 @@ from jaxenc.files import npz, user_errors, written
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.objectives.base import TEACHER
 from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.storage import is_url, must_be_local
 from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
 from jaxenc.training.assess import assessment
@@ -76,7 +78,7 @@ def evaluate(
     Raises UserError for a step or data that do not fit, for predictions of an objective that has none, for a field that the checkpoint
     decides, and for one that `batch` or `mesh` sets too.
     """
-    path = found(pathlib.Path(workdir), step)
+    path = found(workdir, step)
     run = override(asked(of_checkpoint(path, models), values, str(data), batch, mesh), values, models)
     if not run.data.folders:
         raise UserError("was saved without data", path, "name a folder made by `jaxenc data` with --data DIR")
@@ -85,9 +87,13 @@ def evaluate(
     return of_job(job, path, predictions)
 
 
-def found(workdir: pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
-    """The checkpoint of a run directory to evaluate, as `evaluate` says. check: compare every byte with its checksum. Raises UserError for
-    a step that is not there."""
+def found(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
+    """The checkpoint of a run directory to evaluate, as `evaluate` says; of a URL, its copy on this machine. check: compare every byte with
+    its checksum. Raises UserError for a step that is not there."""
+    if is_url(workdir):
+        return fetched(str(workdir), check, "--workdir", step, frozen=True)
+    must_be_local(workdir, "--workdir")
+    workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
     if step and step not in (there := steps(directory)):
         fix = f"use one of {', '.join(map(str, there))}" if there else "choose another --workdir"
