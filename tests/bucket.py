@@ -116,3 +116,15 @@ def at(url: str) -> Path:
 def copied(url: str, to: Path) -> Path:
     """A run directory with all that is at a URL."""
     return Path(shutil.copytree(at(url), to))
+
+
+def cut_off(kinds: str, code: int, times: int) -> Callable[[str, str, bool], None]:
+    """An accident: the first `times` requests of these kinds are refused with a status."""
+    left = [times]
+
+    def refuse(kind: str, name: str, done: bool) -> None:
+        if kind in kinds.split() and not done and left[0]:
+            left[0] -= 1
+            raise Status(code)
+
+    return refuse
