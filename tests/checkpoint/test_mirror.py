@@ -1,0 +1,193 @@
+"""Whole runs whose work directory, model and data are at URLs."""
+
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+import jaxenc
+from jaxenc import storage
+from jaxenc.checkpoint import lease
+from jaxenc.checkpoint.verify import CHECKSUMS
+from jaxenc.cli import main
+from jaxenc.errors import UserError
+from jaxenc.training.pretrain import pretrain
+from jaxenc.training.report import report
+from jaxenc.training.run import Run
+from tests import bucket
+from tests.bucket import Bucket, cut_off
+from tests.faults.same import assert_same_run
+from tests.training import test_loop
+from tests.training.conftest import make_data
+
+STEPS = 20
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return test_loop.recipe(make_data(tmp_path_factory.mktemp("made") / "first", 1))
+
+
+@pytest.fixture(scope="module")
+def plain(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The finished run in a folder of this machine."""
+    pretrain(run, tmp_path_factory.mktemp("plain") / "run")
+    return tmp_path_factory.getbasetemp() / "plain0" / "run"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of an empty bucket, with an empty cache on this machine, in an empty folder."""
+    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(storage, "WAITS", (0.0, 0.0))
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    yield bucket.register(tmp_path / "bucket") + "b"
+    Bucket.accident = staticmethod(lambda kind, name, done: None)
+    assert not any((tmp_path / "empty").iterdir()), "a URL became a folder"
+
+
+@pytest.fixture
+def begun(root: str, plain: Path) -> str:
+    """A URL with the run up to step 10, as one that was killed in the save of step 20 leaves it: without that step's CHECKSUMS.json."""
+    shutil.copytree(plain, bucket.at(f"{root}/run"))
+    bucket.at(f"{root}/run/checkpoints/20/{CHECKSUMS}").unlink()
+    return f"{root}/run"
+
+
+def test_a_run_with_data_and_directory_at_urls_is_the_run_of_a_folder(root: str, run: Run, plain: Path) -> None:
+    shutil.copytree(run.data.path, bucket.at(f"{root}/data"))
+    far = dataclasses.replace(run, data=dataclasses.replace(run.data, path=f"{root}/data"))
+    pretrain(far, f"{root}/run")
+    assert_same_run(plain, bucket.at(f"{root}/run"), 0, STEPS)
+    assert {path.name for path in bucket.at(f"{root}/run").iterdir()} == {path.name for path in plain.iterdir()}
+    assert json.loads(bucket.at(f"{root}/run/config.json").read_bytes())["data"]["path"] == f"{root}/data"
+
+
+def test_memory_is_a_url_too(root: str, run: Run, plain: Path, tmp_path: Path) -> None:
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    pretrain(run, "memory://b/run")
+    system.get("/b/run", str(tmp_path / "copy"), recursive=True)
+    assert_same_run(plain, tmp_path / "copy", 0, STEPS)
+    system.store.clear()
+
+
+@pytest.mark.parametrize("cache", ["kept", "lost", "ahead"])
+def test_a_resume_on_any_machine_goes_on_from_the_url(
+    cache: str, begun: str, run: Run, plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The half-written step 20 is passed over, wherever the copy of this machine stands."""
+    here = tmp_path / "cache" / "runs" / storage.key(begun) / "0" / "run"
+    if cache != "lost":
+        shutil.copytree(plain, here)
+    if cache == "kept":
+        shutil.rmtree(here / "checkpoints" / "20")
+    pretrain(run, f"{begun}/")
+    said = capsys.readouterr().err
+    assert f"checkpoint {begun}/checkpoints/20: half-written (it has no {CHECKSUMS}); passed over and deleted" in said
+    assert f"resume {begun}/checkpoints/10\n" in said
+    assert_same_run(plain, bucket.at(begun), 0, STEPS)
+    assert [path.name for path in (here / "checkpoints").iterdir()] == ["20"]
+
+
+def test_a_flipped_bit_at_the_url_is_found(begun: str, run: Run, plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(plain / "checkpoints" / "20", bucket.at(f"{begun}/checkpoints/20"), dirs_exist_ok=True)
+    path = max(bucket.at(f"{begun}/checkpoints/20/state").rglob("*"), key=lambda path: path.is_file() and path.stat().st_size)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+    pretrain(run, begun)
+    assert f"checkpoint {begun}/checkpoints/20: state/" in (said := capsys.readouterr().err) and "set aside as 20.bad-1" in said
+    assert_same_run(plain, bucket.at(begun), 0, STEPS)
+    assert bucket.at(f"{begun}/checkpoints/20.bad-1").is_dir()
+
+
+def test_retention_is_that_of_the_url(root: str, run: Run) -> None:
+    often = dataclasses.replace(run, checkpoint=dataclasses.replace(run.checkpoint, every=4, keep=2, keep_every=8))
+    pretrain(often, f"{root}/run")
+    assert sorted(int(path.name) for path in bucket.at(f"{root}/run/checkpoints").iterdir()) == [8, 16, 20]
+
+
+def test_a_finished_run_is_not_changed(root: str, run: Run, plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(plain, bucket.at(f"{root}/run"))
+    before = {path: path.read_bytes() for path in bucket.at(root).rglob("*") if path.is_file()}
+    pretrain(run, f"{root}/run")
+    assert f"{root}/run: finished at step 20; nothing to do" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in bucket.at(root).rglob("*") if path.is_file()} == before
+
+
+def test_another_run_at_the_url_is_refused_by_its_url(begun: str, run: Run) -> None:
+    other = dataclasses.replace(run, train=dataclasses.replace(run.train, seed=7))
+    with pytest.raises(
+        UserError, match=rf"^{begun}: checkpoint train\.seed 0, this run's 7; .*--continue-from {begun}|--init-from {begun}"
+    ):
+        pretrain(other, begun)
+
+
+def test_a_folder_of_something_else_is_refused(root: str, run: Run) -> None:
+    storage.folder(root).write("run/photo.png", b"x")
+    with pytest.raises(UserError, match=r"b/run: exists already, a folder with photo\.png, and is no run directory; choose another"):
+        pretrain(run, f"{root}/run")
+    assert storage.folder(root).files() == {"run/photo.png": 1}
+
+
+def test_two_launchers_on_one_url(root: str, run: Run) -> None:
+    with lease.Lease(storage.folder(f"{root}/run")), pytest.raises(UserError, match="b/run: another process is writing here"):
+        pretrain(run, f"{root}/run")
+
+
+def test_a_url_that_may_not_be_written_to_is_refused_before_anything_compiles(
+    root: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Bucket.accident = staticmethod(cut_off("put", 403, 1000))
+    with pytest.raises(UserError, match=r"b/run/\.probe: cannot be written \(status 403\)"):
+        pretrain(run, f"{root}/run")
+    assert "compiling" not in capsys.readouterr().err
+
+
+def test_a_checkpoint_that_cannot_be_uploaded_ends_the_run_and_the_next_start_goes_on(root: str, run: Run, plain: Path) -> None:
+    def refuse(kind: str, name: str, done: bool) -> None:
+        if kind == "put" and "/checkpoints/20/state" in name:
+            raise bucket.Status(403)
+
+    Bucket.accident = staticmethod(refuse)
+    with pytest.raises(
+        UserError, match=r"^checkpoint failed at step 20: .*b/run/checkpoints/20/state/.*: cannot be written \(status 403\)"
+    ):
+        pretrain(run, f"{root}/run")
+    Bucket.accident = staticmethod(cut_off("put get", 503, 2))
+    pretrain(run, f"{root}/run")
+    assert_same_run(plain, bucket.at(f"{root}/run"), 0, STEPS)
+
+
+def test_models_and_reports_of_a_url(root: str, run: Run, plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(plain, bucket.at(f"{root}/run"))
+    near, far = jaxenc.evaluate(plain), jaxenc.evaluate(f"{root}/run")
+    assert (far.step, far.numbers) == (near.step, near.numbers) and jaxenc.evaluate(f"{root}/run", step=10).step == 10
+    for url, step in ((f"{root}/run", None), (f"{root}/run/checkpoints/20", None), (f"{root}/run", 10)):
+        model, other = jaxenc.load(url, step=step), jaxenc.load(plain, step=step)
+        assert (model.encode(["bade kilo"]).hidden[-1] == other.encode(["bade kilo"]).hidden[-1]).all()
+    with pytest.raises(UserError, match="--step|use one of 10, 20"):
+        jaxenc.evaluate(f"{root}/run", step=15)
+    with pytest.raises(UserError, match="holds no valid checkpoint"):
+        jaxenc.load(f"{root}/none")
+    assert report(f"{root}/run", with_baselines=False).held_out["step"] == 20
+    assert bucket.at(f"{root}/run/report.png").stat().st_size > 0
+    outcome = pretrain(dataclasses.replace(run, train=dataclasses.replace(run.train, steps=1)), f"{root}/new", init_from=f"{root}/run")
+    assert outcome.step == 1 and f"from the parameters of {root}/run/checkpoints/20" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command", [["data", "--input", "docstrings", "--tokenizer", "x", "--out"], ["probe", "--config", "x", "--model", "y", "--workdir"]]
+)
+def test_what_writes_a_folder_takes_no_url(root: str, command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main([*command, "gs://bucket/out"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not os.path.exists("gs:")
