@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from jaxenc.errors import UserError
-from jaxenc.files import written
+from jaxenc.files import inside, written
 
 T = TypeVar("T")
 BLOCK = 1 << 22
@@ -53,7 +53,7 @@ def must_be_local(path: str | Path, option: str) -> None:
 def cache() -> Path:
     """The folder for copies of what is at URLs: JAXENC_CACHE, else jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache)."""
     own = os.environ.get("JAXENC_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc"
+    return (Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc").absolute()
 
 
 def key(url: str) -> str:
@@ -90,8 +90,10 @@ def folder(url: str) -> "Folder":
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-    """A folder at a URL. Its methods repeat a request that fails for a reason that may pass (a status 503, a lost connection), with a line
-    on stderr, and raise UserError for any other, or after the last of WAITS. Names are relative to the folder, with '/'.
+    """A folder at a URL. Names are relative to it, with '/'; one that no folder of this machine could hold, such as `../a`, is not seen.
+
+    Its methods repeat a request that fails for a reason that may pass (a status 503, a lost connection), with a line on stderr, and raise
+    UserError for any other reason, or after the last of WAITS.
     """
 
     url: str
@@ -112,7 +114,8 @@ class Folder:
         """{name: bytes} of all files in this folder and below it, {} where there is none."""
         with contextlib.suppress(FileNotFoundError):
             found = self._patient("", "listed", lambda: self._fresh().find(self.path, detail=True))
-            return {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found.items() if path.startswith(f"{self.path}/")}
+            sizes = {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found.items() if path.startswith(f"{self.path}/")}
+            return {name: size for name, size in sizes.items() if inside(name)}
         return {}
 
     def read(self, name: str) -> bytes:
@@ -163,7 +166,7 @@ class Folder:
 
     def _listed(self, paths: Iterable[str]) -> list[str]:
         names = {path.rstrip("/")[len(self.path) + 1 :] for path in paths if path.startswith(f"{self.path}/")}
-        return sorted(name for name in names if name)
+        return sorted(name for name in names if inside(name))
 
     def _writing(self, name: str, call: Callable[[], object]) -> None:
         def write() -> None:

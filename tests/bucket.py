@@ -4,6 +4,7 @@ A file appears whole or not at all, nothing can be renamed, folders are parts of
 request with its kind (`get`, `put`, `rm`, `cp`, `ls`) and name, and may raise, or kill.
 """
 
+import contextlib
 import io
 import os
 import secrets
@@ -81,8 +82,10 @@ class Bucket(AbstractFileSystem):
         def remove() -> None:
             place = self._file(path)
             place.unlink()
-            while (place := place.parent) != self.root() and not any(place.iterdir()):
-                place.rmdir()
+            # Until a folder is not empty, or another thread was first.
+            with contextlib.suppress(OSError):
+                while (place := place.parent) != self.root():
+                    place.rmdir()
 
         self._seen("rm", path, remove)
 

@@ -24,8 +24,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", ["bucket", "memory", "file"])
 def test_a_folder_gives_back_what_was_put_into_it(kind: str, place: str, tmp_path: Path) -> None:
-    fsspec.filesystem("memory").store.clear()
-    folder = storage.folder({"bucket": place, "memory": "memory://b/run/", "file": f"file://{tmp_path}/far/run"}[kind])
+    folder = storage.folder({"bucket": place, "memory": "memory://test_storage/run/", "file": f"file://{tmp_path}/far/run"}[kind])
     assert folder.files() == {} and folder.names() == []
     with pytest.raises(FileNotFoundError):
         folder.read("a.txt")
@@ -39,7 +38,14 @@ def test_a_folder_gives_back_what_was_put_into_it(kind: str, place: str, tmp_pat
     folder.write("a.txt", b"over")
     folder.remove(["steps/1/b.bin", "steps/none"])
     assert folder.files() == {"a.txt": 4, "steps/2/c.bin": 3}
-    fsspec.filesystem("memory").store.clear()
+    if kind == "memory":
+        fsspec.filesystem("memory").rm("/test_storage", recursive=True)
+
+
+def test_a_name_that_leads_out_of_the_folder_is_not_seen(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.setattr(Bucket, "find", lambda *given, **more: {f"b/run/{name}": {"size": 1} for name in ("a", "x/../../a", "")})
+    monkeypatch.setattr(Bucket, "ls", lambda *given, **more: ["b/run/a", "b/run/..", "b/run"])
+    assert storage.folder(place).files() == {"a": 1} and storage.folder(place).names() == ["a"]
 
 
 def test_a_refusal_that_passes_is_tried_again_and_told(place: str, capsys: pytest.CaptureFixture[str]) -> None:

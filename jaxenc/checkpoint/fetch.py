@@ -17,30 +17,25 @@ def fetched(url: str, check: bool, what: str, step: int = 0, frozen: bool = Fals
     UserError where there is no such step or none that verifies.
     """
     folder = storage.folder(url)
-    names = folder.names()
+    names, wanted = folder.names(), step or None
     if CHECKSUMS in names:
         above, _, last = folder.url.rpartition("/")
-        published, run, step = Published(storage.folder(above)), above.removesuffix("/checkpoints"), int(last) if last.isdigit() else -1
+        published, wanted = Published(storage.folder(above)), int(last) if last.isdigit() else -1
     else:
-        published, run = (
-            Published(folder.below("checkpoints") if "checkpoints" in names else folder),
-            folder.url.removesuffix("/checkpoints"),
-        )
+        published = Published(folder.below("checkpoints") if "checkpoints" in names else folder)
+    run = published.folder.url.removesuffix("/checkpoints")
     root = storage.cache() / "models" / storage.key(run)
+    directory = root / "checkpoints"
     with one_at_a_time(root):
         if frozen:
             copies = storage.folder(run).below("frozen")
             for name in copies.names():
                 Published(copies.below(name)).newest(root / "frozen" / name, check, aside=False)
-        directory = root / "checkpoints"
-        newest = (
-            published.newest(directory, check, aside=False)
-            if step == 0 and CHECKSUMS not in names
-            else _one(published, step, directory, check, what)
-        )
-    if newest is None:
+        newest = wanted is None
+        found = published.newest(directory, check, aside=False) if newest else _one(published, wanted, directory, check, what)
+    if found is None:
         raise UserError("holds no valid checkpoint", f"{what} {url}", "name a run directory or one of its checkpoints")
-    return (directory / str(newest)).absolute()
+    return directory / str(found)
 
 
 def _one(published: Published, step: int, directory: Path, check: bool, what: str) -> int:

@@ -102,6 +102,9 @@ class Mirror(Here):
         if self._lease:
             published.clean()
             newest = published.newest(directory, check, aside=True)
+            if newest is None and name == STEPS and (aside := published.aside()):
+                what = f"no checkpoint of this run is whole (set aside: {', '.join(aside)})"
+                raise UserError(what, self._folder.url, "choose another --workdir, or delete this one to start over")
         elif name != STEPS:
             newest = published.newest(directory, check, aside=False)
         else:

@@ -29,6 +29,10 @@ class Published:
         """The complete steps, in order; reads no file."""
         return sorted(int(name) for name, files in self._folders().items() if name.isdigit() and CHECKSUMS in files)
 
+    def aside(self) -> list[str]:
+        """The names of the steps that were set aside."""
+        return sorted(name for name in self._folders() if ".bad-" in name)
+
     def clean(self) -> None:
         """Deletes half-written steps, with a line on stderr for each, and what processes told each other during a save."""
         for name, files in self._folders().items():

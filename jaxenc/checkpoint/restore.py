@@ -96,12 +96,12 @@ def find(path: str | Path, check: bool, what: str) -> Path:
     this machine (`fetch.fetched`)."""
     if is_url(path):
         return fetched(str(path), check, what)
-    must_be_local(path, what)
     path = Path(path)
     if source := of_others(path):
         raise UserError(
             "not a run directory", f"{what} {path}", f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
         )
+    must_be_local(path, what)
     if not path.is_dir():
         raise UserError("not a folder", f"{what} {path}", "name a run directory or one of its checkpoints")
     path = path.absolute()
