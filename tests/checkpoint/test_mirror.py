@@ -15,7 +15,9 @@ from jaxenc import storage, tree
 from jaxenc.checkpoint import lease
 from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli import main
+from jaxenc.cli import pretrain as command
 from jaxenc.errors import UserError
+from jaxenc.training.loop import Outcome
 from jaxenc.training.pretrain import pretrain
 from jaxenc.training.report import report
 from jaxenc.training.run import Run
@@ -194,9 +196,17 @@ def test_a_run_starts_from_the_parameters_at_a_url(root: str, run: Run, plain: P
 
 
 @pytest.mark.parametrize(
-    "command", [["data", "--input", "docstrings", "--tokenizer", "x", "--out"], ["probe", "--config", "x", "--model", "y", "--workdir"]]
+    "given", [["data", "--input", "docstrings", "--tokenizer", "x", "--out"], ["probe", "--config", "x", "--model", "y", "--workdir"]]
 )
-def test_what_writes_a_folder_takes_no_url(root: str, command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main([*command, "gs://bucket/out"]) == 2
+def test_what_writes_a_folder_takes_no_url(root: str, given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main([*given, "gs://bucket/out"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not os.path.exists("gs:")
+
+
+def test_a_stopped_run_says_whether_its_step_is_at_the_url(root: str, plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"{root}/run"
+    shutil.copytree(plain, bucket.at(url))
+    for step, saved in ((10, ", checkpoint written"), (15, "")):
+        assert command.code(Outcome(step, True, {}), url) == 75
+        assert capsys.readouterr().err == f"{url}: stopped at step {step}{saved}: run the same command to continue\n"
