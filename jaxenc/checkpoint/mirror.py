@@ -93,7 +93,11 @@ class Mirror(Here):
             if name.endswith(READ) and not name.startswith("."):
                 self._folder.download(name, self.path / name)
                 self._sent[name] = _version(self.path / name)
-        for name in self._folder.below(FROZEN).names():
+        frozen = self._folder.below(FROZEN).names()
+        for path in (self.path / FROZEN).iterdir() if (self.path / FROZEN).is_dir() else ():
+            if path.name not in frozen:
+                shutil.rmtree(path)
+        for name in frozen:
             self._newest(f"{FROZEN}/{name}", check, -1)
         return self._newest(STEPS, check, step)
 

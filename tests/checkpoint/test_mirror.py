@@ -23,7 +23,7 @@ from jaxenc.training.report import report
 from jaxenc.training.run import Run
 from tests import bucket
 from tests.bucket import Bucket, cut_off
-from tests.faults.same import assert_same_run
+from tests.faults.same import assert_same_run, rows
 from tests.training import test_loop
 from tests.training.conftest import make_data
 
@@ -96,6 +96,17 @@ def test_a_resume_on_any_machine_goes_on_from_the_url(
     assert f"resume {begun}/checkpoints/10\n" in said
     assert_same_run(plain, bucket.at(begun), 0, STEPS)
     assert [path.name for path in (here / "checkpoints").iterdir()] == ["20"]
+
+
+def test_a_url_that_was_emptied_starts_a_new_run(root: str, run: Run, plain: Path, tmp_path: Path) -> None:
+    """Nothing of the copy that this machine still has of the old one is taken for the new one."""
+    here = tmp_path / "cache" / "runs" / storage.key(f"{root}/run") / "0" / "run"
+    shutil.copytree(plain, here)
+    shutil.copytree(plain / "checkpoints", here / "frozen" / "0123")
+    train = dataclasses.replace(run.train, seed=7, steps=1)
+    assert pretrain(dataclasses.replace(run, train=train), f"{root}/run").step == 1
+    assert [path.name for path in (here / "checkpoints").iterdir()] == ["1"] and not any((here / "frozen").iterdir())
+    assert {row[0] for row in rows(bucket.at(f"{root}/run"))} == {1}
 
 
 def test_a_flipped_bit_at_the_url_is_found(begun: str, run: Run, plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
