@@ -24,7 +24,7 @@ from jaxenc.training.run import Run
 from tests import bucket
 from tests.bucket import Bucket, cut_off
 from tests.faults.same import assert_same_run, rows
-from tests.training import test_loop
+from tests.training import test_loop, test_teacher
 from tests.training.conftest import make_data
 
 STEPS = 20
@@ -221,3 +221,21 @@ def test_a_stopped_run_says_whether_its_step_is_at_the_url(root: str, plain: Pat
     for step, saved in ((10, ", checkpoint written"), (15, "")):
         assert command.code(Outcome(step, True, {}), url) == 75
         assert capsys.readouterr().err == f"{url}: stopped at step {step}{saved}: run the same command to continue\n"
+
+
+@pytest.mark.full
+def test_the_copy_of_a_teacher_is_at_the_url_too(root: str, run: Run, tmp_path: Path) -> None:
+    """A machine that has neither the teacher's folder nor a copy of the run goes on and evaluates."""
+    data = Path(run.data.path)
+    test_teacher.make_teacher(tmp_path / "teacher", data)
+    whole = test_teacher.recipe(data, tmp_path / "teacher")
+    pretrain(whole, tmp_path / "near")
+    pretrain(whole, f"{root}/run")
+    last = max(int(path.name) for path in bucket.at(f"{root}/run/checkpoints").iterdir())
+    bucket.at(f"{root}/run/checkpoints/{last}/{CHECKSUMS}").unlink()
+    shutil.rmtree(tmp_path / "teacher")
+    shutil.rmtree(tmp_path / "cache")
+    pretrain(whole, f"{root}/run")
+    assert rows(bucket.at(f"{root}/run")) == rows(tmp_path / "near")
+    shutil.rmtree(tmp_path / "cache")
+    assert jaxenc.evaluate(f"{root}/run").numbers == jaxenc.evaluate(tmp_path / "near").numbers
