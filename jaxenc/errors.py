@@ -32,6 +32,10 @@ class UserError(Exception):
         """The same error with `where` before its own place."""
         return type(self)(self.what, f"{where}: {self.where}" if self.where else where, self.fix)
 
+    def renamed(self, here: object, there: object) -> Self:
+        """The same error with `there` in the place of `here`: of what a copy stands for, in that of the copy."""
+        return type(self)(*(text.replace(str(here), str(there)) for text in (self.what, self.where, self.fix)))
+
 
 class Unsupported(UserError):
     """Valid input of a kind, or with a setting, that jaxenc does not support."""

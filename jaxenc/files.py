@@ -181,6 +181,20 @@ def _locked(folder: Path, advice: str) -> int:
 
 
 @contextlib.contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """`folder`, made where it is missing, for one process of this machine after another: waits for those that came before."""
+    with user_errors(folder, "free some space or choose another place"):
+        folder.mkdir(parents=True, exist_ok=True)
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
+
+
+@contextlib.contextmanager
 def made(out: Path) -> Iterator[Path]:
     """A new folder to fill. When the block succeeds it is flushed to the disk and becomes `out`; otherwise it is removed.
 

@@ -49,10 +49,11 @@ def by_path(state: Any) -> dict[str, Any]:
 
 class Writer:
     """Owner of Orbax's asynchronous writer and its threads. name: unique among the writers of a run, since their barriers are named after
-    it."""
+    it. apart: each of several processes writes its arrays to a folder of its own, and the files of all of them together are the folder that
+    `read` takes."""
 
-    def __init__(self, name: str) -> None:
-        self._name, self._in_flight, self._met = name, IN_FLIGHT, 0
+    def __init__(self, name: str, apart: bool = False) -> None:
+        self._name, self._apart, self._in_flight, self._met = name, apart, IN_FLIGHT, 0
         self._orbax = self._make()
 
     def start(self, directory: Path, leaves: Mapping[str, jax.Array]) -> None:
@@ -90,9 +91,17 @@ class Writer:
         _let_go()
 
     def _make(self) -> ocp.AsyncCheckpointer:
-        handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=self._in_flight / 1e9, type_handler_registry=_handlers())
+        # One database for all arrays (OCDBT) would have to be merged from those of all processes, which needs their files in one place; a
+        # file for each part of an array needs nothing. Every process then makes, and names, its own folder as process 0 does.
+        processes = ocp.options.MultiprocessingOptions(primary_host=None if self._apart else 0)
+        handler = ocp.PyTreeCheckpointHandler(
+            save_concurrent_gb=self._in_flight / 1e9,
+            use_ocdbt=not self._apart,
+            type_handler_registry=_handlers(processes.primary_host),
+            multiprocessing_options=processes,
+        )
         options = ocp.options.AsyncOptions(timeout_secs=barriers.LIMIT, barrier_sync_fn=self._barrier)
-        return ocp.AsyncCheckpointer(handler, async_options=options)
+        return ocp.AsyncCheckpointer(handler, async_options=options, multiprocessing_options=processes)
 
     def _barrier(self, *, key: str, timeout_ms: int) -> None:
         """In the place of Orbax's own, which names nobody. Its keys are the same at each save, so they are counted."""
@@ -100,11 +109,16 @@ class Writer:
         barriers.barrier(f"Orbax {self._name} {key.strip('_')} {self._met}", timeout_ms / 1000)
 
 
-def _handlers() -> ocp.type_handlers.TypeHandlerRegistry:
+def is_part(name: str) -> bool:
+    """Whether a file that a Writer with `apart` made holds numbers, which no other process has, and not what all of them write alike."""
+    return re.fullmatch(r"\d+(\.\d+)*", name.rpartition("/")[2]) is not None
+
+
+def _handlers(primary: int | None) -> ocp.type_handlers.TypeHandlerRegistry:
     """Orbax's own handlers, but of arrays on devices: those below SHARED_WRITE are written by one replica."""
     given = ocp.type_handlers
     kept = ((kind, given.get_type_handler(kind)) for kind in (np.ndarray, np.number))
-    on_devices = given.ArrayHandler(min_slice_bytes_for_replica_parallel=SHARED_WRITE)
+    on_devices = given.ArrayHandler(primary_host=primary, min_slice_bytes_for_replica_parallel=SHARED_WRITE)
     return given.create_type_handler_registry((jax.Array, on_devices), *kept)
 
 

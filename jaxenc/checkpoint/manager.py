@@ -1,7 +1,8 @@
 """Writes checkpoints in the background; the folder of a step appears only when it is complete.
 
 Step N is written under `.N.tmp-save`, listed with checksums, flushed and renamed to `N`. An old step is renamed to `.N.tmp-delete` before
-it is deleted. So a process that dies at any point leaves only complete steps and temporary folders, which the next start removes.
+it is deleted. So a process that dies at any point leaves only complete steps and temporary folders, which the next start removes. Where the
+run is at a URL, `destination` uploads each step from there.
 """
 
 import os
@@ -20,7 +21,8 @@ from jax.errors import JaxRuntimeError
 
 from jaxenc import tree
 from jaxenc.checkpoint.arrays import Writer, by_path, quiet, reason
-from jaxenc.checkpoint.retention import CheckpointConfig
+from jaxenc.checkpoint.destination import Nowhere
+from jaxenc.checkpoint.retention import CheckpointConfig, outlived
 from jaxenc.checkpoint.verify import steps, write_checksums
 from jaxenc.errors import Absent, UserError
 from jaxenc.files import flush
@@ -33,20 +35,29 @@ class Manager:
     """Owns the checkpoint directory of a run and the threads that write to it; close it, or use it in a `with` block.
 
     Only process 0 writes anything but arrays. Every process makes the same calls in the same order. stage: called with the name of each
-    stage when it ends (copied, state, files, checksums, renamed, aside), for tests that stop there.
+    stage when it ends (copied, state, files, checksums, sent, renamed, complete, aside), for tests that stop there. destination: where the
+    steps go besides.
     """
 
-    def __init__(self, directory: Path, config: CheckpointConfig, stage: Callable[[str], None] = lambda name: None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        config: CheckpointConfig,
+        stage: Callable[[str], None] = lambda name: None,
+        destination: Nowhere = Nowhere(),
+    ) -> None:
         """Creates the directory and removes temporary folders of a killed run. Raises UserError when that fails."""
         self._directory = Path(directory).absolute()
         self._config = config
         self._stage = stage
+        self._destination = destination
         self._primary = barriers.is_primary()
-        if self._primary:
+        self._owns = self._primary or destination.apart
+        if self._owns:
             self._clean()
         self._exit = ExitStack()
         self._exit.enter_context(quiet())
-        self._writer = Writer(self._directory.name)
+        self._writer = Writer(self._directory.name, destination.apart)
         self._exit.callback(self._writer.close)
         self._thread = futures.ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._exit.callback(self._thread.shutdown)
@@ -67,9 +78,10 @@ class Manager:
             raise UserError(error.strerror, f"checkpoint directory {self._directory}", "free space or fix its permissions") from error
 
     def check_room(self, state: Any) -> None:
-        """Raises UserError, in process 0, where the disk has less space than one uncompressed checkpoint of `state` takes."""
+        """Raises UserError, in a process that made the directory, where the disk has less space than one uncompressed checkpoint of `state`
+        takes."""
         # Other processes may get here before process 0 has created the directory.
-        if not self._primary:
+        if not self._owns:
             return
         needed, free = tree.nbytes(state), shutil.disk_usage(self._directory).free
         if free < needed:
@@ -89,7 +101,7 @@ class Manager:
         temporary = self._directory / f".{step}.tmp-save"
         leaves = by_path(state)
         with self._failures(step):
-            if self._primary:
+            if self._owns:
                 shutil.rmtree(temporary, ignore_errors=True)
                 temporary.mkdir()
             # Orbax starts with a barrier without a time limit, which cannot name a missing process; this one has a limit and can.
@@ -107,9 +119,13 @@ class Manager:
         with self._failures(step):
             self._writer.wait()
         self._stage("state")
+        with self._failures(step):
+            self._destination.send_part(step, temporary)
         # Rename only after every process has written; no process continues, or stops, before it knows whether the rename worked.
         barriers.barrier(f"checkpoint {step} written")
         barriers.from_primary(f"checkpoint {step} saved", commit)
+        if not self._primary:
+            self._destination.settle(self._directory, step, temporary)
 
     def _commit(self, step: int, temporary: Path, files: dict[str, bytes | Path]) -> None:
         for name, source in files.items():
@@ -120,21 +136,24 @@ class Manager:
             else:
                 shutil.copytree(source, target)
         self._stage("files")
-        write_checksums(temporary, step)
+        write_checksums(temporary, step, self._destination.others(step))
         self._stage("checksums")
+        self._destination.send(step, temporary)
+        self._stage("sent")
         os.rename(temporary, self._directory / str(step))
         flush(self._directory)
         self._stage("renamed")
+        self._destination.complete(step, self._directory / str(step))
+        self._stage("complete")
 
     def _retain(self, saved: int) -> None:
-        """Deletes the complete steps that neither `keep` nor `keep_every` keeps, but never the one just saved."""
-        every = self._config.keep_every
-        for step in steps(self._directory)[: -self._config.keep]:
-            if step != saved and not (every and step % every == 0):
-                aside = self._directory / f".{step}.tmp-delete"
-                os.rename(self._directory / str(step), aside)
-                self._stage("aside")
-                shutil.rmtree(aside)
+        """Deletes the complete steps that the config does not keep, but never the one just saved."""
+        for step in outlived(steps(self._directory), self._destination.local(self._config), saved):
+            aside = self._directory / f".{step}.tmp-delete"
+            os.rename(self._directory / str(step), aside)
+            self._stage("aside")
+            shutil.rmtree(aside)
+        self._destination.retain(self._config, saved)
 
     @contextmanager
     def _failures(self, step: int) -> Iterator[None]:
@@ -147,13 +166,17 @@ class Manager:
         except (Absent, JaxRuntimeError):
             raise
         except Exception as error:
-            if self._primary:
+            if self._owns:
                 shutil.rmtree(self._directory / f".{step}.tmp-save", ignore_errors=True)
+            if isinstance(error, UserError):  # of a URL, which it names
+                raise error.at(f"checkpoint failed at step {step}") from error
             advice = f"free space or fix the permissions of {self._directory}"
             raise UserError(f"checkpoint failed at step {step}: {reason(error)}", fix=advice) from error
 
     def check(self) -> None:
-        """Raises the error of a save that has ended, once, as `wait`; cheap enough for every step."""
+        """Raises the error of a save that has ended, once, as `wait`, and UserError where another run has taken the directory over; cheap
+        enough for every step."""
+        self._destination.check()
         if self._saving is not None and self._saving.done():
             self.wait()
 

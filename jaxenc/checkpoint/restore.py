@@ -12,9 +12,11 @@ import jax
 from jaxenc import files, tree
 from jaxenc.checkpoint import arrays, migrate
 from jaxenc.checkpoint import moved as moves
+from jaxenc.checkpoint.fetch import fetched
 from jaxenc.checkpoint.moved import Moved
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid, verify
 from jaxenc.errors import UserError
+from jaxenc.storage import is_url, must_be_local
 
 # Of the parameters that do not fit, how many a message names: sizes that differ concern hundreds.
 SHOWN = 6
@@ -65,11 +67,21 @@ def choose(directory: Path, continue_from: str, init_from: str, check: bool, ini
             "choose another --workdir, or delete this one to start over",
         )
     if continue_from:
-        path = _whole(find(Path(continue_from), check, "--continue-from"), "--continue-from")
+        path = _whole(find(continue_from, check, "--continue-from"), "--continue-from")
         return Start("continue", path, int(path.name))
     if init_from:
-        return Start("init", find(Path(init_from), check, "--init-from"), 0, moved)
+        return Start("init", find(init_from, check, "--init-from"), 0, moved)
     return Start("fresh", None, 0)
+
+
+def here(start: Start, directory: Path, given: str, check: bool) -> Start:
+    """`start`, which process 0 chose, with this process's own path where it has one: of the run in `directory`, or of `given`, the URL of
+    the other run."""
+    if start.kind == "resume":
+        return dataclasses.replace(start, path=directory / str(start.step))
+    if start.path is not None and is_url(given):
+        return dataclasses.replace(start, path=fetched(given, check, f"--{start.kind}-from", int(start.path.name)))
+    return start
 
 
 def _whole(step_dir: Path, what: str) -> Path:
@@ -79,12 +91,17 @@ def _whole(step_dir: Path, what: str) -> Path:
     return step_dir
 
 
-def find(path: Path, check: bool, what: str) -> Path:
-    """The step's folder that `path` names: itself, or the newest valid step of a run directory or its `checkpoints/`."""
+def find(path: str | Path, check: bool, what: str) -> Path:
+    """The step's folder that `path` names: itself, or the newest valid step of a run directory or its `checkpoints/`; of a URL, its copy on
+    this machine (`fetch.fetched`)."""
+    if is_url(path):
+        return fetched(str(path), check, what)
+    path = Path(path)
     if source := of_others(path):
         raise UserError(
             "not a run directory", f"{what} {path}", f"make one of it with `jaxenc convert --from {shlex.quote(source)} --to DIR`"
         )
+    must_be_local(path, what)
     if not path.is_dir():
         raise UserError("not a folder", f"{what} {path}", "name a run directory or one of its checkpoints")
     path = path.absolute()

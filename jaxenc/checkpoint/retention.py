@@ -1,6 +1,7 @@
 """The settings of checkpoints."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from jaxenc.config import at_least
 
@@ -23,3 +24,9 @@ class CheckpointConfig:
     def __post_init__(self) -> None:
         at_least(1, "checkpoint", self, "keep")
         at_least(0, "checkpoint", self, "every", "keep_every")
+
+
+def outlived(steps: Sequence[int], config: CheckpointConfig, saved: int) -> list[int]:
+    """Those of `steps`, which rise, that neither `keep` nor `keep_every` keeps, but never the one just saved."""
+    every = config.keep_every
+    return [step for step in steps[: -config.keep] if step != saved and not (every and step % every == 0)]

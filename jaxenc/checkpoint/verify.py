@@ -6,27 +6,38 @@ CHECKSUMS.json with its size and sha256, and a step that disagrees is set aside,
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jaxenc.errors import UserError, one_line
 from jaxenc.files import flush, inside, json_object, sha256, write_bytes
 
+Entry = dict[str, Any]  # {"size": in bytes, "sha256": of the bytes} of a file
+Entries = Mapping[str, Entry]
 CHECKSUMS = "CHECKSUMS.json"
 FORMAT = 1
 READERS = 4
+LEFT = "left where it is"
 
 
-def write_checksums(folder: Path, step: int) -> None:
-    """Lists every file under `folder` in its CHECKSUMS.json. All of them are flushed to the disk."""
-    names = _files(folder)
-    with ThreadPoolExecutor(READERS) as pool:
-        entries = dict(zip(names, pool.map(lambda name: _flushed(folder / name), names), strict=True))
-    text = json.dumps({"format": FORMAT, "step": step, "files": entries}, indent=1, sort_keys=True)
+def write_checksums(folder: Path, step: int, others: Entries = MappingProxyType({})) -> None:
+    """Lists every file under `folder`, and `others` that other processes have, in its CHECKSUMS.json. All of `folder` is flushed to the
+    disk."""
+    listed = {**others, **checksums(folder)}
+    text = json.dumps({"format": FORMAT, "step": step, "files": listed}, indent=1, sort_keys=True)
     write_bytes(folder / CHECKSUMS, text.encode())
     for inner in [path for path in folder.rglob("*") if path.is_dir()] + [folder]:
         flush(inner)
+
+
+def checksums(folder: Path) -> dict[str, Entry]:
+    """{file: its entry in CHECKSUMS.json} of every file under `folder`, each flushed to the disk."""
+    names = files(folder)
+    with ThreadPoolExecutor(READERS) as pool:
+        return dict(zip(names, pool.map(lambda name: _flushed(folder / name), names), strict=True))
 
 
 def verify(step_dir: Path, contents: bool = True) -> list[str]:
@@ -36,10 +47,10 @@ def verify(step_dir: Path, contents: bool = True) -> list[str]:
     unreadable CHECKSUMS.json. With contents=False the files' bytes are not read, only their names and sizes.
     """
     try:
-        listed = _listed(step_dir)
+        listed = entries(step_dir)
     except ValueError as error:
         return [one_line(str(error))]
-    present = set(_files(step_dir))
+    present = set(files(step_dir))
     folders = {name.split("/")[0] for name in listed if "/" in name}
     problems = [f"{name} is missing" for name in listed if name not in present]
     problems += [f"{name} was added" for name in sorted(present - set(listed)) if "/" in name and name.split("/")[0] in folders]
@@ -59,13 +70,13 @@ def verify(step_dir: Path, contents: bool = True) -> list[str]:
         return [one_line(problem) for problem in (*problems, *pool.map(compare, names)) if problem]
 
 
-def _listed(step_dir: Path) -> dict[str, dict[str, Any]]:
+def entries(step_dir: Path) -> dict[str, Entry]:
     """{file: {size, sha256}} of CHECKSUMS.json; ValueError, in words for a person, when it cannot be trusted."""
     try:
         data = json_object((step_dir / CHECKSUMS).read_bytes())
-        version, step, files = data["format"], data["step"], data["files"]
+        version, step, found = data["format"], data["step"], data["files"]
         sound = lambda name, entry: inside(name) and isinstance(entry["size"], int) and isinstance(entry["sha256"], str)
-        well_formed = all(sound(name, entry) for name, entry in files.items())
+        well_formed = all(sound(name, entry) for name, entry in found.items())
     except FileNotFoundError:
         raise ValueError(f"{CHECKSUMS} is missing") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -76,15 +87,16 @@ def _listed(step_dir: Path) -> dict[str, dict[str, Any]]:
         raise ValueError(f"{CHECKSUMS} belongs to step {step}")
     if not well_formed:
         raise ValueError(f"{CHECKSUMS} cannot be read")
-    return files
+    return found
 
 
-def _files(folder: Path) -> list[str]:
+def files(folder: Path) -> list[str]:
+    """The names of all files under `folder` but CHECKSUMS.json, sorted, with '/'."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return [name for name in names if name != CHECKSUMS]
 
 
-def _flushed(path: Path) -> dict[str, Any]:
+def _flushed(path: Path) -> Entry:
     """Flushes a file to the disk; returns its entry."""
     flush(path)
     return {"size": path.stat().st_size, "sha256": sha256(path)}
@@ -97,7 +109,7 @@ def steps(directory: Path) -> list[int]:
 
 def _finished(step_dir: Path) -> bool:
     try:
-        _listed(step_dir)
+        entries(step_dir)
     except ValueError:
         return False
     return True
@@ -108,6 +120,12 @@ def _numbered(directory: Path) -> list[int]:
         return []
     names = [path.name for path in directory.iterdir() if path.is_dir() and path.name.isascii() and path.name.isdigit()]
     return sorted(int(name) for name in names if name == str(int(name)))
+
+
+def told(folder: object, problems: Sequence[str], then: str) -> None:
+    """Prints a line about a checkpoint that does not verify, and what becomes of it."""
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    print(f"checkpoint {folder}: {problems[0]}{more}; {then}, trying an older step", file=sys.stderr)
 
 
 def newest_valid(directory: Path, check: bool, set_aside: bool) -> int | None:
@@ -121,9 +139,7 @@ def newest_valid(directory: Path, check: bool, set_aside: bool) -> int | None:
         problems = verify(folder, contents=check)
         if not problems:
             return step
-        more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
-        where = f"set aside as {_set_aside(folder)}" if set_aside else "left where it is"
-        print(f"checkpoint {folder}: {problems[0]}{more}; {where}, trying an older step", file=sys.stderr)
+        told(folder, problems, f"set aside as {_set_aside(folder)}" if set_aside else LEFT)
     return None
 
 

@@ -19,7 +19,7 @@ from jaxenc.bench.tune import AGREE
 from jaxenc.cli import finetune as cli_finetune
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import FAILED
-from jaxenc.data import manifest
+from jaxenc.data import manifest, staging
 from jaxenc.errors import UserError
 from jaxenc.layers.attend import BACKENDS
 from jaxenc.processes import cluster
@@ -112,7 +112,7 @@ def _attention(args: argparse.Namespace) -> int:
 
 def _data(args: argparse.Namespace) -> int:
     with contextlib.nullcontext(args.data) if args.data is not None else made_up() as folder:
-        manifest.read(folder)  # else each kind of row would be left out because there is no data
+        manifest.read(staging.facts(folder))  # else each kind of row would be left out because there is no data
         for config, batch in KINDS:
             try:
                 timing = time_rows(folder, config, batch, args.steps)

@@ -15,7 +15,8 @@ from jaxenc.training.held_out import check_place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory; of fine-tuning, also that of all seeds")
+    where = "the run's directory, or its URL; of fine-tuning, also that of all seeds"
+    parser.add_argument("--workdir", required=True, metavar="DIR", help=where)
     parser.add_argument("--step", type=int, default=0, help="which checkpoint (default: the newest that verifies)")
     parser.epilog = f"--config.FIELD=VALUE sets a field that may change on a resume, such as --config.eval.rows=1000. {parser.epilog}"
     other = "other data with the same tokenizer; of fine-tuning, another labelled file (default: the run's)"

@@ -1,6 +1,7 @@
 """`jaxenc export`: a model to a folder that other libraries open."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """Loads and exports; prints the folder and how to open it. Raises UserError."""
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
-    model = load.load(Path(args.model).expanduser())
+    model = load.load(os.path.expanduser(args.model))
     if args.to == "allennlp":
         if args.dtype != hf.WRITTEN[0]:
             raise UserError(f"the published files hold {hf.WRITTEN[0]}", f"--dtype {args.dtype}", "leave it out")

@@ -72,5 +72,5 @@ def resolve(config: str, model_folder: str, option: str, overrides: Sequence[str
     `--config.FIELD=VALUE` items. option: the one that names the folder, for messages. Raises UserError."""
     written = recipe.from_dict(cli_config.read(config), f"--config {config}")
     values = {**values, **cli_config.parsed(written, overrides, recipe.KINDS)}
-    model = of_checkpoint(restore.find(pathlib.Path(model_folder), False, option)).model
+    model = of_checkpoint(restore.find(model_folder, False, option)).model
     return recipe.resolve(written, model, values)

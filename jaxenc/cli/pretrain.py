@@ -9,6 +9,7 @@ import os
 import pathlib
 import sys
 
+from jaxenc.checkpoint.mirror import is_saved
 from jaxenc.cli import effect
 from jaxenc.cli import recipe as cli_config
 from jaxenc.cli.main import PREEMPTED, report_error
@@ -19,8 +20,8 @@ from jaxenc.training.pretrain import pretrain
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", required=True, help=cli_config.HELP)
-    where = "the run's directory; a run that stopped continues from its newest checkpoint"
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, help=where)
+    where = "the run's directory, or its URL (gs://...); a run that stopped continues from its newest checkpoint"
+    parser.add_argument("--workdir", required=True, metavar="DIR", help=where)
     parser.add_argument("--continue-from", default="", metavar="DIR", help="start from another run's whole state")
     parser.add_argument("--init-from", default="", metavar="DIR", help="start from another run's parameters only, at step 0")
     moved = "parameters under NEW start from those under OLD of --init-from; may come several times, and the longest NEW decides"
@@ -35,11 +36,11 @@ def run(args: argparse.Namespace) -> int:
         return code(pretrain(recipe, args.workdir, args.continue_from, args.init_from, args.init_map), args.workdir)
 
 
-def code(outcome: Outcome, workdir: pathlib.Path) -> int:
+def code(outcome: Outcome, workdir: str | pathlib.Path) -> int:
     """The exit code of a command that trained in `workdir`. For a stopped run it also prints to stderr how to continue."""
     if not outcome.preempted:
         return 0
     if barriers.is_primary():
-        saved = ", checkpoint written" if (workdir / "checkpoints" / str(outcome.step)).is_dir() else ""
+        saved = ", checkpoint written" if is_saved(workdir, outcome.step) else ""
         print(f"{workdir}: stopped at step {outcome.step:,}{saved}: run the same command to continue", file=sys.stderr)
     return PREEMPTED

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import pathlib
 import sys
 
 from jaxenc.training.curves import DIRECTION_LOSSES
@@ -13,7 +12,7 @@ PERPLEXITIES = (*DIRECTION_LOSSES, "causal_loss")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workdir", required=True, type=pathlib.Path, help="the run's directory")
+    parser.add_argument("--workdir", required=True, metavar="DIR", help="the run's directory, or its URL")
     parser.add_argument("--no-baselines", action="store_true", help="leave out the count baselines, which read the whole data set")
 
 

@@ -1,6 +1,7 @@
 """`jaxenc resize-vocab`: more words for a trained model and its tokenizer."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out).expanduser()
     must_be_new(out, "--out")
     pieces = args.tokens or _pieces(Path(args.add))
-    model = load(Path(args.model).expanduser())
+    model = load(os.path.expanduser(args.model))
     if model.tokenizer is None:
         raise UserError("it has no tokenizer to add pieces to", f"--model {args.model}", "convert it with one")
     larger = extended(model, pieces)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, user_errors
+from jaxenc.storage import must_be_local
 
 # Left in a folder by file systems, desktops, launchers, and runs that were killed during a write. A run never reads or changes them.
 IGNORED = (
@@ -26,6 +27,7 @@ def must_be_new(out: Path, option: str) -> None:
 
     option: the name of `out` in messages, such as the command-line option that gives it.
     """
+    must_be_local(out, option)
     with user_errors(out, f"choose another {option}"):
         if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
             raise UserError(f"exists already, {described(out)}", out, f"choose another {option}")
@@ -35,6 +37,7 @@ def must_be_new(out: Path, option: str) -> None:
 def must_be_new_file(out: Path, option: str) -> None:
     """Raises UserError, before any work is done, where the file `out` cannot be made: something is there, or no folder that it can stand
     in, or a folder that is not to be changed. option: as in `must_be_new`."""
+    must_be_local(out, option)
     with user_errors(out, f"choose another {option}"):
         if os.path.lexists(out):
             raise UserError(f"exists already, {described(out)}", out, f"choose another {option}")
@@ -50,6 +53,7 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
 
     A run that was killed at any moment is still a run. IGNORED names do not count. option: as in `must_be_new`.
     """
+    must_be_local(workdir, option)
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and (is_run(workdir) or _is_begun(workdir))):
             raise UserError(f"exists already, {described(workdir)}, and is no run directory", workdir, f"choose another {option}")
@@ -59,6 +63,7 @@ def must_hold_a_run(workdir: Path, option: str) -> None:
 def must_hold_only(workdir: Path, names: Collection[str], option: str) -> None:
     """Raises UserError, before anything is written, where `workdir` exists and holds anything but `names` and IGNORED ones. names: patterns
     of `fnmatch`."""
+    must_be_local(workdir, option)
     known = lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
     with user_errors(workdir, f"choose another {option}"):
         if os.path.lexists(workdir) and not (workdir.is_dir() and all(map(known, _names(workdir)))):

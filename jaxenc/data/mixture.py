@@ -5,7 +5,7 @@ import json
 
 from jaxenc.config import fingerprint
 from jaxenc.data import manifest as manifest_files
-from jaxenc.data import store
+from jaxenc.data import staging, store
 from jaxenc.data.manifest import Manifest
 from jaxenc.data.sources.mixture import check_tokenizers
 from jaxenc.data.sources.source import DataConfig
@@ -16,7 +16,7 @@ def manifests(config: DataConfig) -> tuple[Manifest, ...]:
 
     Raises UserError for a folder that is missing or damaged, and for two that were not made with the same tokenizer.
     """
-    found = tuple(manifest_files.read(folder) for folder in config.folders)
+    found = tuple(manifest_files.read(staging.facts(folder)) for folder in config.folders)
     check_tokenizers(config.folders, found)
     return found
 

@@ -1,21 +1,17 @@
 """Remote files (gs://, s3://, hf://, http://, ...), through fsspec: copied to a folder on this machine, with checksums."""
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, sha256, user_errors, write_bytes, written
+from jaxenc.storage import BLOCK
 
-BLOCK = 1 << 22
-PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "huggingface_hub", "http": "aiohttp requests",
-            "https": "aiohttp requests", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}  # fmt: skip
 # Entries of fsspec's info() that change with a file's content; where a file system has none of them only sizes are compared.
 _VERSIONS = ("ETag", "etag", "md5Hash", "Content-MD5", "checksum", "sha256", "blob_id", "generation", "LastModified", "last_modified",
              "Last-Modified", "mtime", "created", "updated")  # fmt: skip
@@ -31,22 +27,15 @@ class Staged:
     sha256: str
 
 
-def is_url(name: str) -> bool:
-    """Whether a name is a URL."""
-    scheme, mark, _ = name.partition("://")
-    return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
-
-
 def folder() -> Path:
-    """Where copies are kept: inputs/ in JAXENC_CACHE, or in jaxenc/ of the user's cache folder (XDG_CACHE_HOME, ~/.cache)."""
-    own = os.environ.get("JAXENC_CACHE")
-    return (Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc") / "inputs"
+    """Where copies are kept: inputs/ in `storage.cache`."""
+    return storage.cache() / "inputs"
 
 
 def found(url: str) -> list[str]:
     """The URLs of the files that `url` stands for: itself, the files below it, or those that match its pattern; sorted. Raises UserError if
     there are none."""
-    with _errors(url) as (system, path):
+    with storage.opened(url) as (system, path):
         # In a web URL a question mark starts the query.
         if any(mark in path for mark in ("*[" if url.startswith("http") else "*?[")):
             paths = [match for match in system.glob(path) if system.isfile(match)]
@@ -69,7 +58,7 @@ def staged(url: str, cache: Path) -> Staged:
     name = url.split("?")[0].rstrip("/").rsplit("/", 1)[-1][-100:] or "file"
     place = cache / hashlib.sha256(url.encode()).hexdigest()[:24]
     path, facts = place / name, place / "source.json"
-    with _errors(url) as (system, remote):
+    with storage.opened(url) as (system, remote):
         version = _version(system, remote)
         known = read_json(facts, "delete it") if facts.is_file() else {}
         if known and path.is_file():
@@ -98,25 +87,3 @@ def _version(system: Any, path: str) -> dict[str, str]:
     system.invalidate_cache()
     info = system.info(path)
     return {name: str(info[name]) for name in ("size", *_VERSIONS) if info.get(name) is not None}
-
-
-@contextlib.contextmanager
-def _errors(url: str) -> Iterator[tuple[Any, str]]:
-    """(file system, path in it) of a URL; what it raises becomes a UserError."""
-    scheme = url.partition("://")[0]
-    try:
-        import fsspec
-
-        yield fsspec.core.url_to_fs(url)
-    except UserError:
-        raise
-    except ImportError as error:
-        packages = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme} ({error})")
-        raise UserError("needs a package that is not installed", url, f"install it with `pip install {packages}`") from error
-    except ValueError as error:
-        raise UserError(
-            f"cannot be opened ({error})", url, "use an address that fsspec knows, such as gs://, s3://, hf://, https://"
-        ) from error
-    except Exception as error:  # each file system raises its own, for the network or permissions
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise UserError(f"cannot be read ({reason})", url, "check the address, the network and your rights") from error

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxenc.data import characters, manifest, tokenizers
+from jaxenc.data import characters, manifest, staging, tokenizers
 from jaxenc.data.manifest import Manifest
 from jaxenc.errors import UserError
 from jaxenc.files import mapped, sha256, user_errors
@@ -144,13 +144,15 @@ class Shards:
 
 
 def open_split(path: str | Path, split: str, verify: bool = False) -> Shards:
-    """Opens `split` (train, held_out) of a data folder. Reads no tokens: sizes and the tokenizer are checked against the manifest; one
-    that is a list of words, which may be long, and their characters by their checksums.
+    """Opens `split` (train, held_out) of a data folder, or of one at a URL, which is copied to this machine first (`staging`).
+
+    Reads no tokens: sizes and the tokenizer are checked against the manifest; one that is a list of words, which may be long, and their
+    characters by their checksums.
 
     verify: also compares every file's sha256. Raises UserError naming the file that is missing, truncated or changed, a tokenizer/
     folder that is not the one of the manifest, and ids outside the vocabulary.
     """
-    folder = Path(path)
+    folder = staging.staged(path)
     facts = manifest.read(folder)
     if split not in facts.splits:
         raise ValueError(f"split {split!r}: there are {', '.join(facts.splits)}")
@@ -182,7 +184,7 @@ def checkpoint_files(path: str | Path) -> dict[str, bytes]:
 
     A run reads them once, at its start, and needs no folder to save. Raises UserError for a file that cannot be read.
     """
-    folder = Path(path)
+    folder = staging.staged(path)
     with user_errors(folder, "name a folder made by `jaxenc data`"):
         found = [folder / manifest.NAME, *sorted(file for file in (folder / "tokenizer").rglob("*") if file.is_file())]
         return {file.relative_to(folder).as_posix(): file.read_bytes() for file in found}

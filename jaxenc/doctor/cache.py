@@ -9,9 +9,9 @@ from pathlib import Path
 import jax
 
 from jaxenc.doctor.findings import OK, WARNING, Finding, processes
-from jaxenc.doctor.place import is_url
 from jaxenc.doctor.probe import Probe
 from jaxenc.processes.compiled import FOLDER, SIZE
+from jaxenc.storage import is_url
 
 CHECK = "compilation cache"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from jaxenc.data import manifest, tokenizers
 from jaxenc.doctor.findings import OK, PROBLEM, WARNING, Finding, by_value, listed, processes
-from jaxenc.doctor.place import is_url
 from jaxenc.errors import UserError
 from jaxenc.files import sha256
+from jaxenc.storage import is_url
 
 AGAIN = "copy them from where the data was built, or build the data again"
 

@@ -5,9 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from jaxenc.data.remote import is_url
-
-__all__ = ["free", "is_url", "nearest", "put", "remove", "taken"]
+from jaxenc.storage import is_url
 
 
 def nearest(folder: str) -> str:

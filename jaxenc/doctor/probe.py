@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import jax
 
-from jaxenc.data.remote import PACKAGES
 from jaxenc.doctor import place as places
 from jaxenc.processes import barriers
+from jaxenc.storage import PACKAGES
 
 NAME = ".jaxenc-doctor-"
 # Seconds until a file that one host wrote must be visible to the others: some network file systems list a folder anew that late.

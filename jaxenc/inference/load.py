@@ -10,6 +10,7 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.inference.model import Model, objective_of
+from jaxenc.storage import is_url
 from jaxenc.tasks import recipe, results
 from jaxenc.training.run import of_checkpoint
 from jaxenc.training.state import parameters
@@ -23,18 +24,18 @@ def load(
     seed: int | None = None,
 ) -> Model:
     """Loads the model of a run directory (its newest checkpoint that verifies, or `step`), of one checkpoint's folder, or of a folder of
-    `jaxenc finetune`, on one device.
+    `jaxenc finetune`, on one device. path: of that folder, or its URL: what is needed of it is then copied to this machine.
 
     heads, models: those that its config may name: `jaxenc.heads.with_built_in(HEAD)` for a model with your own head and
     `jaxenc.families.with_built_in(CONFIG)` for your own model. seed: of several that were fine-tuned, None for the best one on the dev set;
     of a seed it is the checkpoint that fine-tuning kept (`tasks.results.kept`). It works for checkpoints of any mesh. Raises UserError when
     there is no checkpoint, when it is damaged, and when it names a head or a kind of model that is not among these.
     """
-    folder = must_be_named(path, "the model")
+    folder: str | pathlib.Path = path if is_url(path) else must_be_named(path, "the model")
     if step is None or seed is not None:
         folder, _ = results.kept(folder, seed)
     if step is not None:
-        folder = (folder.parent if folder.parent.name == "checkpoints" else folder / "checkpoints") / str(step)
+        folder = results.step_of(folder, step)
     where = restore.find(folder, True, "the model")
     config = of_checkpoint(where, models)
     tokenizer = tokenizers.load(where / "tokenizer") if (where / "tokenizer").is_dir() else None

@@ -10,6 +10,7 @@ from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.heads import BUILT_IN, Head
 from jaxenc.processes import barriers
+from jaxenc.storage import is_url
 from jaxenc.tasks import recipe, results
 from jaxenc.tasks.files import FilesConfig
 from jaxenc.tasks.prepare import open_saved
@@ -38,11 +39,10 @@ def evaluate(
     checkpoint that fine-tuning kept. data: another labelled file instead of the dev set. Everything else, and what it raises, is as in
     `held_out.evaluate`; UserError also for examples that do not fit and if a fine-tuning had no dev set.
     """
-    folder = pathlib.Path(workdir)
-    kept = pathlib.Path(barriers.from_primary("kept checkpoint", lambda: str(results.kept(folder)[0])))
+    chosen = barriers.from_primary("kept checkpoint", lambda: str(results.kept(workdir)[0]))
+    kept = chosen if is_url(workdir) else pathlib.Path(chosen)
     # Another step is one of the same seed.
-    seed = kept.parent.parent if kept.parent.name == "checkpoints" else kept
-    run_dir = seed if step else kept
+    run_dir = results.run_of(kept) if step else kept
     if not (held_out.found(run_dir, step, check=False) / recipe.RECORD).is_file():
         return held_out.evaluate(workdir, step, data, batch, mesh, heads, models, predictions, values)
     path = held_out.found(run_dir, step)

@@ -147,7 +147,7 @@ def open_task(tune: FineTune, init_from: str) -> Tuning:
     init_from: a run directory or one of its checkpoints. Raises UserError for a model without a tokenizer or without the task's heads, for
     files that cannot be read and for examples that do not fit; it writes nothing.
     """
-    start = restore.find(pathlib.Path(init_from), tune.checkpoint.verify, "--init-from")
+    start = restore.find(init_from, tune.checkpoint.verify, "--init-from")
     base = of_checkpoint(start)
     tokenizer = _tokenizer(start)
     examples = {split: tune.task.examples(tune.data, split) for split in SPLITS if tune.data.names(split)}

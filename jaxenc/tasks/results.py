@@ -1,15 +1,20 @@
 """The results of a fine-tuning: the scores of every seed, and their summary."""
 
+import contextlib
 import dataclasses
+import fnmatch
 import json
 import math
 import pathlib
 import statistics
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from jaxenc import storage
 from jaxenc.errors import UserError
 from jaxenc.files import read_json, write_bytes
+from jaxenc.storage import is_url
 from jaxenc.tasks.scores import DEGENERATE
 
 # Of a work directory and of the run directory of one seed.
@@ -96,7 +101,42 @@ class Results:
         return {"metric": self.metric, "summary": summary, "failed": self.failed, "seeds": seeds}
 
 
-def kept(folder: pathlib.Path, seed: int | None = None) -> tuple[pathlib.Path, str]:
+def kept(folder: str | pathlib.Path, seed: int | None = None) -> tuple[str | pathlib.Path, str]:
+    """`kept_here`, and of a URL the URL of the model: a copy of the results there says which."""
+    if not is_url(folder):
+        return kept_here(pathlib.Path(folder), seed)
+    there = storage.folder(str(folder))
+    with tempfile.TemporaryDirectory() as place:
+        copy = pathlib.Path(place)
+        for name in there.names():
+            if name in (NAME, RESULT):
+                there.download(name, copy / name)
+            if fnmatch.fnmatchcase(name, SEEDS.format("*")):
+                (copy / name / "checkpoints").mkdir(parents=True)
+                with contextlib.suppress(FileNotFoundError):
+                    there.below(name).download(RESULT, copy / name / RESULT)
+        try:
+            found, why = kept_here(copy, seed)
+        except UserError as error:
+            raise error.renamed(place, there.url) from error
+        return "/".join((there.url, *found.relative_to(copy).parts)), why
+
+
+def run_of(folder: str | pathlib.Path) -> str | pathlib.Path:
+    """The run directory of `folder`, which is one or one of its checkpoints."""
+    if isinstance(folder, str):
+        above, _, last = folder.rpartition("/checkpoints/")
+        return above if last.isdigit() else folder
+    return folder.parent.parent if folder.parent.name == "checkpoints" else folder
+
+
+def step_of(folder: str | pathlib.Path, step: int) -> str | pathlib.Path:
+    """The folder of another step of the run of `folder`."""
+    run = run_of(folder)
+    return f"{run}/checkpoints/{step}" if isinstance(run, str) else run / "checkpoints" / str(step)
+
+
+def kept_here(folder: pathlib.Path, seed: int | None = None) -> tuple[pathlib.Path, str]:
     """(the model that `folder` stands for, in a few words why that one).
 
     For a work directory of `finetune` it is the checkpoint that `train.select` kept of one seed: of `seed` or, if that is None, of the best

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxenc.checkpoint import restore
+from jaxenc.checkpoint.fetch import fetched
 from jaxenc.checkpoint.verify import steps
 from jaxenc.data.folders import must_be_new_file
 from jaxenc.errors import UserError
@@ -20,6 +21,7 @@ from jaxenc.objectives.base import TEACHER
 from jaxenc.processes import barriers
 from jaxenc.processes.watch import Watch
 from jaxenc.sharding.mesh import MeshConfig
+from jaxenc.storage import is_url, must_be_local
 from jaxenc.training import phases, prepare, refusals
 from jaxenc.training import teacher as teachers
 from jaxenc.training.assess import assessment
@@ -78,7 +80,7 @@ def evaluate(
     With several processes each calls it and gets all numbers and predictions. Raises UserError for a step or data that do not fit, for
     predictions of an objective that has none, for a field that the checkpoint decides, and for one that `batch` or `mesh` sets too.
     """
-    path = found(pathlib.Path(workdir), step)
+    path = found(workdir, step)
     run = override(asked(of_checkpoint(path, models), values, str(data), batch, mesh), values, models)
     if not run.data.folders:
         raise UserError("was saved without data", path, "name a folder made by `jaxenc data` with --data DIR")
@@ -87,9 +89,14 @@ def evaluate(
     return of_job(job, path, predictions)
 
 
-def found(workdir: pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
-    """The checkpoint of a run directory to evaluate, as `evaluate` says; process 0 looks for it. check: compare every byte with its
-    checksum. Raises UserError for a step that is not there."""
+def found(workdir: str | pathlib.Path, step: int, check: bool = True) -> pathlib.Path:
+    """The checkpoint of a run directory to evaluate, as `evaluate` says, which process 0 chooses; of a URL, its copy on this machine.
+    check: compare every byte with its checksum. Raises UserError for a step that is not there."""
+    if is_url(workdir):
+        fetch = lambda step: fetched(str(workdir), check, "--workdir", step, frozen=True)
+        return fetch(barriers.from_primary("checkpoint", lambda: int(fetch(step).name)))
+    must_be_local(workdir, "--workdir")
+    workdir = pathlib.Path(workdir)
     directory = workdir / "checkpoints"
 
     def find() -> str:

@@ -18,6 +18,7 @@ from jaxenc.processes import barriers
 from jaxenc.processes.agreement import Agreement
 from jaxenc.processes.watch import Watch
 from jaxenc.sharding import partition
+from jaxenc.storage import is_url
 from jaxenc.training import phases
 from jaxenc.training.assess import assessment
 from jaxenc.training.begin import is_finite
@@ -151,7 +152,7 @@ def _save(job: Job, step: int, state: State, log: Log, watch: Watch, checkpoints
     """Writes the log rows of a step, then its checkpoint. Raises as `train`."""
     log.flush()
     watch.at(f"checkpoint {step:,}")
-    if gone := [folder for folder in job.run.data.folders if not os.path.exists(folder)]:
+    if gone := [folder for folder in job.run.data.folders if not (is_url(folder) or os.path.exists(folder))]:
         log.say(f"warning: {gone[0]}: the data folder is gone: this run continues with its open files; a restart needs it back")
     if not is_finite(state):
         raise Diverged(f"step {step}: a number of the state is not finite, so it is not saved")

@@ -9,10 +9,10 @@ from typing import Any
 
 import jax
 
-from jaxenc.checkpoint import restore
+from jaxenc.checkpoint import mirror, restore
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.mirror import Here
 from jaxenc.checkpoint.restore import Start
-from jaxenc.data.folders import must_hold_a_run
 from jaxenc.errors import UserError
 from jaxenc.families import MODELS, Models
 from jaxenc.files import held
@@ -27,6 +27,7 @@ from jaxenc.training.job import Job
 from jaxenc.training.loop import Outcome, lacks_evaluation, train
 from jaxenc.training.record import Recorder, Silent
 from jaxenc.training.run import Run, of_checkpoint
+from jaxenc.training.run import check as check_run
 from jaxenc.training.signals import Stop
 
 
@@ -42,18 +43,19 @@ def pretrain(
     """Trains `run` in `workdir`. It resumes the run in `workdir` if there is one; otherwise it starts from `continue_from`, from the
     parameters of `init_from`, or from scratch, in this order.
 
-    continue_from, init_from: another run's directory or one of its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of parameter
-    paths (`checkpoint.moved`), ignored when the run resumes. heads, models: those that `run` may name (`jaxenc.heads.with_built_in` and
-    `jaxenc.families.with_built_in` add your own).
+    workdir, continue_from, init_from: a folder, or its URL (docs/storage.md). continue_from, init_from: another run's directory or one of
+    its checkpoints, '' for none; init_map: `NEW=OLD` prefixes of parameter paths (`checkpoint.moved`), ignored when the run resumes. heads,
+    models: those that `run` may name (`jaxenc.heads.with_built_in` and `jaxenc.families.with_built_in` add your own).
     All checks come before the first write, and a finished run is not changed. With several processes each calls it; process 0 locks the
     directory and decides where they start. Raises UserError, and the errors of `training.loop.train`.
     """
-    must_hold_a_run(pathlib.Path(workdir), "--workdir")
-    return train_job(prepare.prepare(run, pathlib.Path(workdir), heads, models), continue_from, init_from, init_map)
+    check_run(run, models)
+    with mirror.opened(workdir, run.checkpoint.verify) as (folder, place):
+        return train_job(prepare.prepare(run, folder, heads, models), continue_from, init_from, init_map, place)
 
 
-def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = ()) -> Outcome:
-    """As `pretrain`, for a run whose data is open and whose mesh is made; it writes to `job.directory`."""
+def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: Sequence[str] = (), place: Here = Here()) -> Outcome:
+    """As `pretrain`, for a run whose data is open and whose mesh is made; it writes to `job.directory`, of which `place` is the rest."""
     workdir = job.directory
     refusals.refuse_other_teacher(job, workdir)
     prepare.check(job)
@@ -65,13 +67,15 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             return restore.choose(workdir / "checkpoints", continue_from, init_from, job.run.checkpoint.verify, init_map).to_json()
 
         start = Start.from_json(barriers.from_primary("start", choose))
+        start = restore.here(start, workdir / "checkpoints", continue_from or init_from, job.run.checkpoint.verify)
         refusals.refuse_other_process(job)
-        refusals.refuse_other_folder(workdir)
+        if not place.apart:
+            refusals.refuse_other_folder(workdir)
         if start.kind == "resume":
             resume.refuse_other_state(job, start.path)
             if start.step >= job.run.plan[-1].end and not lacks_evaluation(job, start.step):
                 if barriers.is_primary():
-                    print(f"{workdir}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
+                    print(f"{place.named(str(workdir))}: finished at step {start.step:,}; nothing to do", file=sys.stderr)
                 return Outcome(start.step, False, {})
         else:
             prepare.check_data(job)
@@ -82,10 +86,10 @@ def train_job(job: Job, continue_from: str = "", init_from: str = "", init_map: 
             refusals.refuse_continuing_with_another_teacher(job, start.path)
             refusals.refuse_other_carry(job, start)
             refusals.refuse_other_rows(job, start)
-        return _train(job, start, workdir)
+        return _train(job, start, workdir, place)
 
 
-def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
+def _train(job: Job, start: Start, workdir: pathlib.Path, place: Here) -> Outcome:
     with jax.set_mesh(job.mesh), Stop() as stop, Watch() as watch:
         objective = job.objective(job.run.plan[0])
         fresh, load_teacher = fresh_heads(start, objective), None
@@ -102,9 +106,11 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
             )
         if barriers.is_primary():
             prepare.write_facts(job, workdir)
+            place.publish()
         if job.teacher:
-            teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER])
-        with Manager(workdir / "checkpoints", job.run.checkpoint) as checkpoints:
+            teachers.save_copy(job.teacher, job.run, workdir, state.frozen[TEACHER], place)
+        directory = workdir / "checkpoints"
+        with Manager(directory, job.run.checkpoint, destination=place.destination(directory)) as checkpoints:
             checkpoints.check_room(state.without(objective.frozen))
             log, step = job.run.log, int(state.step)
             recorder = Recorder(workdir, step, log.examples, log.tensorboard) if barriers.is_primary() else Silent()
@@ -114,7 +120,7 @@ def _train(job: Job, start: Start, workdir: pathlib.Path) -> Outcome:
             moved = (f"{new} starts as {old} of {start.path}" for new, old in start.moved)
             changed = () if "train.attention" in job.run.unused else job.attention.warnings(start.kind == "resume")
             for line in (prepare.describe(job, start), *changed, *moved, *drawn, *prepare.warnings(job)):
-                recorder.say(line)
+                recorder.say(place.named(line))
             try:
                 return train(job, state, recorder, checkpoints, stop, watch)
             finally:

@@ -3,12 +3,12 @@
 import dataclasses
 import pathlib
 
-from jaxenc import config
+from jaxenc import config, storage
 from jaxenc.checkpoint import migrate
 from jaxenc.data import baselines
 from jaxenc.data.sources import DataConfig
 from jaxenc.errors import UserError
-from jaxenc.files import read_json
+from jaxenc.files import one_at_a_time, read_json
 from jaxenc.training import curves, prepare, record
 from jaxenc.training.record import METRICS
 from jaxenc.training.settings import EvalConfig
@@ -28,6 +28,9 @@ class Report:
 def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
     """Writes report.png to a run directory and returns its report. with_baselines: also compute the count baselines (`data.baselines`),
     which reads the full data set. Raises UserError for a run without metrics."""
+    if storage.is_url(workdir):
+        return _of_url(str(workdir), with_baselines)
+    storage.must_be_local(workdir, "--workdir")
     workdir = pathlib.Path(workdir)
     path = workdir / METRICS
     if not path.is_file():
@@ -47,6 +50,21 @@ def report(workdir: str | pathlib.Path, with_baselines: bool = True) -> Report:
         notes.append(f"{path} holds no evaluation yet; eval.every is {evaluates.every}, and the last step has one")
     curves.draw(rows, counts, workdir / "report.png")
     return Report(held_out[-1] if held_out else {}, counts, workdir / "report.png", tuple(notes))
+
+
+def _of_url(url: str, with_baselines: bool) -> Report:
+    """The report of a run at a URL, made of a copy of what it reads; the picture is at the URL too."""
+    folder, place = storage.folder(url), storage.cache() / "reports" / storage.key(url)
+    with one_at_a_time(place):
+        for name in (METRICS, prepare.CONFIG):
+            (place / name).unlink(missing_ok=True)
+            try:
+                folder.download(name, place / name)
+            except FileNotFoundError as error:
+                raise UserError("no such file", f"{url}/{name}", "name the directory of a run that has trained") from error
+        found = report(place, with_baselines)
+        folder.upload(found.picture, found.picture.name)
+        return found
 
 
 def _settings(path: pathlib.Path) -> tuple[DataConfig, EvalConfig]:

@@ -12,6 +12,7 @@ import pathlib
 from jaxenc import config
 from jaxenc.checkpoint import migrate, restore
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.mirror import Here
 from jaxenc.checkpoint.retention import CheckpointConfig
 from jaxenc.checkpoint.verify import CHECKSUMS, newest_valid
 from jaxenc.errors import UserError
@@ -20,6 +21,7 @@ from jaxenc.families.contract import ModelConfig
 from jaxenc.files import read_json, sha256, user_errors
 from jaxenc.objectives.base import ObjectiveConfig
 from jaxenc.processes import barriers
+from jaxenc.storage import is_url
 from jaxenc.training.run import Run, from_dict, of_checkpoint, to_json
 from jaxenc.tree import Tree
 
@@ -51,7 +53,7 @@ def find(objective: ObjectiveConfig, models: Models, verify: bool = True) -> Tea
     UserError where there is none; for a folder of another project the message has the command that converts it."""
     if not objective.teacher:
         raise UserError(f"{FIELD} is not set", fix=f"name a run directory or one of its checkpoints with --config.{FIELD}=DIR")
-    step_dir = restore.find(pathlib.Path(objective.teacher), verify, FIELD)
+    step_dir = restore.find(objective.teacher, verify, FIELD)
     with user_errors(step_dir, f"name another {FIELD}"):
         return Teacher(of_checkpoint(step_dir, models).model, sha256(step_dir / CHECKSUMS), step_dir)
 
@@ -84,7 +86,7 @@ def of_run(run: Run, folder: pathlib.Path, models: Models) -> Teacher | None:
 
 def exists(objective: ObjectiveConfig) -> bool:
     """Whether the path `objective.teacher` exists."""
-    return bool(objective.teacher) and pathlib.Path(objective.teacher).exists()
+    return bool(objective.teacher) and (is_url(objective.teacher) or pathlib.Path(objective.teacher).exists())
 
 
 def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Models, abstract: Tree) -> Tree:
@@ -107,12 +109,13 @@ def load_params(teacher: Teacher, run: Run, workdir: pathlib.Path, models: Model
     return restore.restore_params(source.step_dir, abstract)
 
 
-def save_copy(teacher: Teacher, run: Run, workdir: pathlib.Path, params: Tree) -> None:
-    """Copies the teacher's parameters into the run directory unless a complete copy is there; complete or not at all. Every process calls
-    it. The copy is a checkpoint without a tokenizer. A damaged one is set aside. Raises UserError for a write that fails."""
+def save_copy(teacher: Teacher, run: Run, workdir: pathlib.Path, params: Tree, place: Here = Here()) -> None:
+    """Copies the teacher's parameters into the run directory, of which `place` is the rest, unless a complete copy is there; complete or
+    not at all. Every process calls it. The copy is a checkpoint without a tokenizer. A damaged one is set aside. Raises UserError for a
+    write that fails."""
     copy = _copy(teacher, workdir)
     if not barriers.from_primary("teacher", lambda: newest_valid(copy, run.checkpoint.verify, set_aside=True) is not None):
-        with Manager(copy, CheckpointConfig()) as checkpoints:
+        with Manager(copy, CheckpointConfig(), destination=place.destination(copy)) as checkpoints:
             checkpoints.save(0, {"params": params}, {"config.json": to_json(Run(model=teacher.model))})
 
 

@@ -1,7 +1,8 @@
 """A command that trains, which notes its stages in a file and, the n-th time that a stage ends, has an accident.
 
 Stages: those of a save, `step` (a step has been dispatched) and `evaluation` (its first batch has been read; that of a task begins). The
-file of notes also has a line `start` for each process.
+file of notes also has a line `start` for each process. With JAXENC_TEST_BUCKET there is a `tests.bucket`, whose requests for a
+CHECKSUMS.json are stages too: `put-begun`, `put-done`, `rm-begun`, `rm-done`.
 
 Arguments: file of notes, accident, stage, n, then the command and its own.
 """
@@ -17,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from jaxenc.checkpoint.manager import Manager
+from jaxenc.checkpoint.verify import CHECKSUMS
 from jaxenc.cli import main
 from jaxenc.training import evaluate, loop, predict, pretrain, state
-from tests import contexts
+from tests import bucket, contexts
 
 PREDICT = predict.predict
 NOTES, ACCIDENT, STAGE, COUNT = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
@@ -86,8 +88,16 @@ def predict_rows(*given: Any) -> Any:
     return PREDICT(*given)
 
 
+def request(kind: str, name: str, done: bool) -> None:
+    if name.endswith(CHECKSUMS) and kind in ("put", "rm"):
+        stage(f"{kind}-{'done' if done else 'begun'}")
+
+
 if __name__ == "__main__":
     stage("start")
+    if root := os.environ.get("JAXENC_TEST_BUCKET"):
+        bucket.register(Path(root))
+        bucket.Bucket.accident = staticmethod(request)
     contexts.reuse()
     loop.Log, evaluate.zero_carry, predict.predict = Log, zero_carry, predict_rows
     pretrain.Manager = partial(Manager, stage=stage)

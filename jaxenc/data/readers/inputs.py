@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from jaxenc import storage
 from jaxenc.data import docstrings, folders, remote
 from jaxenc.data.readers import saved, tfds
 from jaxenc.data.readers.archives import is_hidden, is_skipped
@@ -78,7 +79,7 @@ def _sources(name: str, reading: Reading, counts: Counts) -> Iterator[tuple[str,
         yield name, Docstrings()
     elif name.startswith(tfds.PREFIX):
         yield name, TfdsSplit(name, tfds.size(name, reading.tfds_dir), reading.tfds_dir)
-    elif remote.is_url(name):
+    elif storage.is_url(name):
         urls = remote.found(name)
         for url in urls:
             if len(urls) > 1 and is_skipped(url.rpartition("/")[2]):

@@ -21,7 +21,7 @@ SHAPED_BY = {"pairs": ("short_probability",), "swapped_pairs": ("short_probabili
 class DataConfig:
     """Which rows a run reads.
 
-    path: a folder made by `jaxenc data`.
+    path: a folder made by `jaxenc data`, or its URL, such as gs://bucket/data: it is then copied to each host.
     length: tokens in a row, specials included; `phases` may have their own.
     rows: how text becomes rows, such as `text`, `packed`, `pairs` or `streams`.
         `text`: the documents one after another. `full_sentences`: whole sentences of one or more documents; `doc_sentences`: of one

@@ -1,0 +1,219 @@
+"""Files at a URL (gs://, s3://, hf://, memory://, ...), through fsspec, and the cache folder of this machine.
+
+Nothing here renames and nothing relies on a half-written file being invisible for longer than one file takes: that is all that an object
+store promises.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from jaxenc.errors import UserError
+from jaxenc.files import inside, written
+
+T = TypeVar("T")
+BLOCK = 1 << 22
+PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "hf": "huggingface_hub", "http": "aiohttp requests",
+            "https": "aiohttp requests", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}  # fmt: skip
+# Object stores, whose folders are only parts of names: nobody makes them.
+_FLAT = {"gs", "gcs", "s3", "s3a", "az", "abfs", "abfss", "hf"}
+# Seconds before each new try of a request that failed for a reason that may pass. gcsfs and s3fs repeat some requests themselves.
+WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
+THREADS = 16
+ADVICE = "check the address, the network and your rights"
+# No second try changes these. Some file systems name their reason in words, with a status, or only in the class.
+_FINAL = (PermissionError, FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, NotImplementedError, TypeError, ValueError)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+
+
+def is_url(name: object) -> bool:
+    """Whether a name is a URL."""
+    scheme, mark, _ = str(name).partition("://")
+    return bool(mark) and scheme.replace("+", "").replace("-", "").isalnum()
+
+
+def must_be_local(path: str | Path, option: str) -> None:
+    """Raises UserError where `path` is a URL, or what pathlib makes of one (`gs:/bucket/run`): as a path it would be a folder `gs:` here.
+
+    option: the name of `path` in messages.
+    """
+    if is_url(path) or re.match(r"[A-Za-z][A-Za-z0-9+-]+:/", str(path)):
+        raise UserError("a URL, and this takes a path of this machine", f"{option} {path}", f"choose another {option}")
+
+
+def cache() -> Path:
+    """The folder for copies of what is at URLs: JAXENC_CACHE, else jaxenc/ in the user's cache folder (XDG_CACHE_HOME, ~/.cache)."""
+    own = os.environ.get("JAXENC_CACHE")
+    return (Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxenc").absolute()
+
+
+def key(url: str) -> str:
+    """The name in the cache folder of what is at `url`; the same with and without a last slash."""
+    name = re.sub(r"[^\w.-]", "_", url.rstrip("/").rpartition("/")[2])[-60:]
+    return f"{name}-{hashlib.sha256(url.rstrip('/').encode()).hexdigest()[:16]}"
+
+
+@contextlib.contextmanager
+def opened(url: str) -> Iterator[tuple[Any, str]]:
+    """(file system, path in it) of a URL; what it raises in the block becomes a UserError."""
+    scheme = url.partition("://")[0]
+    try:
+        import fsspec
+
+        yield fsspec.core.url_to_fs(url)
+    except UserError:
+        raise
+    except ImportError as error:
+        packages = "'jaxenc[data]'" if error.name == "fsspec" else PACKAGES.get(scheme, f"what fsspec needs for {scheme} ({error})")
+        raise UserError("needs a package that is not installed", url, f"install it with `pip install {packages}`") from error
+    except ValueError as error:
+        known = "use an address that fsspec knows, such as gs://, s3://, hf://, https://"
+        raise UserError(f"cannot be opened ({error})", url, known) from error
+    except Exception as error:  # each file system raises its own, for the network or permissions
+        raise UserError(f"cannot be read ({_reason(error)})", url, ADVICE) from error
+
+
+def folder(url: str) -> "Folder":
+    """The folder at a URL; asks nothing yet. Raises UserError for a file system that is unknown or whose package is not installed."""
+    with opened(url) as (system, path):
+        return Folder(url.rstrip("/"), system, path.rstrip("/"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    """A folder at a URL. Names are relative to it, with '/'; one that no folder of this machine could hold, such as `../a`, is not seen.
+
+    Its methods repeat a request that fails for a reason that may pass (a status 503, a lost connection), with a line on stderr, and raise
+    UserError for any other reason, or after the last of WAITS.
+    """
+
+    url: str
+    system: Any
+    path: str
+
+    def below(self, name: str) -> Self:
+        """A folder in this one."""
+        return dataclasses.replace(self, url=f"{self.url}/{name}", path=f"{self.path}/{name}")
+
+    def names(self) -> list[str]:
+        """The names of the files and folders in this one, [] where there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._patient("", "listed", lambda: self._listed(self.system.ls(self.path, detail=False)))
+        return []
+
+    def files(self) -> dict[str, int]:
+        """{name: bytes} of all files in this folder and below it, {} where there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            found = self._patient("", "listed", lambda: self._fresh().find(self.path, detail=True))
+            sizes = {path[len(self.path) + 1 :]: int(entry["size"]) for path, entry in found.items() if path.startswith(f"{self.path}/")}
+            return {name: size for name, size in sizes.items() if inside(name)}
+        return {}
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file. Raises FileNotFoundError where there is none."""
+        return self._patient(name, "read", lambda: self._fresh().cat_file(f"{self.path}/{name}"))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Writes a small file, or over it."""
+        self._writing(name, lambda: self.system.pipe_file(f"{self.path}/{name}", content))
+
+    def upload(self, local: Path, name: str) -> None:
+        """Writes a file of this machine to `name`, or over it."""
+        self._writing(name, lambda: self.system.put_file(str(local), f"{self.path}/{name}"))
+
+    def copy(self, name: str, to: str) -> None:
+        """Copies a file within the file system, which for an object store moves no byte through this machine."""
+        self._writing(to, lambda: self.system.cp_file(f"{self.path}/{name}", f"{self.path}/{to}"))
+
+    def download(self, name: str, local: Path) -> str:
+        """Copies a file to `local` on this machine, complete or not at all; returns the sha256 of its bytes. Raises FileNotFoundError where
+        there is none."""
+
+        def copied() -> str:
+            digest = hashlib.sha256()
+            far = self.system.open(f"{self.path}/{name}", "rb")
+            with far, written(local, durable=False) as temporary, open(temporary, "wb") as out:
+                while block := far.read(BLOCK):
+                    digest.update(block)
+                    out.write(block)
+            return digest.hexdigest()
+
+        local.parent.mkdir(parents=True, exist_ok=True)
+        return self._patient(name, "read", copied)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Deletes files; those that are not there are passed over."""
+
+        def one(name: str) -> None:
+            with contextlib.suppress(FileNotFoundError):
+                self._patient(name, "deleted", lambda: self.system.rm_file(f"{self.path}/{name}"))
+
+        many(one, names)
+
+    def _fresh(self) -> Any:
+        """The file system, without what it remembers of listings: another process may have written since."""
+        self.system.invalidate_cache()
+        return self.system
+
+    def _listed(self, paths: Iterable[str]) -> list[str]:
+        names = {path.rstrip("/")[len(self.path) + 1 :] for path in paths if path.startswith(f"{self.path}/")}
+        return sorted(name for name in names if inside(name))
+
+    def _writing(self, name: str, call: Callable[[], object]) -> None:
+        def write() -> None:
+            try:
+                call()
+            except FileNotFoundError:
+                if self.url.partition("://")[0] in _FLAT:
+                    raise
+                self.system.makedirs(f"{self.path}/{name}".rpartition("/")[0], exist_ok=True)
+                call()
+
+        try:
+            self._patient(name, "written", write)
+        except FileNotFoundError as error:  # of a bucket that is not there
+            raise UserError(f"cannot be written ({_reason(error)})", f"{self.url}/{name}", ADVICE) from error
+
+    def _patient(self, name: str, what: str, call: Callable[[], T]) -> T:
+        """What `call` returns, at the latest after the last of WAITS."""
+        where = f"{self.url}/{name}" if name else self.url
+        for wait in (*WAITS, -1.0):
+            try:
+                return call()
+            except (FileNotFoundError, UserError):
+                raise
+            except Exception as error:
+                if wait < 0 or _is_final(error):
+                    raise UserError(f"cannot be {what} ({_reason(error)})", where, ADVICE) from error
+                print(f"{where}: cannot be {what} ({_reason(error)}): trying again in {wait:g} s", file=sys.stderr, flush=True)
+            time.sleep(wait)
+        raise AssertionError("unreachable")
+
+
+def many(act: Callable[[str], object], names: Iterable[str]) -> None:
+    """Calls `act` for each name, up to THREADS at a time; raises the error of the first that failed."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(act, name) for name in names]:
+            done.result()
+
+
+def _reason(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether a second try would fail as the first did."""
+    status = str(getattr(error, "status", "") or getattr(error, "code", ""))
+    refused = re.fullmatch(r"4\d\d", status) and status not in ("408", "429")
+    # gcsfs raises a plain OSError for a status 403.
+    refused = refused or str(error).startswith(("Forbidden", "Access Denied"))
+    return bool(refused or isinstance(error, _FINAL) or getattr(error, "errno", None) in _FULL)

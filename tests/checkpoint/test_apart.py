@@ -1,0 +1,41 @@
+"""Two processes without a shared disk: the files that each uploads are one checkpoint."""
+
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from jaxenc.checkpoint import arrays
+from jaxenc.checkpoint.arrays import is_part
+from jaxenc.checkpoint.fetch import fetched
+from jaxenc.checkpoint.verify import entries
+from tests import bucket
+from tests.checkpoint import apart
+from tests.faults.gang import Gang
+
+
+def test_what_two_processes_upload_is_one_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
+    monkeypatch.setenv("JAXENC_CACHE", str(tmp_path / "cache"))
+    url = bucket.register(tmp_path / "bucket") + "b/run"
+    command = (sys.executable, "-m", "tests.checkpoint.apart", tmp_path / "bucket", tmp_path / "caches", url)
+    with Gang(2, 2, command, RESTARTS="0") as gang:
+        assert gang.end() == 0, gang.said
+    step = fetched(url, True, "--init-from")
+    assert step.name == "2" and [path.name for path in bucket.at(f"{url}/checkpoints").iterdir()] == ["2"]
+    wanted = {path: jax.ShapeDtypeStruct(*kind) for path, kind in arrays.stored(step / "state").items()}
+    assert wanted.keys() == {f"params/{name}" for name in apart.ARRAYS}
+    for path, array in arrays.read(step / "state", wanted).items():
+        assert (np.asarray(array) == apart.values(path.removeprefix("params/"), 2)).all(), path
+    # Each wrote its own half, and neither has the other's.
+    here = [{path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()} for copy in copies(tmp_path)]
+    parts = [{name for name in names if is_part(name)} for names in here]
+    assert len(parts[0]) > len(parts[1]) >= 4 and not parts[0] & parts[1]
+    assert parts[0] | parts[1] == {name for name in entries(step) if is_part(name)}
+
+
+def copies(folder: Path) -> list[Path]:
+    """Step 2 as each process keeps it."""
+    return [next((folder / "caches" / rank).glob(f"runs/*/{rank}/run/checkpoints/2")) for rank in "01"]

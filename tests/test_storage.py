@@ -1,0 +1,87 @@
+"""Files at a URL: fsspec's own memory, and an object store that refuses, for a moment or for good."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from jaxenc import storage
+from jaxenc.errors import UserError
+from tests import bucket
+from tests.bucket import Bucket, cut_off
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a folder in an empty object store."""
+    monkeypatch.setattr(storage, "WAITS", (0.0, 0.0))
+    monkeypatch.setenv("JAXENC_TEST_BUCKET", "")
+    yield bucket.register(tmp_path / "bucket") + "b/run"
+    Bucket.accident = staticmethod(lambda kind, name, done: None)
+
+
+@pytest.mark.parametrize("kind", ["bucket", "memory", "file"])
+def test_a_folder_gives_back_what_was_put_into_it(kind: str, place: str, tmp_path: Path) -> None:
+    folder = storage.folder({"bucket": place, "memory": "memory://test_storage/run/", "file": f"file://{tmp_path}/far/run"}[kind])
+    assert folder.files() == {} and folder.names() == []
+    with pytest.raises(FileNotFoundError):
+        folder.read("a.txt")
+    (tmp_path / "local").write_bytes(b"xyz")
+    folder.write("a.txt", b"a")
+    folder.upload(tmp_path / "local", "steps/1/b.bin")
+    folder.below("steps").copy("1/b.bin", "2/c.bin")
+    assert folder.files() == {"a.txt": 1, "steps/1/b.bin": 3, "steps/2/c.bin": 3} and folder.names() == ["a.txt", "steps"]
+    assert folder.download("steps/2/c.bin", tmp_path / "new" / "c.bin") == hashlib.sha256(b"xyz").hexdigest()
+    assert folder.read("a.txt") == b"a" and (tmp_path / "new" / "c.bin").read_bytes() == b"xyz"
+    folder.write("a.txt", b"over")
+    folder.remove(["steps/1/b.bin", "steps/none"])
+    assert folder.files() == {"a.txt": 4, "steps/2/c.bin": 3}
+    if kind == "memory":
+        fsspec.filesystem("memory").rm("/test_storage", recursive=True)
+
+
+def test_a_name_that_leads_out_of_the_folder_is_not_seen(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.setattr(Bucket, "find", lambda *given, **more: {f"b/run/{name}": {"size": 1} for name in ("a", "x/../../a", "")})
+    monkeypatch.setattr(Bucket, "ls", lambda *given, **more: ["b/run/a", "b/run/..", "b/run"])
+    assert storage.folder(place).files() == {"a": 1} and storage.folder(place).names() == ["a"]
+
+
+def test_a_refusal_that_passes_is_tried_again_and_told(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = storage.folder(place)
+    Bucket.accident = staticmethod(cut_off("put", 503, 2))
+    folder.write("a.txt", b"a")
+    assert folder.read("a.txt") == b"a"
+    assert capsys.readouterr().err == f"{place}/a.txt: cannot be written (status 503): trying again in 0 s\n" * 2
+
+
+@pytest.mark.parametrize("code, tries", [(503, 3), (429, 3), (403, 1), (400, 1)])
+def test_a_refusal_that_stays_is_one_line(place: str, code: int, tries: int, capsys: pytest.CaptureFixture[str]) -> None:
+    Bucket.accident = staticmethod(cut_off("put", code, 99))
+    with pytest.raises(
+        UserError, match=rf"run/a\.txt: cannot be written \(status {code}\); check the address, the network and your rights$"
+    ):
+        storage.folder(place).write("a.txt", b"a")
+    assert len(capsys.readouterr().err.splitlines()) == tries - 1
+
+
+def test_a_download_that_fails_leaves_nothing(place: str, tmp_path: Path) -> None:
+    folder = storage.folder(place)
+    folder.write("a.txt", b"a")
+    Bucket.accident = staticmethod(cut_off("get", 403, 1))
+    with pytest.raises(UserError, match="cannot be read"):
+        folder.download("a.txt", tmp_path / "new" / "a.txt")
+    assert not any((tmp_path / "new").iterdir())
+
+
+@pytest.mark.parametrize("path", ["gs://bucket/run", Path("gs://bucket/run"), Path("s3://b")])
+def test_what_takes_a_folder_refuses_a_url_and_what_pathlib_makes_of_it(path: str | Path) -> None:
+    with pytest.raises(UserError, match="a URL, and this takes a path of this machine; choose another --out"):
+        storage.must_be_local(path, "--out")
+
+
+@pytest.mark.parametrize("path", ["runs/a", "/runs/a", "a:b/c", Path("x/gs:/b"), "", "hf:DIR"])
+def test_a_path_is_no_url(path: str | Path) -> None:
+    storage.must_be_local(path, "--out")
+    assert not storage.is_url(path)
