@@ -11,7 +11,7 @@ from jaxenc.sharding.partition import batch_sharding, check_rows, place, replica
 
 MESHES = [MeshConfig(), MeshConfig(preset="fsdp"), MeshConfig(preset="fsdp_tp", tensor=2, fsdp=2), MeshConfig(preset="fsdp_tp", tensor=4)]
 NAMES = {"table": ("vocab", "table_embed"), "layer_00": {"kernel": ("embed", "mlp"), "bias": ("mlp",), "scale": ("norm",)}, "count": ()}
-SHAPES = {"table": (256, 6), "layer_00": {"kernel": (8, 16), "bias": (16,), "scale": (3,)}, "count": ()}
+SHAPES = {"table": (256, 16), "layer_00": {"kernel": (8, 16), "bias": (16,), "scale": (3,)}, "count": ()}
 
 
 def tree_of(shapes: dict) -> dict:
@@ -31,7 +31,7 @@ def test_an_initialisation_compiles_to_the_shardings(config: MeshConfig) -> None
     fsdp, tensor = mesh.shape["fsdp"], mesh.shape["tensor"]
     held = jax.tree.map(lambda a: a.addressable_shards[0].data.shape, arrays)
     assert held == {
-        "table": (256 // (fsdp * tensor), 6),
+        "table": (256 // tensor, 16 // fsdp),
         "layer_00": {"kernel": (8 // fsdp, 16 // tensor), "bias": (16 // tensor,), "scale": (3,)},
         "count": (),
     }

@@ -28,8 +28,8 @@ def lay_out(preset: str, devices: int, optim: OptimConfig = OptimConfig()) -> La
     "preset, table, kernel, output",
     [
         ("dp", P(None, None), P(None, None), P(None, None)),
-        ("fsdp", P("fsdp", None), P("fsdp", None), P(None, "fsdp")),
-        ("fsdp_tp", P(("tensor", "fsdp"), None), P("fsdp", "tensor"), P("tensor", "fsdp")),
+        ("fsdp", P(None, "fsdp"), P("fsdp", None), P(None, "fsdp")),
+        ("fsdp_tp", P("tensor", "fsdp"), P("fsdp", "tensor"), P("tensor", "fsdp")),
     ],
 )
 def test_parameters_and_their_moments_lie_where_the_preset_says(preset: str, table: P, kernel: P, output: P) -> None:
