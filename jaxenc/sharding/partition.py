@@ -1,6 +1,5 @@
 """Shardings of parameters, optimizer state and batches on a mesh, and the way of host arrays onto it."""
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,29 +16,41 @@ def shardings(shapes: Tree, names: Tree, mesh: Mesh, preset: str) -> Tree:
     """A tree of NamedSharding with the structure of `shapes`, any tree of arrays or ShapeDtypeStructs.
 
     names: the same tree with a tuple of logical axis names in the place of each array, () for a scalar.
-    Raises UserError, with the parameter's path, when the mesh does not divide an axis; ValueError when an array has another number
-    of axes than names, or as `rules.spec` does.
+    An axis that `fsdp` does not divide stays whole over it (`whole_over_fsdp` counts such arrays): memory is all that this costs. Raises
+    UserError, with the parameter's path, when `tensor` does not divide an axis; ValueError when an array has another number of axes than
+    names, or as `rules.spec` does.
     """
 
     def one(path: tuple, leaf: Any, axes: tuple[str | None, ...]) -> NamedSharding:
         where = jax.tree_util.keystr(path, simple=True, separator="/")
         if len(axes) != len(leaf.shape):
             raise ValueError(f"{where} has the shape {leaf.shape} and the logical axes {axes}")
-        sharding = NamedSharding(mesh, rules.spec(axes, preset))
         for name, size in zip(axes, leaf.shape, strict=True):
             _check_divides(where, name, size, mesh, preset)
-        return sharding
+        return NamedSharding(mesh, _dividing(rules.spec(axes, preset), leaf.shape, mesh))
 
     return jax.tree_util.tree_map_with_path(one, shapes, names)
 
 
 def _check_divides(where: str, name: str | None, size: int, mesh: Mesh, preset: str) -> None:
-    axes = [axis for axis in rules.mesh_axes(name, preset) if mesh.shape[axis] > 1]
-    parts = math.prod(mesh.shape[axis] for axis in axes)
+    parts = mesh.shape["tensor"] if "tensor" in rules.mesh_axes(name, preset) else 1
     if size % parts:
-        over = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in axes)
-        advice = "choose mesh sizes that divide it, or the preset dp, which splits no parameter"
-        raise UserError(f"its axis {name!r} of size {size} cannot be split in {parts} ({over})", where, advice)
+        advice = "set mesh.tensor to a number that divides it, or mesh.preset to fsdp or dp, which split no layer's width"
+        raise UserError(f"its axis {name!r} of size {size} cannot be split in {parts} (tensor {parts})", where, advice)
+
+
+def _dividing(spec: PartitionSpec, shape: tuple[int, ...], mesh: Mesh) -> PartitionSpec:
+    """`spec` without `fsdp` where it does not divide the array's axis."""
+    stays = lambda axes, size: "fsdp" in (axes or ()) and size % mesh.shape["fsdp"]
+    return PartitionSpec(*(None if stays(axes, size) else axes for axes, size in zip(spec, shape, strict=True)))
+
+
+def whole_over_fsdp(shapes: Tree, names: Tree, mesh: Mesh, preset: str) -> list[Any]:
+    """The arrays of `shapes` that the preset would split over `fsdp` and that stay whole, since it does not divide them."""
+    held = shardings(shapes, names, mesh, preset)
+    leaves = jax.tree.leaves(shapes)
+    wanted = [rules.spec(axes, preset) for axes in jax.tree.leaves(names, is_leaf=lambda leaf: isinstance(leaf, tuple))]
+    return [leaf for leaf, one, spec in zip(leaves, jax.tree.leaves(held), wanted, strict=True) if one.spec != spec]
 
 
 def replicated(mesh: Mesh) -> NamedSharding:
