@@ -111,9 +111,7 @@ def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective,
     """One line for each parameter: path, shape without padding, logical axes and their sharding on the mesh."""
     axes, held = dict(tree.leaves(names)), dict(tree.leaves(place.shardings.all_params))
     shape = lambda path, leaf: true_shape(path, leaf.shape, vocab_size, objective.vocabulary)
-    return [
-        f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {held[path].spec}" for path, leaf in tree.leaves(shapes)
-    ]
+    return [f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {held[path].spec}" for path, leaf in tree.leaves(shapes)]
 
 
 def by_phase(recipe: Run, objectives: Sequence[Objective]) -> list[str]:

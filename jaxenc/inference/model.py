@@ -39,6 +39,7 @@ from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.run import Run
 from jaxenc.tree import Tree
 
+
 def exact() -> Execution:
     """How a loaded model computes: in float32 on one device."""
     return Execution(policy("float32"), "xla", "none", False, platform=platform(jax.devices()[0]))

@@ -69,9 +69,9 @@ def side_by_side(
 ) -> tuple[Array, LstmState]:
     """Several LSTMs of one spec, each on its own rows: [lstms, batch, length, in] to [lstms, batch, length, outputs], and the last state.
 
-    line: most steps that are compiled as one straight line, `line_on` the platform. x and the results are in the compute dtype; gates are float32. real: bool [lstms, batch, length], False for padding, None for no
-    padding; a padding step outputs zeros and keeps the state. The axis of LSTMs comes first in every array: their products are batched
-    products, which use a GPU better than one direction alone.
+    line: most steps that are compiled as one straight line, `line_on` the platform. x and the results are in the compute dtype; gates are
+    float32. real: bool [lstms, batch, length], False for padding, None for no padding; a padding step outputs zeros and keeps the state.
+    The axis of LSTMs comes first in every array: their products are batched products, which use a GPU better than one direction alone.
     """
     return _forward(spec, line, weights, x, real, state)[0]
 
@@ -81,7 +81,9 @@ def line_on(platform: str) -> int:
     return LINE_ON_CPU if platform == "cpu" else LINE
 
 
-def _forward(spec: LstmSpec, line: int, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[tuple[Array, LstmState], tuple]:
+def _forward(
+    spec: LstmSpec, line: int, weights: LstmWeights, x: Array, real: Array | None, state: LstmState
+) -> tuple[tuple[Array, LstmState], tuple]:
     x, real = _by_steps(x), None if real is None else _by_steps(real[..., None])
     from_input = jnp.einsum("dlbi,dig->dlbg", x, weights.input)
 

@@ -54,8 +54,8 @@ def gathered(params: Tree, stored: Tree) -> Tree:
 def summed(gradients: Tree, stored: Tree) -> Tree:
     """The sum of all devices' whole gradients, in their dtype; each device gets its own part. stored: as in `gathered`.
 
-    A gradient that `fsdp` splits is reduce-scattered there, and the part is then summed over the other axes. Each leaf is sent by itself, so
-    that the first ones can travel while the backward pass computes the last.
+    A gradient that `fsdp` splits is reduce-scattered there, and the part is then summed over the other axes. Each leaf is sent by itself:
+    the first ones can travel while the backward pass computes the last.
     """
 
     def one(leaf: jax.Array, sharding: NamedSharding) -> jax.Array:
