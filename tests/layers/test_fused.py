@@ -18,9 +18,8 @@ from jaxenc.layers.dropout import keep
 from jaxenc.layers.fused_tiles import Tile, Tiles, tiles
 from jaxenc.layers.visible import Visible
 from jaxenc.objectives.mlm import MlmConfig
-from jaxenc.sharding import collectives
+from jaxenc.sharding import collectives, partition, rules
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import partition, rules
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training.state import parameters
 from tests import tiny

@@ -1,7 +1,7 @@
 """The compiled step of every objective on eight devices, under every preset, whole and in parts: the numbers of one device.
 
-Objectives that carry something from step to step have this beside their own tests (test_plm_step.py, test_bilm_step.py), as have the teacher
-(test_distillation.py) and the tasks (test_choices.py, test_heads.py).
+Objectives that carry something from step to step have this beside their own tests (test_plm_step.py, test_bilm_step.py), as have those
+with a teacher (test_distillation.py) and the tasks (test_choices.py, test_heads.py).
 """
 
 import dataclasses
