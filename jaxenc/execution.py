@@ -13,6 +13,7 @@ class Execution:
     remat: `none`, `block` or `attention`, what the backward pass computes again instead of keeping.
     scan: one compiled block for all layers (short compile) instead of unrolled layers (faster on a GPU, measured).
     packed: whether a row holds several texts, which do not attend to each other; the batch's `segments` say which token is of which text.
+    platform: of the devices that it runs on, as `sharding.mesh.platform` names it; not always that of the machine that compiles it.
     """
 
     policy: Policy
@@ -20,3 +21,4 @@ class Execution:
     remat: str
     scan: bool
     packed: bool = False
+    platform: str = "cpu"

@@ -15,6 +15,7 @@ import numpy as np
 from jax import Array
 from jax.experimental.compilation_cache import compilation_cache
 from jax.sharding import Mesh
+from jax.stages import Lowered
 
 from jaxenc import tree
 from jaxenc.data.batch import Batch, empty
@@ -239,14 +240,22 @@ def compiled(
 
 
 def compile_for(chosen: Objective, optim: OptimConfig, config: TrainConfig, one: Phase, where: Mesh, preset: str = "dp") -> Compiled:
+    place, lowered = lower_for(chosen, optim, config, one, where, preset)
+    with jax.set_mesh(where), stderr_of() as read:
+        done = lowered.compile()
+    return Compiled(chosen, where, place, done, read())
+
+
+def lower_for(
+    chosen: Objective, optim: OptimConfig, config: TrainConfig, one: Phase, where: Mesh, preset: str = "dp"
+) -> tuple[Layout, Lowered]:
+    """The step before XLA's passes, and the layout of its state."""
     with jax.set_mesh(where):
         place = layout(chosen, optim, one.batch, where, preset)
         step = compile_step(chosen, config, optim, one, place)
         rows, split = empty(fields(chosen, config), one.batch, one.length, chosen.fields), partition.batch_sharding(where)
         shapes = {name: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=split) for name, array in rows.items()}
-        with stderr_of() as read:
-            done = step.lower(place.abstract, shapes, jax.ShapeDtypeStruct((), np.int32)).compile()
-        return Compiled(chosen, where, place, done, read())
+        return place, step.lower(place.abstract, shapes, jax.ShapeDtypeStruct((), np.int32))
 
 
 def gradient(state: State) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from jaxenc.families import MODELS
 from jaxenc.families.count import parameter_count, true_shape
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import partition, rules
+from jaxenc.sharding import partition
 from jaxenc.training import memory
 from jaxenc.training import teacher as teachers
 from jaxenc.training.phases import Phase
@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
     shapes, names = parameters(objective)
     lines = by_part(shapes, objective, recipe.model.vocab_size)
     if args.parameters:
-        lines += listing(shapes, names, objective, recipe.mesh.preset, recipe.model.vocab_size)
+        lines += listing(shapes, names, objective, place, recipe.model.vocab_size)
     lines += by_phase(recipe, objectives)
-    lines += sizes(place, objective)
+    lines += sizes(place, objective) + kept_whole(shapes, names, mesh, recipe.mesh.preset)
     print("\n".join(lines), flush=True)
     if args.compile:
         for number, (one, phase) in enumerate(zip(objectives, recipe.plan, strict=True), 1):
@@ -107,13 +107,11 @@ def by_part(shapes: dict[str, Any], objective: Objective, vocab_size: int) -> li
     return [f"{name:<16}{count:>14,}" for name, count in (counts | totals).items()]
 
 
-def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective, preset: str, vocab_size: int) -> list[str]:
-    """One line for each parameter: path, shape without padding, logical axes and their sharding under the preset."""
-    axes = dict(tree.leaves(names))
+def listing(shapes: dict[str, Any], names: dict[str, Any], objective: Objective, place: Layout, vocab_size: int) -> list[str]:
+    """One line for each parameter: path, shape without padding, logical axes and their sharding on the mesh."""
+    axes, held = dict(tree.leaves(names)), dict(tree.leaves(place.shardings.all_params))
     shape = lambda path, leaf: true_shape(path, leaf.shape, vocab_size, objective.vocabulary)
-    return [
-        f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {rules.spec(axes[path], preset)}" for path, leaf in tree.leaves(shapes)
-    ]
+    return [f"{path:<48} {shape(path, leaf)!s:<16} {axes[path]!s:<28} {held[path].spec}" for path, leaf in tree.leaves(shapes)]
 
 
 def by_phase(recipe: Run, objectives: Sequence[Objective]) -> list[str]:
@@ -140,3 +138,10 @@ def sizes(place: Layout, objective: Objective) -> list[str]:
         f"a checkpoint: about {saved / 1e6:,.1f} MB",
         f"on each of {mesh.size} devices ({axes}): {held / 1e6:,.1f} MB of state",
     ]
+
+
+def kept_whole(shapes: dict[str, Any], names: dict[str, Any], mesh: Mesh | AbstractMesh, preset: str) -> list[str]:
+    """A line where parameters that the preset splits stay whole on every device; none where all are split."""
+    whole, size = partition.whole_over_fsdp(shapes, names, mesh, preset), mesh.shape["fsdp"]
+    count = f"{len(whole)} of {len(jax.tree.leaves(shapes))} parameters"
+    return [f"whole on each device: {count}, {tree.nbytes(whole) / 1e6:,.1f} MB: fsdp {size} does not divide their axes"] if whole else []

@@ -8,6 +8,8 @@ import numpy as np
 from jax import Array
 
 from jaxenc.data.batch import Batch
+from jaxenc.sharding.mesh import platform
+from jaxenc.tree import Tree
 
 # Rows at a time, which bounds the memory of activations. A CPU is faster with few: 384 sentences took 3.8 s 8 at a time, 6.3 by 32.
 ROWS, ROWS_ON_CPU = 32, 8
@@ -15,13 +17,19 @@ ROWS, ROWS_ON_CPU = 32, 8
 AHEAD = 2
 
 
-def hidden_states(start: Callable[[Batch], Array], rows: Batch, states: int, width: int, at_once: int = 0) -> np.ndarray:
+def rows_at_once(params: Tree) -> int:
+    """Rows of one call of a model, for the device that holds its parameters."""
+    held = next((leaf for leaf in jax.tree.leaves(params) if isinstance(leaf, Array)), None)
+    devices = jax.devices() if held is None else list(held.devices())
+    return ROWS_ON_CPU if platform(devices[0]) == "cpu" else ROWS
+
+
+def hidden_states(start: Callable[[Batch], Array], rows: Batch, states: int, width: int, at_once: int) -> np.ndarray:
     """float32 [states, batch, length, width] of `rows`, 0 at padding.
 
     rows: i32 [batch, length] fields. start: queues the states of some rows, [states, >= n, >= length, width], which it may pad at the end
-    of both. at_once: rows of one call; 0 is ROWS, or ROWS_ON_CPU.
+    of both. at_once: rows of one call.
     """
-    at_once = at_once or (ROWS_ON_CPU if jax.default_backend() == "cpu" else ROWS)
     real = rows["segments"] != 0
     lengths = np.max(np.where(real, np.arange(1, real.shape[1] + 1), 0), axis=1, initial=1)
     order = np.argsort(lengths, kind="stable")

@@ -25,21 +25,24 @@ from jaxenc.inference import decode, inputs, predict
 from jaxenc.inference.complete import DEFAULT_MAX_NEW, DEFAULT_SAMPLES, Completion, complete_texts
 from jaxenc.inference.decode import Decoder
 from jaxenc.inference.fill_mask import Guess, guesses, masked_ids
-from jaxenc.inference.hidden import hidden_states
+from jaxenc.inference.hidden import hidden_states, rows_at_once
 from jaxenc.inference.inputs import SHORTEST, compiled_length, power_of_two
 from jaxenc.inference.predict import BATCH, Predictor
 from jaxenc.inference.sampling import Sampling
 from jaxenc.inference.save import write_run
 from jaxenc.objectives.base import Objective, PhaseSetting
 from jaxenc.precision import policy
+from jaxenc.sharding.mesh import platform
 from jaxenc.tasks.prepare import framing_of
 from jaxenc.tasks.task import Task
 from jaxenc.tasks.tuning import FineTune
 from jaxenc.training.run import Run
 from jaxenc.tree import Tree
 
-# A loaded model computes in float32 on one device.
-EXACT = Execution(policy("float32"), "xla", "none", False)
+
+def exact() -> Execution:
+    """How a loaded model computes: in float32 on one device."""
+    return Execution(policy("float32"), "xla", "none", False, platform=platform(jax.devices()[0]))
 
 
 class Encoded(NamedTuple):
@@ -136,9 +139,9 @@ class Model:
     def hidden(self, rows: Batch, at_once: int = 0) -> np.ndarray:
         """float32 [layers + 1, batch, length, width] of rows from `jaxenc.inference.inputs`, 0 at padding.
 
-        at_once: rows that are computed together, see `hidden_states`.
+        at_once: rows that are computed together, 0 for `rows_at_once`.
         """
-        return hidden_states(lambda some: self.compute("hidden", some), rows, *self.shape, at_once)
+        return hidden_states(lambda some: self.compute("hidden", some), rows, *self.shape, at_once or rows_at_once(self.params))
 
     def compute(self, name: str, rows: Batch) -> Array:
         """The output `name` for `rows`, on the device; it does not wait for it. `rows` are padded so that few shapes are compiled: to a
@@ -253,4 +256,4 @@ def objective_of(config: Run, tokenizer: Tokenizer | None, heads: Mapping[str, H
     vocabulary = tokenizer.vocabulary if tokenizer else unnamed(config.model.pieces)
     longest = config.model.positions or config.longest_row
     data = dataclasses.replace(config.data, length=longest)
-    return config.objective.build(config.model, PhaseSetting(vocabulary, EXACT, data, heads=heads))
+    return config.objective.build(config.model, PhaseSetting(vocabulary, exact(), data, heads=heads))

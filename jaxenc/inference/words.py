@@ -11,7 +11,7 @@ from jaxenc.errors import UserError
 from jaxenc.families.both_directions import BothDirections, TwoReaders
 from jaxenc.inference import inputs
 from jaxenc.inference.inputs import compiled_length
-from jaxenc.inference.model import EXACT, Model
+from jaxenc.inference.model import Model, exact
 from jaxenc.tree import Tree
 
 BATCH = 32
@@ -80,7 +80,7 @@ def _stateful(model: Model, sentences: Iterable[Sentence], batch: int) -> Iterat
     config = model.config.model
     if not isinstance(config, BothDirections):
         raise UserError(f"a model of kind {config.kind} has no state from sentence to sentence", fix="leave out stateful")
-    readers, sentences = config.readers(EXACT), iter(sentences)
+    readers, sentences = config.readers(exact()), iter(sentences)
     step, state = _step(readers), readers.zero_state(batch)
     while group := list(itertools.islice(sentences, batch)):
         rows, numbers = inputs.of_words(config, model.tokenizer, group)

@@ -7,7 +7,7 @@ from jax import Array
 
 from jaxenc.execution import Execution
 from jaxenc.layers.lstm import Lstm
-from jaxenc.layers.recurrence import LstmSpec, LstmState, side_by_side
+from jaxenc.layers.recurrence import LstmSpec, LstmState, line_on, side_by_side
 
 
 class BiLstm(nn.Module):
@@ -31,5 +31,5 @@ class BiLstm(nn.Module):
         x = x.astype(weights.input.dtype)
         x, real = (jnp.stack([array, jnp.flip(array, axis=1)]) for array in (x, real))
         zeros = jnp.zeros((*x.shape[:2], self.cells), x.dtype)
-        y, _ = side_by_side(spec, weights, x, real, LstmState(zeros, zeros))
+        y, _ = side_by_side(spec, line_on(self.execution.platform), weights, x, real, LstmState(zeros, zeros))
         return jnp.concatenate([y[0], jnp.flip(y[1], axis=1)], axis=-1)

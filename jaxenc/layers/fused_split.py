@@ -25,7 +25,7 @@ class Split:
     def of(q: Array) -> "Split":
         """For q [batch, length, heads, d]. Rows that do not divide evenly, such as the single row of an initialisation, are computed whole
         on every device, and heads too."""
-        sizes = dict(jax.sharding.get_abstract_mesh().shape)
+        sizes = _to_split()
 
         def axes(name: str, count: int) -> tuple[str, ...]:
             own = tuple(axis for axis in rules.TABLE[name] if sizes.get(axis, 1) > 1)
@@ -38,8 +38,8 @@ class Split:
 
     def map(self, call: Callable[..., Any], given: tuple[Any, ...], out: tuple[str, ...]) -> Callable[..., Any]:
         """`call` on every device's own part; given, out: the kinds of its arguments, which may be trees, and of its results."""
-        mesh = jax.sharding.get_abstract_mesh()
-        if mesh.size <= 1:
+        sizes = _to_split()
+        if all(size == 1 for size in sizes.values()):
             return call
         rows, heads = self.rows or None, self.heads or None
         specs = {
@@ -49,4 +49,10 @@ class Split:
             HEAD: PartitionSpec(heads),
         }
         ins, outs = jax.tree.map(specs.get, (given, out))
-        return jax.shard_map(call, in_specs=ins, out_specs=outs, check_vma=False)
+        return jax.shard_map(call, in_specs=ins, out_specs=outs, axis_names=set(sizes), check_vma=False)
+
+
+def _to_split() -> dict[str, int]:
+    """{axis of the mesh: its size} without the axes over which each device already has its own part (`sharding/collectives.py`)."""
+    mesh = jax.sharding.get_abstract_mesh()
+    return {axis: size for axis, size in mesh.shape.items() if axis not in mesh.manual_axes}

@@ -8,7 +8,7 @@ from jax import Array
 from jaxenc.execution import Execution
 from jaxenc.layers import initializers
 from jaxenc.layers.initializers import Initializer, Uniform
-from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, side_by_side
+from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, line_on, side_by_side
 
 
 class Lstm(nn.Module):
@@ -46,5 +46,6 @@ class Lstm(nn.Module):
         real: bool [batch, length], False for padding, None for no padding. A padding step outputs zeros and keeps the state.
         """
         weights, alone = self.weights(x.shape[-1]), lambda tree: jax.tree.map(lambda leaf: leaf[None], tree)
-        y, state = side_by_side(self.spec, alone(weights), alone(x.astype(weights.input.dtype)), alone(real), alone(state))
+        given = (alone(weights), alone(x.astype(weights.input.dtype)), alone(real), alone(state))
+        y, state = side_by_side(self.spec, line_on(self.execution.platform), *given)
         return y[0], jax.tree.map(lambda leaf: leaf[0], state)

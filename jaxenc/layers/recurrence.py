@@ -15,9 +15,9 @@ from jax import Array
 
 from jaxenc.tree import Tree
 
-# Most steps that an accelerator takes in one straight line: the segment in allenai/bilm-tf. A loop of single steps is 1.5 times slower on
-# a GPU. On a CPU the line gains nothing, and two layers of it with their gradient take half a minute to compile.
-LINE = 20
+# Most steps in one straight line: the segment in allenai/bilm-tf. A loop of single steps is 1.5 times slower on a GPU. On a CPU the line
+# gains nothing, and two layers of it with their gradient take half a minute to compile.
+LINE, LINE_ON_CPU = 20, 1
 
 _Step = Callable[["LstmState", Tree], tuple["LstmState", Tree]]
 
@@ -63,18 +63,27 @@ class LstmWeights:
     projection: Array | None
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def side_by_side(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[Array, LstmState]:
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def side_by_side(
+    spec: LstmSpec, line: int, weights: LstmWeights, x: Array, real: Array | None, state: LstmState
+) -> tuple[Array, LstmState]:
     """Several LSTMs of one spec, each on its own rows: [lstms, batch, length, in] to [lstms, batch, length, outputs], and the last state.
 
-    x and the results are in the compute dtype; gates are float32. real: bool [lstms, batch, length], False for padding, None for no
-    padding; a padding step outputs zeros and keeps the state. The axis of LSTMs comes first in every array: their products are batched
-    products, which use a GPU better than one direction alone.
+    line: most steps that are compiled as one straight line, `line_on` the platform. x and the results are in the compute dtype; gates are
+    float32. real: bool [lstms, batch, length], False for padding, None for no padding; a padding step outputs zeros and keeps the state.
+    The axis of LSTMs comes first in every array: their products are batched products, which use a GPU better than one direction alone.
     """
-    return _forward(spec, weights, x, real, state)[0]
+    return _forward(spec, line, weights, x, real, state)[0]
 
 
-def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None, state: LstmState) -> tuple[tuple[Array, LstmState], tuple]:
+def line_on(platform: str) -> int:
+    """Most steps in one straight line on a platform, the answer of `sharding.mesh.platform`."""
+    return LINE_ON_CPU if platform == "cpu" else LINE
+
+
+def _forward(
+    spec: LstmSpec, line: int, weights: LstmWeights, x: Array, real: Array | None, state: LstmState
+) -> tuple[tuple[Array, LstmState], tuple]:
     x, real = _by_steps(x), None if real is None else _by_steps(real[..., None])
     from_input = jnp.einsum("dlbi,dig->dlbg", x, weights.input)
 
@@ -89,11 +98,11 @@ def _forward(spec: LstmSpec, weights: LstmWeights, x: Array, real: Array | None,
         y = jnp.clip(y, -spec.projection_clip, spec.projection_clip) if spec.projection_clip else y
         return LstmState(cell, _seen(here, y, before.hidden)), (_seen(here, y, 0), gates, before)
 
-    last, (y, gates, before) = _scan(step, state, (from_input, real))
+    last, (y, gates, before) = _scan(step, line, state, (from_input, real))
     return (_by_steps(y), last), (weights, x, real, gates, before, y)
 
 
-def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> tuple:
+def _backward(spec: LstmSpec, line: int, kept: tuple, slopes: tuple[Array, LstmState]) -> tuple:
     weights, x, real, gates, before, y = kept
 
     def step(later: LstmState, given: tuple) -> tuple[LstmState, tuple]:
@@ -110,7 +119,7 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
         of_hidden = jnp.einsum("dbg,dwg->dbw", of_gates, weights.recurrent)
         return LstmState(of_cell, _seen(here, of_hidden, later.hidden)), (of_gates, inner, out)
 
-    first, (of_gates, inner, out) = _scan(step, slopes[1], (gates, before, y, _by_steps(slopes[0]), real), reverse=True)
+    first, (of_gates, inner, out) = _scan(step, line, slopes[1], (gates, before, y, _by_steps(slopes[0]), real), reverse=True)
     of_weights = LstmWeights(
         input=jnp.einsum("dlbi,dlbg->dig", x, of_gates),
         recurrent=jnp.einsum("dlbw,dlbg->dwg", before.hidden, of_gates),
@@ -123,9 +132,9 @@ def _backward(spec: LstmSpec, kept: tuple, slopes: tuple[Array, LstmState]) -> t
 side_by_side.defvjp(_forward, _backward)
 
 
-def at_once(length: int) -> int:
-    """Steps that are compiled as one straight line: all, or in the fewest lines of at most LINE, all about as long; on a CPU one."""
-    return 1 if jax.default_backend() == "cpu" else -(-length // -(-length // LINE))
+def at_once(length: int, line: int) -> int:
+    """Steps that are compiled as one straight line: all, or in the fewest lines of at most `line`, all about as long."""
+    return -(-length // -(-length // line))
 
 
 def _cell(spec: LstmSpec, i: Array, j: Array, f: Array, o: Array, before: Array) -> tuple[Array, Array]:
@@ -150,19 +159,19 @@ def _by_steps(array: Array) -> Array:
     return jnp.swapaxes(array, 1, 2)
 
 
-def _scan(step: _Step, first: LstmState, given: Tree, reverse: bool = False) -> tuple[LstmState, Tree]:
+def _scan(step: _Step, line: int, first: LstmState, given: Tree, reverse: bool = False) -> tuple[LstmState, Tree]:
     """jax.lax.scan over the second axis of `given`, [lstms, length, ...]; what the steps give is stacked there.
 
     Where all steps are one line they are stacked there at once: to move an axis afterwards cost a GPU as much as the products did.
     """
     length = jax.tree.leaves(given)[0].shape[1]
-    if at_once(length) < length:
+    if at_once(length, line) < length:
 
         def step_at(before: LstmState, at: Array) -> tuple[LstmState, Tree]:
             # Index on axis 1: moving the axis of all steps first made the forward pass on a CPU 1.2 to 1.6 times slower.
             return step(before, jax.tree.map(lambda array: jax.lax.dynamic_index_in_dim(array, at, axis=1, keepdims=False), given))
 
-        last, out = jax.lax.scan(step_at, first, jnp.arange(length), reverse=reverse, unroll=at_once(length))
+        last, out = jax.lax.scan(step_at, first, jnp.arange(length), reverse=reverse, unroll=at_once(length, line))
         return last, jax.tree.map(lambda array: jnp.swapaxes(array, 0, 1), out)
     out = []
     for at in reversed(range(length)) if reverse else range(length):

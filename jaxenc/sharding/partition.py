@@ -1,7 +1,5 @@
 """Shardings of parameters, optimizer state and batches on a mesh, and the way of host arrays onto it."""
 
-import functools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,29 +16,41 @@ def shardings(shapes: Tree, names: Tree, mesh: Mesh, preset: str) -> Tree:
     """A tree of NamedSharding with the structure of `shapes`, any tree of arrays or ShapeDtypeStructs.
 
     names: the same tree with a tuple of logical axis names in the place of each array, () for a scalar.
-    Raises UserError, with the parameter's path, when the mesh does not divide an axis; ValueError when an array has another number
-    of axes than names, or as `rules.spec` does.
+    An axis that `fsdp` does not divide stays whole over it (`whole_over_fsdp` counts such arrays): memory is all that this costs. Raises
+    UserError, with the parameter's path, when `tensor` does not divide an axis; ValueError when an array has another number of axes than
+    names, or as `rules.spec` does.
     """
 
     def one(path: tuple, leaf: Any, axes: tuple[str | None, ...]) -> NamedSharding:
         where = jax.tree_util.keystr(path, simple=True, separator="/")
         if len(axes) != len(leaf.shape):
             raise ValueError(f"{where} has the shape {leaf.shape} and the logical axes {axes}")
-        sharding = NamedSharding(mesh, rules.spec(axes, preset))
         for name, size in zip(axes, leaf.shape, strict=True):
             _check_divides(where, name, size, mesh, preset)
-        return sharding
+        return NamedSharding(mesh, _dividing(rules.spec(axes, preset), leaf.shape, mesh))
 
     return jax.tree_util.tree_map_with_path(one, shapes, names)
 
 
 def _check_divides(where: str, name: str | None, size: int, mesh: Mesh, preset: str) -> None:
-    axes = [axis for axis in rules.mesh_axes(name, preset) if mesh.shape[axis] > 1]
-    parts = math.prod(mesh.shape[axis] for axis in axes)
+    parts = mesh.shape["tensor"] if "tensor" in rules.mesh_axes(name, preset) else 1
     if size % parts:
-        over = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in axes)
-        advice = "choose mesh sizes that divide it, or the preset dp, which splits no parameter"
-        raise UserError(f"its axis {name!r} of size {size} cannot be split in {parts} ({over})", where, advice)
+        advice = "set mesh.tensor to a number that divides it, or mesh.preset to fsdp or dp, which split no layer's width"
+        raise UserError(f"its axis {name!r} of size {size} cannot be split in {parts} (tensor {parts})", where, advice)
+
+
+def _dividing(spec: PartitionSpec, shape: tuple[int, ...], mesh: Mesh) -> PartitionSpec:
+    """`spec` without `fsdp` where it does not divide the array's axis."""
+    stays = lambda axes, size: "fsdp" in (axes or ()) and size % mesh.shape["fsdp"]
+    return PartitionSpec(*(None if stays(axes, size) else axes for axes, size in zip(spec, shape, strict=True)))
+
+
+def whole_over_fsdp(shapes: Tree, names: Tree, mesh: Mesh, preset: str) -> list[Any]:
+    """The arrays of `shapes` that the preset would split over `fsdp` and that stay whole, since it does not divide them."""
+    held = shardings(shapes, names, mesh, preset)
+    leaves = jax.tree.leaves(shapes)
+    wanted = [rules.spec(axes, preset) for axes in jax.tree.leaves(names, is_leaf=lambda leaf: isinstance(leaf, tuple))]
+    return [leaf for leaf, one, spec in zip(leaves, jax.tree.leaves(held), wanted, strict=True) if one.spec != spec]
 
 
 def replicated(mesh: Mesh) -> NamedSharding:
@@ -94,11 +104,11 @@ def place(batch: Mapping[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
     """Global arrays, split by rows, from the rows that this process read: its `process_slots` of the global batch.
 
     Each array is [rows of this process, ...] and becomes [rows of all processes, ...]. Raises UserError when the devices cannot
-    share the global batch evenly, or when the mesh gives this process other rows than its slots.
+    share the global batch evenly. mesh: of `mesh.make`, which gives each process its slots.
     """
     sharding, count = batch_sharding(mesh), jax.process_count()
     for rows in {len(array) for array in batch.values()}:
-        _check_slots(rows, count, jax.process_index(), sharding)
+        check_rows(rows * count, 1, mesh)
     if count == 1:
         # One call for all fields: each array that is placed by itself costs 0.3 ms, more than a step of a small model leaves.
         return jax.device_put(dict(batch), sharding)
@@ -114,21 +124,6 @@ def all_rows(batch: Mapping[str, np.ndarray], mesh: Mesh) -> Mapping[str, np.nda
     if jax.process_count() == 1:
         return batch
     return jax.device_get(jax.device_put(place(batch, mesh), replicated(mesh)))
-
-
-@functools.cache
-def _check_slots(local: int, count: int, index: int, sharding: NamedSharding) -> None:
-    """Raises UserError as `place`, for `local` rows in each of `count` processes; index: of this one."""
-    rows = local * count
-    check_rows(rows, 1, sharding.mesh)
-    held = [slices[0].indices(rows) for slices in sharding.addressable_devices_indices_map((rows,)).values()]
-    slots = process_slots(rows, count, index)
-    if (min(part[0] for part in held), max(part[1] for part in held)) != (slots.start, slots.stop):
-        raise UserError(
-            f"process {index} of {count} would hold other rows than its slots {slots.start} to {slots.stop}",
-            "mesh",
-            "choose mesh sizes that keep the devices of a process together",
-        )
 
 
 def process_slots(batch: int, count: int, index: int) -> slice:

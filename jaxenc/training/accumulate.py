@@ -4,16 +4,19 @@ Weights are counted on the whole batch before the first part, so the parts are a
 equal-weight microbatches is off by up to 17 % of the gradient (measured on rows of unequal lengths).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.sharding import PartitionSpec
 
 from jaxenc import tree
 from jaxenc.objectives.base import Objective, Sums
 from jaxenc.rng import Keys
+from jaxenc.sharding import collectives, partition
+from jaxenc.training.state import Layout
 from jaxenc.tree import Tree
 
 
@@ -31,22 +34,35 @@ def join(leaf: Array) -> Array:
 
 
 def gradients(
-    objective: Objective,
-    parts: int,
-    whole: Callable[[Tree], Tree],
-    params: Tree,
-    frozen: Tree,
-    carry: Tree,
-    example: Mapping[str, Array],
-    keys: Keys,
+    objective: Objective, parts: int, place: Layout, params: Tree, frozen: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys
 ) -> tuple[Tree, dict[str, Array], dict[str, Array], Sums, Tree]:
     """(gradient of the loss with respect to `params`, term sums, term weights, metric sums, next carry) of the global batch.
 
-    whole: from trained and frozen parameters in one tree to what the objective takes, such as `Layout.whole`.
+    Every device computes the whole gradient of its own rows, part by part, and all of them are summed once, after the last part, in
+    float32. Under fsdp the parameters are gathered before the first part: nothing is sent inside the loop, and a device holds all
+    parameters and gradients for the length of a step.
     """
-    weights = objective.weights(example)
-    loss = _loss_of_part(objective, lambda params: whole(tree.merge(params, frozen)), weights)
-    value_and_grad = jax.value_and_grad(loss, has_aux=True)
+    weights, stored = objective.weights(example), place.shardings
+
+    def own(params: Tree, frozen: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys, weights: Mapping[str, Array]) -> Any:
+        whole, fixed = collectives.gathered(params, stored.params), collectives.gathered(frozen, stored.frozen)
+        loss = _loss_of_part(objective, fixed, weights)
+        grads, terms, metrics, new_carry = _sums_of_parts(jax.value_and_grad(loss, has_aux=True), parts, whole, carry, example, keys)
+        return collectives.summed(grads, stored.params), *collectives.added_up((terms, metrics), place.mesh), new_carry
+
+    rows, everywhere = partition.batch_sharding(place.mesh).spec, PartitionSpec()
+    of_params, of_frozen = collectives.own_specs(stored.params), collectives.own_specs(stored.frozen)
+    ins = (of_params, of_frozen, rows, rows, Keys(everywhere, rows, everywhere), everywhere)
+    outs = (of_params, everywhere, everywhere, rows)
+    apart = collectives.on_own_rows(own, place.mesh, ins, outs)
+    grads, terms, metrics, new_carry = apart(params, frozen, carry, dict(example), keys, weights)
+    return grads, terms, weights, metrics, new_carry
+
+
+def _sums_of_parts(
+    value_and_grad: Any, parts: int, params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys
+) -> tuple[Tree, dict[str, Array], Sums, Tree]:
+    """(gradient, term sums, metric sums, next carry) of rows in `parts` parts."""
 
     def part(rows: Any) -> tuple[Tree, dict[str, Array], Sums, Tree]:
         part_carry, part_example, part_rows = rows
@@ -54,8 +70,7 @@ def gradients(
         return grads, terms, metrics, new_carry
 
     if parts == 1:
-        grads, terms, metrics, new_carry = part((carry, example, keys.rows))
-        return grads, terms, weights, metrics, new_carry
+        return part((carry, example, keys.rows))
 
     rows = jax.tree.map(lambda leaf: split(parts, leaf), (carry, dict(example), keys.rows))
     shapes = jax.eval_shape(part, jax.tree.map(lambda leaf: leaf[0], rows))
@@ -66,7 +81,7 @@ def gradients(
         return jax.tree.map(jnp.add, total, tuple(sums)), new_carry
 
     (grads, terms, metrics), carries = jax.lax.scan(add, zeros, rows)
-    return grads, terms, weights, metrics, jax.tree.map(join, carries)
+    return grads, terms, metrics, jax.tree.map(join, carries)
 
 
 def combine(objective: Objective, terms: Mapping[str, Array], weights: Mapping[str, Array]) -> Array:
@@ -78,9 +93,9 @@ def combine(objective: Objective, terms: Mapping[str, Array], weights: Mapping[s
     return sum(means, jnp.float32(0))
 
 
-def _loss_of_part(objective: Objective, whole: Callable[[Tree], Tree], weights: Mapping[str, Array]) -> Any:
+def _loss_of_part(objective: Objective, frozen: Tree, weights: Mapping[str, Array]) -> Any:
     def loss(params: Tree, carry: Tree, example: Mapping[str, Array], keys: Keys) -> tuple[Array, Any]:
-        terms, metrics, new_carry = objective.terms(whole(params), carry, example, keys, train=True)
+        terms, metrics, new_carry = objective.terms(tree.merge(params, frozen), carry, example, keys, train=True)
         return combine(objective, terms, weights), (terms, metrics, jax.lax.stop_gradient(new_carry))
 
     return loss

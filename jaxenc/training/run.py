@@ -106,7 +106,7 @@ class Run:
         policy, model, packed = precision.policy(self.train.precision), self.model, self.data.rows in sources.PACKED
         rows = (model.attention_dropout, length, model.relative, packed)
         backend = attend.resolve(self.train.attention, platform, policy.compute, *rows)
-        return Execution(policy, backend, self.train.remat, self.train.scan, packed)
+        return Execution(policy, backend, self.train.remat, self.train.scan, packed, platform)
 
     def build(
         self,

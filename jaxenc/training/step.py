@@ -64,7 +64,7 @@ def train_step(
     keys = rng.training(seed, state.step, phase.batch)
     example = corrupt(objective, corruption_keys(config, seed, keys, batch), batch, layout.mesh)
     grads, terms, weights, metrics, carry = accumulate.gradients(
-        objective, config.microbatches, layout.whole, state.params, state.frozen, state.carry, example, keys
+        objective, config.microbatches, layout, state.params, state.frozen, state.carry, example, keys
     )
     own = without(state.all_params, objective.frozen)
     update = optimizers.build(optimizer, own, phase.lr, phase.warmup, phase.schedule_steps).update

@@ -18,8 +18,8 @@ from jaxenc.layers.dropout import keep
 from jaxenc.layers.fused_tiles import Tile, Tiles, tiles
 from jaxenc.layers.visible import Visible
 from jaxenc.objectives.mlm import MlmConfig
+from jaxenc.sharding import collectives, partition, rules
 from jaxenc.sharding import mesh as meshes
-from jaxenc.sharding import partition, rules
 from jaxenc.sharding.mesh import MeshConfig
 from jaxenc.training.state import parameters
 from tests import tiny
@@ -139,9 +139,9 @@ def test_the_elements_that_are_dropped_are_those_of_dropout(length, d):
     np.testing.assert_allclose(out.max(), 1 / (0.7 * length), rtol=1e-5)
 
 
-def in_two_layers(q, k, v, slope, lengths, step):
+def in_two_layers(q, k, v, slope, lengths, numbers, step):
     """Two scanned layers, computed again in the backward pass: the number of the layer is traced."""
-    noise = rng.training(0, step, len(q))
+    noise = dataclasses.replace(rng.training(0, step, len(q)), rows=numbers)
 
     def layer(x, number):
         rule = lambda x: attend(x, k, v, Visible.by_lengths(lengths).causally(), FUSED, 0.3, noise, number)
@@ -151,17 +151,24 @@ def in_two_layers(q, k, v, slope, lengths, step):
     return out, *back(slope)
 
 
-@pytest.mark.parametrize("preset, tensor", [("dp", 1), ("fsdp_tp", 2)])
-def test_eight_devices_compute_what_one_computes(preset, tensor):
-    """Outputs bit for bit, gradients <= 1e-6; nothing moves between devices. Scanned layers and remat, as in a step."""
+@pytest.mark.parametrize("preset, tensor, own", [("dp", 1, False), ("fsdp_tp", 2, False), ("dp", 1, True), ("fsdp_tp", 2, True)])
+def test_eight_devices_compute_what_one_computes(preset, tensor, own):
+    """Outputs bit for bit, gradients <= 1e-6; nothing moves between devices. Scanned layers and remat, as in a step. own: where each device
+    has its own rows already, as in a training step."""
     given, lengths = drawn(20, 16, rows=8, heads=4), jnp.asarray([20, 3, 0, 7, 20, 1, 9, 13])
-    one = jax.jit(in_two_layers)(*given, lengths, jnp.int32(3))
+    numbers = jnp.arange(8, dtype=jnp.uint32)
+    one = jax.jit(in_two_layers)(*given, lengths, numbers, jnp.int32(3))
     mesh = meshes.make(MeshConfig(preset, tensor=tensor))
     rows, whole = partition.batch_sharding(mesh), partition.replicated(mesh)
     heads = NamedSharding(mesh, PartitionSpec(rules.TABLE["batch"], None, rules.TABLE["heads"]))
     with jax.set_mesh(mesh):
-        placed = [*(jax.device_put(x, heads) for x in given), jax.device_put(lengths, rows), jax.device_put(jnp.int32(3), whole)]
-        compiled = jax.jit(in_two_layers).lower(*placed).compile()
+        placed = [
+            *(jax.device_put(x, heads) for x in given),
+            *jax.device_put((lengths, numbers), rows),
+            jax.device_put(jnp.int32(3), whole),
+        ]
+        of_mesh = collectives.on_own_rows(in_two_layers, mesh, (*[rows.spec] * 6, PartitionSpec()), rows.spec) if own else in_two_layers
+        compiled = jax.jit(of_mesh).lower(*placed).compile()
         out, of_q = compiled(*placed)
     np.testing.assert_array_equal(out, one[0])
     np.testing.assert_allclose(of_q, one[1], rtol=0, atol=1e-6)

@@ -32,10 +32,9 @@ def drawn(length, masked, batch=3, inputs=3, dtype=np.float32):
 
 @pytest.mark.parametrize("spec", [SPEC, FREE])
 @pytest.mark.parametrize("length, masked, line", [(1, False, 1), (3, True, 3), (5, True, 2)])
-def test_steps_are_those_of_a_loop(monkeypatch, spec, length, masked, line):
-    monkeypatch.setattr(recurrence, "at_once", lambda length: line)  # a straight line, and a loop with a remainder
-    weights, x, real, state = drawn(length, masked)
-    y, after = jax.jit(side_by_side, static_argnums=0)(spec, weights, x, real, state)
+def test_steps_are_those_of_a_loop(spec, length, masked, line):
+    weights, x, real, state = drawn(length, masked)  # in one line, and in a loop with a remainder
+    y, after = jax.jit(side_by_side, static_argnums=(0, 1))(spec, line, weights, x, real, state)
     for lstm in range(2):
         names = {field.name: np.float64(getattr(weights, field.name)[lstm]) for field in dataclasses.fields(weights)}
         for row in range(3):
@@ -65,9 +64,8 @@ def plain(spec, weights, x, real, state):
 
 @pytest.mark.parametrize("spec", [SPEC, FREE])
 @pytest.mark.parametrize("length, masked, line", [(3, False, 3), (5, True, 2)])
-def test_gradients_are_those_that_jax_derives(monkeypatch, spec, length, masked, line):
+def test_gradients_are_those_that_jax_derives(spec, length, masked, line):
     """Of weights, inputs and the state before, from the output and the state behind; whole and leaf by leaf to 1e-5."""
-    monkeypatch.setattr(recurrence, "at_once", lambda length: line)
     weights, x, real, state = drawn(length, masked)
     slopes = jax.tree.map(
         lambda leaf: jnp.cos(jnp.arange(leaf.size, dtype=jnp.float32)).reshape(leaf.shape), plain(spec, weights, x, real, state)
@@ -77,7 +75,7 @@ def test_gradients_are_those_that_jax_derives(monkeypatch, spec, length, masked,
         pulled = lambda *given: jax.vjp(lambda *given: function(spec, given[0], given[1], real, given[2]), *given)[1](slopes)
         return jax.jit(pulled)(weights, x, state)
 
-    ours, theirs = jax.tree.leaves(slope(side_by_side)), jax.tree.leaves(slope(plain))
+    ours, theirs = jax.tree.leaves(slope(lambda spec, *given: side_by_side(spec, line, *given))), jax.tree.leaves(slope(plain))
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(mine, other, atol=1e-5 * np.abs(other).max())
 
@@ -85,18 +83,29 @@ def test_gradients_are_those_that_jax_derives(monkeypatch, spec, length, masked,
 def test_a_step_that_is_not_real_keeps_the_state_bit_for_bit():
     weights, x, _, state = drawn(3, False)
     real = jnp.zeros((2, 3, 3), bool).at[:, 1].set(True)
-    y, after = side_by_side(SPEC, weights, x, real, state)
+    y, after = side_by_side(SPEC, 1, weights, x, real, state)
     for row in (0, 2):
         assert not np.asarray(y[:, row]).any()
         assert (after.cell[:, row] == state.cell[:, row]).all() and (after.hidden[:, row] == state.hidden[:, row]).all()
     assert (after.cell[:, 1] != state.cell[:, 1]).any()
 
 
-def test_an_accelerator_has_the_published_segment_in_one_line(monkeypatch):
+def test_an_accelerator_has_the_published_segment_in_one_line():
     """And longer rows in lines that are about as long as each other, never longer than that; a CPU goes step by step."""
-    assert {recurrence.at_once(length) for length in (1, 20, 64)} == {1}
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert [recurrence.at_once(length) for length in (1, 20, 21, 32, 40, 64, 509)] == [1, 20, 11, 16, 20, 16, 20]
+    assert {recurrence.at_once(length, recurrence.line_on("cpu")) for length in (1, 20, 64)} == {1}
+    for platform in ("tpu", "gpu", "gpu of compute capability 7.5"):
+        line = recurrence.line_on(platform)
+        assert [recurrence.at_once(length, line) for length in (1, 20, 21, 32, 40, 64, 509)] == [1, 20, 11, 16, 20, 16, 20]
+
+
+@pytest.mark.parametrize("platform, loops", [("cpu", 1), ("tpu", 0)])
+def test_the_platform_of_the_run_decides_and_not_that_of_this_machine(platform, loops):
+    """A program for a TPU, traced here, has no loop over the steps."""
+    _, x, real, state = drawn(3, True)
+    alone = (x[0], real[0], jax.tree.map(lambda leaf: leaf[0], state))
+    lstm = Lstm(SPEC, dataclasses.replace(EXECUTION, platform=platform))
+    traced = jax.make_jaxpr(lambda: lstm.init_with_output(jax.random.key(0), *alone)[0])()
+    assert str(traced).count("scan[") == loops
 
 
 def test_bfloat16_is_float32_rounded():
@@ -106,7 +115,7 @@ def test_bfloat16_is_float32_rounded():
 
     @jax.jit
     def both(weights, x, real, state):
-        run = lambda weights, x: side_by_side(SPEC, weights, x, real, state)
+        run = lambda weights, x: side_by_side(SPEC, 1, weights, x, real, state)
         (y, after), pull = jax.vjp(run, weights, x)
         return y, after, pull((jnp.ones_like(y), jax.tree.map(jnp.zeros_like, after)))
 
@@ -128,7 +137,7 @@ def test_module_reads_as_the_steps_do_and_starts_as_published():
     y, after = jax.jit(lstm.apply)({"params": params}, *alone)
     weights = jax.tree.map(lambda leaf: leaf[None], LstmWeights(**params))
     first = jax.tree.map(lambda leaf: leaf[:1], (x, real, state))
-    expected, behind = jax.jit(side_by_side, static_argnums=0)(SPEC, weights, *first)
+    expected, behind = jax.jit(side_by_side, static_argnums=(0, 1))(SPEC, 1, weights, *first)
     assert (y == expected[0]).all() and (after.cell == behind.cell[0]).all() and (after.hidden == behind.hidden[0]).all()
     # Glorot's limit of [input; recurrent] as one matrix of 3 + 4 rows and 32 columns, and of the projection.
     for name, limit in (("input", (6 / 39) ** 0.5), ("recurrent", (6 / 39) ** 0.5), ("projection", (6 / 12) ** 0.5)):

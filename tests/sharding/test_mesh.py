@@ -1,12 +1,14 @@
+import dataclasses
 import math
 from types import SimpleNamespace
 
 import jax
+import numpy as np
 import pytest
 from jax.sharding import AxisType
 
 from jaxenc.errors import UserError
-from jaxenc.sharding.mesh import MeshConfig, make, platform, sizes
+from jaxenc.sharding.mesh import MeshConfig, in_slots, make, platform, sizes, slice_of
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,81 @@ def test_a_mesh_that_cannot_be_is_one_line(config: MeshConfig, count: int, words
 def test_the_platform_of_a_gpu_that_is_too_old_for_fused_attention_has_another_name(capability: str, name: str) -> None:
     assert platform(SimpleNamespace(platform="gpu", compute_capability=capability)) == name
     assert platform(jax.devices()[0]) == "cpu"
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    """What a mesh asks of a device. slice_index: None in a topology of one slice, as libtpu describes it."""
+
+    process_index: int
+    id: int
+    slice_index: int | None = None
+    platform: str = "tpu"
+
+
+# The process of each chip of v5e 4x4, by its number: rows of the torus, 2 x 2 chips a process. And the order of jax.make_mesh there.
+PROCESSES = (0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3)
+BY_TORUS = (0, 1, 2, 3, 7, 6, 5, 4, 8, 9, 10, 11, 15, 14, 13, 12)
+CHIPS = tuple(Chip(process, number) for number, process in enumerate(PROCESSES))
+
+
+def mesh_of(chips: tuple[Chip, ...], shape: tuple[int, int, int]) -> np.ndarray:
+    """An array of objects; NumPy would look into them."""
+    out = np.empty(len(chips), object)
+    out[:] = chips
+    return out.reshape(shape)
+
+
+def rows_by_process(devices: np.ndarray) -> dict[int, set[int]]:
+    """The rows of a batch, one for each group of `tensor` devices, that each process holds."""
+    groups = devices.reshape(-1, devices.shape[-1])
+    held: dict[int, set[int]] = {}
+    for row, group in enumerate(groups):
+        for chip in group:
+            held.setdefault(chip.process_index, set()).add(row)
+    return held
+
+
+@pytest.mark.parametrize("shape", [(16, 1, 1), (1, 16, 1), (8, 2, 1), (1, 8, 2), (2, 2, 4)])
+def test_an_order_that_would_split_a_process_gives_way_to_the_processes(shape: tuple[int, int, int]) -> None:
+    """Each process holds the rows that it reads: the quarter of its number."""
+    found = in_slots(mesh_of(tuple(CHIPS[number] for number in BY_TORUS), shape))
+    rows = 16 // shape[2]
+    assert rows_by_process(found) == {process: set(range(process * rows // 4, (process + 1) * rows // 4)) for process in range(4)}
+    assert sorted(chip.id for chip in found.flat) == list(range(16)) and found.shape == shape
+
+
+def test_an_order_that_keeps_the_processes_stays() -> None:
+    """The ring of v5e 2x2, a host of its own, and a ring within each process."""
+    ring = mesh_of(tuple(Chip(0, number) for number in (0, 1, 3, 2)), (1, 4, 1))
+    assert in_slots(ring) is ring
+    within = mesh_of(tuple(Chip(process, 4 * process + number) for process in range(2) for number in (0, 1, 3, 2)), (8, 1, 1))
+    assert in_slots(within) is within
+
+
+def test_data_goes_across_slices_and_a_slice_keeps_its_fsdp() -> None:
+    """Two slices whose processes jax numbers slice by slice; the chips arrive mixed."""
+    chips = [Chip(2 * piece + number // 4, 100 * piece + number, piece) for number in range(8) for piece in range(2)]
+    assert (
+        sizes(MeshConfig("fsdp"), 16, 2) == (2, 8, 1)
+        and sizes(MeshConfig("fsdp_tp"), 16, 2) == (2, 4, 2)
+        and sizes(MeshConfig(), 16, 2) == (16, 1, 1)
+    )
+    found = in_slots(mesh_of(tuple(chips), (2, 4, 2)))
+    assert [{slice_of(chip) for chip in part.flat} for part in found] == [{0}, {1}]
+    with pytest.raises(
+        UserError, match="mesh.fsdp is 16, which does not divide the 8 devices .* of a slice; set mesh.fsdp to a divisor of 8"
+    ):
+        sizes(MeshConfig("fsdp", fsdp=16), 16, 2)
+
+
+def test_only_tpus_have_slices() -> None:
+    """A GPU's `slice_index` counts hosts, and fsdp goes across those."""
+    assert [slice_of(Chip(0, 0, 3)), slice_of(Chip(0, 0)), slice_of(Chip(0, 0, 3, "gpu")), slice_of(jax.devices()[0])] == [3, 0, 0, 0]
+
+
+@pytest.mark.parametrize("shape, chips", [((1, 2, 8), CHIPS), ((3, 1, 1), (Chip(0, 0), Chip(0, 1), Chip(1, 2)))])
+def test_devices_that_no_order_gives_the_rows_of_their_process_are_refused(shape: tuple[int, int, int], chips: tuple[Chip, ...]) -> None:
+    """A layer's width across two processes, and processes with unequal numbers of devices."""
+    with pytest.raises(UserError, match="processes would hold other rows than they read .* keep the devices of a process together"):
+        in_slots(mesh_of(chips, shape))

@@ -7,11 +7,11 @@ from jax.sharding import PartitionSpec as P
 
 from jaxenc.errors import UserError
 from jaxenc.sharding.mesh import MeshConfig, make
-from jaxenc.sharding.partition import batch_sharding, check_rows, place, replicated, shardings
+from jaxenc.sharding.partition import batch_sharding, check_rows, place, replicated, shardings, whole_over_fsdp
 
 MESHES = [MeshConfig(), MeshConfig(preset="fsdp"), MeshConfig(preset="fsdp_tp", tensor=2, fsdp=2), MeshConfig(preset="fsdp_tp", tensor=4)]
 NAMES = {"table": ("vocab", "table_embed"), "layer_00": {"kernel": ("embed", "mlp"), "bias": ("mlp",), "scale": ("norm",)}, "count": ()}
-SHAPES = {"table": (256, 6), "layer_00": {"kernel": (8, 16), "bias": (16,), "scale": (3,)}, "count": ()}
+SHAPES = {"table": (256, 16), "layer_00": {"kernel": (8, 16), "bias": (16,), "scale": (3,)}, "count": ()}
 
 
 def tree_of(shapes: dict) -> dict:
@@ -31,13 +31,22 @@ def test_an_initialisation_compiles_to_the_shardings(config: MeshConfig) -> None
     fsdp, tensor = mesh.shape["fsdp"], mesh.shape["tensor"]
     held = jax.tree.map(lambda a: a.addressable_shards[0].data.shape, arrays)
     assert held == {
-        "table": (256 // (fsdp * tensor), 6),
+        "table": (256 // tensor, 16 // fsdp),
         "layer_00": {"kernel": (8 // fsdp, 16 // tensor), "bias": (16 // tensor,), "scale": (3,)},
         "count": (),
     }
 
 
-def test_an_axis_that_does_not_divide_names_the_parameter() -> None:
+def test_an_axis_that_fsdp_does_not_divide_stays_whole_and_is_counted() -> None:
+    """The other axes, and the other arrays, are split as ever."""
+    mesh, shapes = make(MeshConfig("fsdp_tp", tensor=2, fsdp=4)), tree_of({**SHAPES, "table": (256, 6)})
+    held = shardings(shapes, NAMES, mesh, "fsdp_tp")
+    assert held["table"].spec == P("tensor", None) and held["layer_00"]["kernel"].spec == P("fsdp", "tensor")
+    assert whole_over_fsdp(shapes, NAMES, mesh, "fsdp_tp") == [shapes["table"]]
+    assert whole_over_fsdp(tree_of(SHAPES), NAMES, mesh, "fsdp_tp") == []
+
+
+def test_an_axis_that_tensor_does_not_divide_names_the_parameter() -> None:
     shapes = tree_of({**SHAPES, "layer_00": {"kernel": (8, 15), "bias": (16,), "scale": (3,)}})
     with pytest.raises(UserError, match=r"layer_00/kernel: its axis 'mlp' of size 15 .* 4 \(tensor 4\)"):
         shardings(shapes, NAMES, make(MESHES[-1]), "fsdp_tp")

@@ -9,7 +9,7 @@ from jaxenc.sharding.rules import PRESETS, TABLE, spec
     [
         (("embed", "mlp"), P(None, None), P("fsdp", None), P("fsdp", "tensor")),
         (("heads", "embed"), P(None, None), P(None, "fsdp"), P("tensor", "fsdp")),
-        (("vocab", "table_embed"), P(None, None), P("fsdp", None), P(("tensor", "fsdp"), None)),
+        (("vocab", "table_embed"), P(None, None), P(None, "fsdp"), P("tensor", "fsdp")),
         (("norm", "embed", None), P(None, None, None), P(None, "fsdp", None), P(None, "fsdp", None)),
         (("batch", "length"), P("data", None), P(("data", "fsdp"), None), P(("data", "fsdp"), None)),
         (("norm",), P(None), P(None), P(None)),
@@ -27,14 +27,14 @@ def test_only_the_batch_is_split_under_dp_and_the_named_axes_elsewhere(preset: s
         split
         == {
             "dp": {"batch"},
-            "fsdp": {"batch", "embed", "vocab"},
-            "fsdp_tp": {"batch", "embed", "vocab", "mlp", "heads"},
+            "fsdp": {"batch", "embed", "table_embed"},
+            "fsdp_tp": {"batch", "embed", "table_embed", "vocab", "mlp", "heads"},
         }[preset]
     )
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("names", [("mlp", "heads"), ("embed", "embed"), ("vocab", "embed"), ("vocab", "mlp")])
+@pytest.mark.parametrize("names", [("mlp", "heads"), ("embed", "embed"), ("table_embed", "embed"), ("vocab", "mlp")])
 def test_two_axes_on_one_mesh_axis_are_an_error_under_every_preset(names: tuple[str, ...], preset: str) -> None:
     with pytest.raises(ValueError) as error:
         spec(names, preset)

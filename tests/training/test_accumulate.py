@@ -220,11 +220,12 @@ def test_the_mean_of_the_parts_means_would_be_another_gradient() -> None:
     rows = {name: jnp.asarray(array) for name, array in rows_of(0).items()}
     keys, carry = rng.training(0, jnp.int32(0), 16), {"memory": jnp.ones((16, 2))}
     params = jax.tree.map(lambda leaf: leaf.value, Toy().init(None), is_leaf=lambda leaf: isinstance(leaf, nn.LogicallyPartitioned))
-    grads, *_ = accumulate.gradients(Toy(), 4, lambda tree: tree, params, {}, carry, rows, keys)
+    place = layout(Toy(), OPTIM, 16, tiny.mesh("dp", 1), "dp")
+    grads, *_ = accumulate.gradients(Toy(), 4, place, params, {}, carry, rows, keys)
     parts = []
     for m in range(4):
         one = jax.tree.map(lambda leaf, m=m: leaf[m::4], (carry, rows))
-        parts.append(accumulate.gradients(Toy(), 1, lambda tree: tree, params, {}, *one, rng.training(0, jnp.int32(0), 4))[0])
+        parts.append(accumulate.gradients(Toy(), 1, place, params, {}, *one, rng.training(0, jnp.int32(0), 4))[0])
     mean = jax.tree.map(lambda *leaves: sum(leaves) / 4, *parts)
     assert np.abs(mean["dense"]["w"] / grads["dense"]["w"] - 1).max() > 0.01
 

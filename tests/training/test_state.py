@@ -28,8 +28,8 @@ def lay_out(preset: str, devices: int, optim: OptimConfig = OptimConfig()) -> La
     "preset, table, kernel, output",
     [
         ("dp", P(None, None), P(None, None), P(None, None)),
-        ("fsdp", P("fsdp", None), P("fsdp", None), P(None, "fsdp")),
-        ("fsdp_tp", P(("tensor", "fsdp"), None), P("fsdp", "tensor"), P("tensor", "fsdp")),
+        ("fsdp", P(None, "fsdp"), P("fsdp", None), P(None, "fsdp")),
+        ("fsdp_tp", P("tensor", "fsdp"), P("fsdp", "tensor"), P("tensor", "fsdp")),
     ],
 )
 def test_parameters_and_their_moments_lie_where_the_preset_says(preset: str, table: P, kernel: P, output: P) -> None:
@@ -80,7 +80,7 @@ def test_another_seed_gives_other_parameters_and_the_same_shapes() -> None:
     assert tables[0].shape == tables[1].shape and (tables[0][:200] != tables[1][:200]).mean() > 0.99
 
 
-def test_a_mesh_that_does_not_divide_a_parameter_names_it() -> None:
-    where = make(MeshConfig("fsdp"), jax.devices()[:3])
-    with jax.set_mesh(where), pytest.raises(UserError, match="(embed|vocab).*cannot be split in 3 .*or the preset dp"):
-        layout(tiny.objective(), OptimConfig(), 3, where, "fsdp")
+def test_a_width_that_tensor_does_not_divide_names_the_parameter() -> None:
+    where = make(MeshConfig("fsdp_tp", tensor=3), jax.devices()[:3])
+    with jax.set_mesh(where), pytest.raises(UserError, match="(heads|mlp|vocab).*cannot be split in 3 .*or mesh.preset to fsdp or dp"):
+        layout(tiny.objective(), OptimConfig(), 3, where, "fsdp_tp")

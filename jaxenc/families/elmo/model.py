@@ -21,7 +21,7 @@ from jaxenc.layers.dropout import dropout
 from jaxenc.layers.embed import Embed
 from jaxenc.layers.initializers import Uniform, leading_rows
 from jaxenc.layers.lstm import Lstm
-from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, side_by_side
+from jaxenc.layers.recurrence import LstmSpec, LstmState, LstmWeights, line_on, side_by_side
 from jaxenc.layers.stack import layer_name
 from jaxenc.rng import Keys
 from jaxenc.tree import Tree
@@ -190,7 +190,7 @@ class Elmo(nn.Module):
         for layer in range(config.layers):
             x = drop(states[-1], "lstm_input", layer)
             before = jax.tree.map(lambda *pair, layer=layer: jnp.stack([leaf[:, layer] for leaf in pair]), *_pair(state))
-            y, kept = side_by_side(config.lstm, weights[layer], x, real, before)
+            y, kept = side_by_side(config.lstm, line_on(self.execution.platform), weights[layer], x, real, before)
             states.append(y + x if config.residual and layer else y)
             after.append(kept)
         out = jnp.stack(states, axis=1) if all_layers else drop(states[-1], "final", 0)

@@ -1,0 +1,103 @@
+"""What devices send each other in a training step: parameters are gathered before they are used, and gradients are summed once.
+
+Left to the compiler, the gradient of a bfloat16 product is summed in bfloat16, a tied table is summed once for each use, fsdp sums whole
+gradients where a reduce-scatter would do, and some sums stay inside the loop over microbatches (all seen in programs compiled for TPUs).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from jaxenc.sharding import rules
+from jaxenc.tree import Tree
+
+BATCH = rules.TABLE["batch"]
+
+
+def batch_axes(mesh: Mesh) -> tuple[str, ...]:
+    """The mesh axes of more than one device that split the rows of a batch."""
+    return tuple(axis for axis in BATCH if mesh.shape[axis] > 1)
+
+
+def on_own_rows(function: Callable[..., Any], mesh: Mesh, in_specs: Any, out_specs: Any) -> Callable[..., Any]:
+    """`function` of each device's own part of its arguments: nothing is sent but what `function` says with `gathered`, `summed` and
+    `added_up`.
+
+    in_specs, out_specs: as in jax.shard_map, over the axes of the batch; the compiler still splits the other axes. On a mesh that does not
+    split the batch it is `function` itself.
+    """
+    if not batch_axes(mesh):
+        return function
+    # An axis of one device is manual too: the compiler then has nothing left to split and does not change the program.
+    manual = {axis for axis in mesh.axis_names if axis in BATCH or mesh.shape[axis] == 1}
+    return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=manual, check_vma=False)
+
+
+def own_specs(stored: Tree) -> Tree:
+    """The specs, for `on_own_rows`, of parameters that are stored as `stored`, a tree of NamedSharding."""
+    return jax.tree.map(lambda sharding: _only(sharding, BATCH), stored)
+
+
+def gathered(params: Tree, stored: Tree) -> Tree:
+    """Parameters whole over the axes of the batch, from each device's own part; stored: the NamedSharding of each."""
+
+    def one(leaf: jax.Array, sharding: NamedSharding) -> jax.Array:
+        for dim, axes in _splits(sharding):
+            leaf = jax.lax.all_gather(leaf, axes, axis=dim, tiled=True)
+        return leaf
+
+    return _on_own_width(lambda params: jax.tree.map(one, params, stored), stored)(params)
+
+
+def summed(gradients: Tree, stored: Tree) -> Tree:
+    """The sum of all devices' whole gradients, in their dtype; each device gets its own part. stored: as in `gathered`.
+
+    A gradient that `fsdp` splits is reduce-scattered there, and the part is then summed over the other axes. Each leaf is sent by itself:
+    the first ones can travel while the backward pass computes the last.
+    """
+
+    def one(leaf: jax.Array, sharding: NamedSharding) -> jax.Array:
+        left = batch_axes(sharding.mesh)
+        for dim, axes in _splits(sharding):
+            leaf = jax.lax.psum_scatter(leaf, axes, scatter_dimension=dim, tiled=True)
+            left = tuple(axis for axis in left if axis not in axes)
+        return jax.lax.psum(leaf, left) if left else leaf
+
+    return _on_own_width(lambda gradients: jax.tree.map(one, gradients, stored), stored)(gradients)
+
+
+def added_up(sums: Tree, mesh: Mesh) -> Tree:
+    """Sums over rows, added over all devices, each in its dtype."""
+    axes = batch_axes(mesh)
+    return jax.tree.map(lambda leaf: jax.lax.psum(leaf, axes).astype(leaf.dtype), sums) if axes else sums
+
+
+def _splits(sharding: NamedSharding) -> list[tuple[int, tuple[str, ...]]]:
+    """(dimension, the batch's mesh axes that split it in more than one part) of an array."""
+    axes = batch_axes(sharding.mesh)
+    return [(dim, own) for dim, names in enumerate(_names(sharding)) if (own := tuple(name for name in names if name in axes))]
+
+
+def _on_own_width(function: Callable[[Tree], Tree], stored: Tree) -> Callable[[Tree], Tree]:
+    """`function` of each device's own part of a layer's width, inside `on_own_rows`: the compiler makes an array whole over the axes that
+    it splits itself before it gathers or scatters it over others."""
+    held = jax.tree.leaves(stored)
+    mesh = held[0].mesh if held else None
+    if mesh is None or not batch_axes(mesh):
+        return function
+    others = {axis for axis in mesh.axis_names if axis not in BATCH and mesh.shape[axis] > 1}
+    if not others:
+        return function
+    specs = jax.tree.map(lambda sharding: _only(sharding, others), stored)
+    return jax.shard_map(function, in_specs=(specs,), out_specs=specs, axis_names=others, check_vma=False)
+
+
+def _only(sharding: NamedSharding, axes: Any) -> PartitionSpec:
+    """The spec of a sharding without the mesh axes that are not among `axes`."""
+    return PartitionSpec(*(tuple(name for name in names if name in axes) or None for names in _names(sharding)))
+
+
+def _names(sharding: NamedSharding) -> list[tuple[str, ...]]:
+    return [(axes,) if isinstance(axes, str) else axes or () for axes in sharding.spec]
