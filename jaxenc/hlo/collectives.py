@@ -11,23 +11,28 @@ KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective
 # The computation in which a TPU's program adds and keeps its own part: an all-reduce in the text, a reduce-scatter on the wire.
 SCATTERED = "all-reduce-scatter"
 STARTED = "AsyncCollectiveStart"
+# How a TPU's program sends to other slices: to its host, which knows the operation.
+BETWEEN_SLICES = "_xla_megascale_transfer_type"
 
 _CHANNEL = re.compile(r"channel_id=(\d+)")
 _LISTED = re.compile(r"replica_groups=\{\{([\d,]*)\}")
 _TILED = re.compile(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 _BY_AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\([^)]*\))? \{([^}]*)\}")
+_TRANSFER = re.compile(BETWEEN_SLICES + r'="(\w+)"')
 _PAIRS = re.compile(r"source_target_pairs=\{\{(\d+),(\d+)\}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Collective:
-    """One collective operation. dtype: of most of its bytes. nbytes: of the whole array on a device: what is reduced, what is gathered, what
-    is sent. group: devices that take part together, the first such group. times: how often it runs in a step."""
+    """One collective operation. dtype: of most of its bytes. nbytes: of the whole array on a device: what is reduced, what is gathered,
+    what is sent. group: devices that take part together, the first such group; between slices, the slices. between: whether it is between
+    slices. times: how often it runs in a step."""
 
     kind: str
     dtype: str
     nbytes: int
     group: tuple[int, ...]
+    between: bool
     times: int
 
     @property
@@ -39,9 +44,9 @@ class Collective:
         return self.times * self.nbytes * share * (2 if self.kind == "all-reduce" else 1)
 
 
-def collectives(program: Program, devices: int) -> list[Collective]:
-    """Every collective of a program on `devices` devices that runs at least once, in the order of the text. One that the compiler spreads
-    over several fusions, as a TPU's does to overlap it with products, is there once."""
+def collectives(program: Program, devices: int, slices: int = 1) -> list[Collective]:
+    """Every collective of a program on `devices` devices in `slices` slices that runs at least once, in the order of the text. One that the
+    compiler spreads over several fusions, as a TPU's does to overlap it with products, is there once."""
     times = program.times()
     begun = {channel for body in program.computations.values() for channel in _begun(body)}
     found = []
@@ -51,16 +56,20 @@ def collectives(program: Program, devices: int) -> list[Collective]:
             kind = one.opcode.removesuffix("-start")
             channel = _channel(one)
             if kind in KINDS and times[name] and not (channel in begun and channel not in own):
-                found.append(_collective(kind, one, body, times[name], devices, name))
+                found.append(_collective(kind, one, body, times[name], devices // slices, name))
+            elif times[name] and one.opcode == "send" and (transfer := _TRANSFER.search(one.attributes)):
+                kind, array = transfer[1].lower().replace("_", "-"), one.arrays[0]
+                found.append(Collective(kind, array.dtype, array.nbytes, tuple(range(slices)), True, times[name]))
     return found
 
 
 def by_kind(found: list[Collective]) -> dict[tuple[str, str], tuple[int, int]]:
-    """{(kind, dtype): (how many run in a step, their bytes on a device)}, the largest first."""
+    """{(kind, dtype): (how many run in a step, their bytes on a device)}, the largest first; the kind says where it is between slices."""
     count, nbytes = Counter(), Counter()
     for one in found:
-        count[one.kind, one.dtype] += one.times
-        nbytes[one.kind, one.dtype] += one.times * one.nbytes
+        key = f"{one.kind} between slices" if one.between else one.kind, one.dtype
+        count[key] += one.times
+        nbytes[key] += one.times * one.nbytes
     return {key: (count[key], nbytes[key]) for key, _ in nbytes.most_common()}
 
 
@@ -88,7 +97,7 @@ def _collective(kind: str, one: Instruction, body: Mapping[str, Instruction], ti
         bytes_of[array.dtype] += array.nbytes
     dtype = bytes_of.most_common(1)[0][0] if bytes_of else ""
     kind = "reduce-scatter" if where.startswith(SCATTERED) and kind == "all-reduce" else kind
-    return Collective(kind, dtype, bytes_of.total(), group(one.attributes, devices), times)
+    return Collective(kind, dtype, bytes_of.total(), group(one.attributes, devices), False, times)
 
 
 def group(attributes: str, devices: int) -> tuple[int, ...]:

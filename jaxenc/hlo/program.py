@@ -4,6 +4,9 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 
+CALLS = ("fusion", "call", "custom-call")
+REDUCTIONS = ("all-reduce-start", "reduce-scatter-start")
+
 _INSTRUCTION = re.compile(r"^\s*(ROOT )?%?([\w.-]+) = (.*?) ([a-z][a-z0-9-]*)\(")
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) \(.*\{$")
 _CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.-]+)")
@@ -89,9 +92,8 @@ class Program:
         elif one.opcode == "conditional":
             for several, single in _BRANCHES.findall(one.attributes):
                 yield from ((name.strip(" %"), 1) for name in (several or single).split(","))
-        elif one.opcode in ("fusion", "call", "custom-call") or one.opcode.endswith("-start"):
-            if one.opcode not in ("all-reduce-start", "reduce-scatter-start"):
-                yield from ((name, 1) for name in one.called)
+        elif one.opcode in CALLS or (one.opcode.endswith("-start") and one.opcode not in REDUCTIONS):
+            yield from ((name, 1) for name in one.called)
 
     def trips(self, loop: Instruction, condition: str) -> int:
         """How often a loop goes round: as the compiler says or, as TPUs' does not, the one number that its condition compares a counter
@@ -103,10 +105,9 @@ class Program:
 
 
 def read(text: str) -> Program:
-    """The program of HLO text."""
+    """The program of HLO text; instructions before the first computation are in one without a name."""
     found: dict[str, dict[str, Instruction]] = {}
-    body: dict[str, Instruction] = {}
-    entry = ""
+    body, entry = found.setdefault("", {}), ""
     for line in text.splitlines():
         if start := _COMPUTATION.match(line):
             body = found.setdefault(start[2], {})

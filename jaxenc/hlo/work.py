@@ -51,7 +51,7 @@ def _flops(one: Instruction, body: Mapping[str, Instruction]) -> float:
         return 2.0 * one.arrays[0].size * math.prod(_shape(one, 0, body)[axis] for axis in dims)
     if one.opcode == "convolution":
         return _convolution(one, body)
-    if one.opcode == "custom-call" and "gemm" in one.target:
+    if one.opcode == "custom-call" and "cublas" in one.target:
         return _library_product(one, body)
     return 0.0
 

@@ -71,7 +71,9 @@ class Topology:
             found = topologies.get_topology_desc(platform="tpu", topology_name=self.name, **options)
         except jax.errors.JaxRuntimeError as error:
             said = str(error).partition("\n")[0]
-            raise UserError(f"libtpu refuses it ({said})", f"--topology {self.name}", "give a shape that its chips have, such as 4x4") from error
+            raise UserError(
+                f"libtpu refuses it ({said})", f"--topology {self.name}", "give a shape that its chips have, such as 4x4"
+            ) from error
         return list(found.devices)
 
 

@@ -69,11 +69,9 @@ def target(run: Run, vocabulary: Vocabulary, topology: Topology) -> Target:
     """The run on the devices of `topology`. Compiles nothing. Raises UserError for what a run there would refuse: a mesh that the devices
     cannot form, rows and parameters that do not divide, a backend of attention that cannot run. Call it on the result of
     `Run.with_vocabulary`."""
-    partial = meshes.sizes(run.mesh, topology.count)  # refused before libtpu starts
-    for phase in run.plan:
+    for phase in run.plan:  # before libtpu starts
         partition.check_rows(phase.batch, run.train.microbatches, meshes.abstract(run.mesh, topology.count))
     mesh = meshes.make(run.mesh, topology.devices())
-    assert tuple(mesh.shape.values()) == partial
     teacher = teachers.model_of(run.objective, MODELS)
     platform = meshes.platform(mesh.devices.flat[0])
     objectives = tuple(run.build(vocabulary, phase, platform, teacher=teacher) for phase in run.plan)
@@ -92,8 +90,7 @@ def forecast(found: Target, number: int, phase: Phase) -> Forecast:
         planned, program, refused = step.memory, read(""), step.said
     else:
         planned, program, refused = memory.of_step(step, objective, run, phase, place), read(step.as_text()), ""
-    flops, traffic, sent = work.flops(program), work.traffic(program), collectives(program, found.mesh.size)
-    slice_of = [getattr(device, "slice_index", None) or 0 for device in found.mesh.devices.flat]
+    flops, traffic, sent = work.flops(program), work.traffic(program), collectives(program, found.mesh.size, found.topology.slices)
     room = found.room
     fits = not refused and planned.total <= room
     said = memory.verdict(planned, run, phase, found.mesh, room)
@@ -109,7 +106,7 @@ def forecast(found: Target, number: int, phase: Phase) -> Forecast:
         flops,
         traffic,
         tuple(sent),
-        roofline.bound(flops, traffic, sent, slice_of, chips.of_kind(found.topology.kind)),
+        roofline.bound(flops, traffic, sent, chips.of_kind(found.topology.kind)),
         refused,
         time.monotonic() - began,
     )

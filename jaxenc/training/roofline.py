@@ -34,13 +34,9 @@ class Bound:
         return max(dataclasses.asdict(self), key=lambda name: getattr(self, name))
 
 
-def bound(flops: float, traffic: float, found: Sequence[Collective], slice_of: Sequence[int], chip: Chip) -> Bound:
-    """flops, traffic: of one device, as `hlo.work` counts them. found: the collectives of a step. slice_of: the slice of each device, in the
-    order of the mesh."""
-    crosses = lambda one: len({slice_of[device] for device in one.group}) > 1
-    inside = sum(one.sent for one in found if not crosses(one))
-    between = sum(one.sent for one in found if crosses(one))
+def bound(flops: float, traffic: float, found: Sequence[Collective], chip: Chip) -> Bound:
+    """flops, traffic: of one device, as `hlo.work` counts them. found: the collectives of a step."""
+    inside = sum(one.sent for one in found if not one.between)
+    between = sum(one.sent for one in found if one.between)
     over = lambda amount, rate: amount / rate if rate else 0.0
-    return Bound(
-        over(flops, chip.flops), over(traffic, chip.bandwidth), over(inside, chip.interconnect), over(between, chip.network)
-    )
+    return Bound(over(flops, chip.flops), over(traffic, chip.bandwidth), over(inside, chip.interconnect), over(between, chip.network))

@@ -21,7 +21,7 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
 # Each layer imports only from itself and from those before it.
 LAYERS = (
     ("errors", "config", "fields", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
-    ("processes",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
+    ("processes",), ("hlo",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
     ("checkpoint",), ("training",), ("tasks",), ("inference",), ("convert",), ("bench",), ("cli",),
 )  # fmt: skip
 # The errors that a command prints as one line.
