@@ -112,7 +112,8 @@ def lines(found: Target, one: Forecast) -> Iterator[str]:
     if not one.collectives:
         yield "no collectives"
     parts = ", ".join(f"{name} {seconds * 1e3:,.2f}" for name, seconds in dataclasses.asdict(one.bound).items() if seconds)
-    yield f"at least {one.bound.step * 1e3:,.2f} ms a step, by {one.bound.limit} (ms: {parts}); {one.bound.apart * 1e3:,.2f} without overlap"
+    apart = one.bound.apart * 1e3
+    yield f"at least {one.bound.step * 1e3:,.2f} ms a step, by {one.bound.limit} (ms: {parts}); {apart:,.2f} without overlap"
     peak = chips.of_kind(found.topology.kind).flops
     if peak and one.bound.step:
         yield f"so model FLOPs utilisation is at most {one.model_flops / peak / one.bound.step:.0%}"

@@ -21,9 +21,9 @@ class Chip:
 UNKNOWN = Chip(0, 0, 0, 0, 0)
 
 # TPUs: docs.cloud.google.com/tpu/docs/v4, v5e, v5p, v6e and tpu7x, read in November 2026: peak compute (bf16), HBM bandwidth, half of the
-# bidirectional inter-chip bandwidth (v4: six links of 50 GB/s, Jouppi et al. 2023, table 4), and the data center network by chip (v5e and v6e: that of a pod by its 256 chips). `memory` is what
-# libtpu's compiler leaves to a program of the 32, 16, 95, 32 and 192 GiB of a chip ("exceeds available HBM", libtpu 0.0.42.1). libtpu calls
-# a v5p "TPU v5", and a TPU7x has two devices a chip: each is half of it.
+# bidirectional inter-chip bandwidth (v4: six links of 50 GB/s, Jouppi et al. 2023, table 4), and the data center network by chip (v5e and
+# v6e: that of a pod by its 256 chips). `memory` is what libtpu's compiler leaves to a program of the 32, 16, 95, 32 and 192 GiB of a chip
+# ("exceeds available HBM", libtpu 0.0.42.1). libtpu calls a v5p "TPU v5", and a TPU7x has two devices a chip: each is half of it.
 # GPUs: NVIDIA's data sheets of the A100, H100, H200, B200 and L4: bfloat16 without sparsity, half of NVLink's (L4, PCIe cards: PCIe's)
 # total bandwidth, and the network card that a DGX has for each GPU.
 CHIPS = {

@@ -1,5 +1,6 @@
 """Accelerators that this machine need not have, by name: `v5e:16x16` is a slice of 256 chips, `h100:8` a host with eight cards."""
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -100,10 +101,8 @@ def parse(text: str, slices: int = 1) -> Topology:
 
 
 def _cpus(count: int) -> list[jax.Device]:
-    try:
+    with contextlib.suppress(RuntimeError):  # jax has started, and has as many as it has
         jax.config.update("jax_num_cpu_devices", count)
-    except RuntimeError:  # jax has started, and has as many as it has
-        pass
     if jax.device_count() < count:
         raise UserError(f"this process has {jax.device_count()} CPU devices", "--topology", f"name at most {jax.device_count()} cards")
     return jax.devices()[:count]

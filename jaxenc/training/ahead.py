@@ -48,8 +48,8 @@ class Target:
 @dataclasses.dataclass(frozen=True)
 class Forecast:
     """What the compiled step of a phase takes, on each device. flops: of its matrix products; model_flops: of the model, nothing computed
-    twice; traffic: bytes between the device and its memory. refused: what the compiler said of a step too large for it, else '': such a step
-    has no flops, traffic and collectives. seconds: that compiling took."""
+    twice; traffic: bytes between the device and its memory. refused: what the compiler said of a step too large for it, else '': such a
+    step has no flops, traffic and collectives. seconds: that compiling took."""
 
     phase: Phase
     attention: str

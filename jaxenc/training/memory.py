@@ -47,8 +47,8 @@ class StepMemory:
 
 @dataclasses.dataclass(frozen=True)
 class TooLarge:
-    """A step that the compiler itself finds too large, as that of TPUs does. memory: of the step, as far as the message says; what it does not
-    say is 0. said: the message."""
+    """A step that the compiler itself finds too large, as that of TPUs does. memory: of the step, as far as the message says; what it does
+    not say is 0. said: the message."""
 
     memory: StepMemory
     said: str
@@ -97,7 +97,7 @@ def compiled(objective: Objective, run: Run, phase: Phase, place: Layout) -> Com
 
 
 def held_beside(message: str, arguments: int) -> int:
-    """Bytes that a step needs beside its arguments by the message of the TPU's compiler, 0 where it does not say. arguments: their bytes."""
+    """Bytes that a step needs beside its arguments by the message of the TPU's compiler, 0 where it says none. arguments: their bytes."""
     if temporary := re.search(r"HLO temporaries \(([\d.]+)([KMGT])\)", message):
         return _bytes(*temporary.groups())
     if whole := re.search(r"Used ([\d.]+)([KMGT]) of [\d.]+[KMGT] hbm", message):

@@ -10,8 +10,8 @@ from jaxenc.sharding.chips import Chip
 @dataclasses.dataclass(frozen=True)
 class Bound:
     """Seconds a step. compute: its floating-point operations at the chip's peak. memory: the bytes that its kernels read and write, at the
-    bandwidth of the chip's memory. interconnect: the bytes that a chip sends inside its slice or host, at the sum of its links. network: the
-    bytes that it sends to other slices. 0 where a number of the chip is not known."""
+    bandwidth of the chip's memory. interconnect: the bytes that a chip sends inside its slice or host, at the sum of its links. network:
+    the bytes that it sends to other slices. 0 where a number of the chip is not known."""
 
     compute: float
     memory: float
