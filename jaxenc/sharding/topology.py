@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import os
 import re
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -101,8 +102,9 @@ def parse(text: str, slices: int = 1) -> Topology:
 
 
 def _cpus(count: int) -> list[jax.Device]:
-    with contextlib.suppress(RuntimeError):  # jax has started, and has as many as it has
-        jax.config.update("jax_num_cpu_devices", count)
+    if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        with contextlib.suppress(RuntimeError):  # jax has started, and has as many as it has
+            jax.config.update("jax_num_cpu_devices", count)
     if jax.device_count() < count:
         raise UserError(f"this process has {jax.device_count()} CPU devices", "--topology", f"name at most {jax.device_count()} cards")
     return jax.devices()[:count]

@@ -1,7 +1,9 @@
 """The step of a run compiled for accelerators that this machine does not have, and what the compiled program says of it."""
 
 import dataclasses
+import math
 import time
+from collections.abc import Mapping
 
 from jax.sharding import Mesh
 
@@ -22,8 +24,8 @@ from jaxenc.training.roofline import Bound
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout
 
-# Rows a device that `largest` tries beyond its estimate before it gives up.
-TRIES = 4
+# Compilations of `largest`.
+TRIES = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,20 +132,30 @@ def estimate(small: tuple[int, int], large: tuple[int, int], room: float) -> int
 
 
 def largest(found: Target, number: int, first: Forecast) -> Forecast:
-    """The forecast of the largest batch that fits, of phase `number`: rows come in multiples of `rows_a_step`. first: of the phase itself.
-    The memory of a step is nearly a straight line of its rows: two to six compilations. The forecast does not fit where no batch does."""
+    """The forecast of the largest batch that fits, of phase `number`, within 4 % of its rows: they come in multiples of `rows_a_step`.
+    first: of the phase itself. The memory of a step is nearly a straight line of its rows: one to six compilations more. The forecast does
+    not fit where no batch does."""
     unit, phase = rows_a_step(found), first.phase
-    rows = phase.batch // unit
-    other = max(1, rows // 2) if rows > 1 else 2
     of_rows = lambda count: forecast(found, number, dataclasses.replace(phase, batch=count * unit))
-    second = of_rows(other)
-    known = {rows: first, other: second}
-    guess = max(1, estimate((rows, first.memory.total), (other, second.memory.total), found.room))
+    known = {phase.batch // unit: first}
     for _ in range(TRIES):
-        if guess not in known:
-            known[guess] = of_rows(guess)
-        if known[guess].fits or guess == 1:
+        most = max((count for count, one in known.items() if one.fits), default=0)
+        least = min((count for count, one in known.items() if not one.fits), default=math.inf)
+        if least - most <= max(1, most // 25):
             break
-        guess = max(1, guess - max(1, guess // 50))
+        guess = _next(known, most, least, found.room)
+        known[guess] = of_rows(guess)
     fitting = [count for count, one in known.items() if one.fits]
     return known[max(fitting)] if fitting else known[min(known)]
+
+
+def _next(known: Mapping[int, Forecast], most: int, least: float, room: float) -> int:
+    """The next number of rows to try, more than `most`, which fits, and less than `least`, which does not."""
+    said = {count: one.memory.total for count, one in known.items() if one.fits or one.memory.total > room}
+    if len(known) == 1:
+        return most * 2 or max(1, int(least) // 2)
+    if least not in said and least < math.inf:  # the compiler did not say how much was missing
+        return (most + int(least)) // 2
+    near = sorted(said, key=lambda count: abs(said[count] - room))[:2]
+    guess = estimate(*((count, said[count]) for count in near), room)
+    return int(min(max(guess, most + 1), least - 1))
