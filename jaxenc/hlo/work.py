@@ -96,14 +96,16 @@ def _moved(one: Instruction, body: Mapping[str, Instruction], program: Program) 
     if one.opcode in FREE or (one.opcode.endswith("-start") and one.called):
         return 0.0
     operands = [body[name] for name in one.operands if name in body]
-    if one.opcode in SLICES:
-        return 2.0 * _held(one)
+    if one.opcode.removesuffix("-start") in SLICES:
+        # The start of an asynchronous slice holds its operand, then the slice.
+        part = one.arrays[1] if one.opcode.endswith("-start") else one.arrays[0]
+        return float(part.nbytes * ((_held(operands[0]) > 0) + (not part.space)))
     if one.opcode in ("dynamic-update-slice", "scatter"):
         return 2.0 * sum(_held(operand) for operand in operands[1:])
     if one.opcode == "copy-start":
         return float(_held(operands[0]) + (0 if one.arrays[0].space else one.arrays[0].nbytes))
     if one.opcode == "fusion" and one.called and one.called[0] in program.computations:
-        return _of_fusion(one, operands, program.computations[one.called[0]])
+        return _of_fusion(one, operands, program)
     return float(_held(one) + sum(map(_held, operands)))
 
 
@@ -112,27 +114,27 @@ def _held(one: Instruction) -> int:
     return sum(array.nbytes for array in one.arrays if not array.space)
 
 
-def _of_fusion(one: Instruction, operands: list[Instruction], inner: Mapping[str, Instruction]) -> float:
-    users: dict[str, list[Instruction]] = {}
-    for user in inner.values():
-        for name in user.operands:
-            users.setdefault(name, []).append(user)
-    total = 0.0
-    for name, parameter in inner.items():
-        if parameter.opcode == "parameter" and (number := int(re.match(r"\d+", parameter.attributes)[0])) < len(operands):
-            whole = _held(operands[number])
-            parts = [_part(user, name, inner) for user in users.get(name, [])]
-            total += min(whole, sum(parts)) if parts and all(part >= 0 for part in parts) else whole
-    updated = [update for update in inner.values() if update.opcode == "dynamic-update-slice" and update.nbytes in _sizes(one)]
-    return total + _held(one) - sum(update.nbytes - inner[update.operands[1]].nbytes for update in updated if _held(one))
+def _of_fusion(one: Instruction, operands: list[Instruction], program: Program) -> float:
+    """Each operand, or the slices of it that the fusion takes, and each result, or the slice of it that the fusion updates in place."""
+    total = sum(min(_held(operand), _read(one.called[0], number, program)) for number, operand in enumerate(operands) if _held(operand))
+    inner = program.computations[one.called[0]]
+    held = {array.nbytes for array in one.arrays if not array.space}
+    updates = [update for update in inner.values() if update.opcode == "dynamic-update-slice" and update.nbytes in held]
+    return total + _held(one) - sum(update.nbytes - inner[update.operands[1]].nbytes for update in updates)
 
 
-def _part(user: Instruction, name: str, inner: Mapping[str, Instruction]) -> float:
-    """Bytes that `user` reads of its operand `name`, -1 for all."""
+def _read(computation: str, number: int, program: Program) -> float:
+    """Bytes that a fused computation reads of its parameter `number`, in the fusions inside it too; infinite for all of them."""
+    inner = program.computations[computation]
+    names = [name for name, one in inner.items() if one.opcode == "parameter" and one.attributes.startswith(f"{number} ")]
+    return sum(_used(user, name, program) for name in names for user in inner.values() if name in user.operands)
+
+
+def _used(user: Instruction, name: str, program: Program) -> float:
     if user.opcode in SLICES and user.operands[0] == name:
         return float(user.nbytes)
-    return 0.0 if user.opcode == "dynamic-update-slice" and user.operands[0] == name else -1.0
-
-
-def _sizes(one: Instruction) -> set[int]:
-    return {array.nbytes for array in one.arrays}
+    if user.opcode == "dynamic-update-slice" and user.operands[0] == name:
+        return 0.0
+    if user.opcode == "fusion" and user.called and user.called[0] in program.computations:
+        return sum(_read(user.called[0], number, program) for number, operand in enumerate(user.operands) if operand == name)
+    return math.inf

@@ -17,13 +17,13 @@ TPU = """HloModule jit_step, is_scheduled=true
 
 %begins (p.1: bf16[32,128]) -> bf16[128,128] {
   %p.1 = bf16[32,128]{1,0:T(8,128)(2,1)S(1)} parameter(0)
-  %all-gather.46 = bf16[128,128]{1,0:T(8,128)(2,1)} all-gather(%p.1), channel_id=28, replica_groups=mesh['axis_0'=4,'axis_1'=1] {'axis_0'}, dimensions={0}
+  %all-gather.46 = bf16[128,128]{1,0:T(8,128)(2,1)} all-gather(%p.1), channel_id=28, replica_groups=mesh['a'=4,'b'=1] {'a'}
   ROOT %custom-call.24 = (bf16[32,128]{1,0}, bf16[128,128]{1,0}) custom-call(%all-gather.46), custom_call_target="AsyncCollectiveStart"
 }
 
 %goes_on (p.2: bf16[32,128]) -> bf16[128,128] {
   %p.2 = bf16[32,128]{1,0} parameter(0)
-  ROOT %all-gather.48 = bf16[128,128]{1,0} all-gather(%p.2), channel_id=28, replica_groups=mesh['axis_0'=4,'axis_1'=1] {'axis_0'}, dimensions={0}
+  ROOT %all-gather.48 = bf16[128,128]{1,0} all-gather(%p.2), channel_id=28, replica_groups=mesh['a'=4,'b'=1] {'a'}
 }
 
 %all-reduce-scatter.2 (p.3: f32[4096,128]) -> f32[1024,128] {
@@ -48,13 +48,13 @@ ENTRY %main (p: f32[4096,128]) -> f32[1024,128] {
   %p = f32[4096,128]{1,0} parameter(0)
   %while.1 = (s32[], bf16[32,128]{1,0}) while(%p), condition=%condition, body=%body
   %fusion.3 = f32[1024,128]{1,0} fusion(%p), kind=kCustom, calls=%all-reduce-scatter.2
-  %send.3 = (f32[128,8,128]{2,1,0:T(8,128)}, u32[], token[]) send(%p, %p), channel_id=9, is_host_transfer=true, frontend_attributes={_xla_host_transfer_handler_name="xla_megascale_runtime",_xla_megascale_transfer_type="ALL_REDUCE"}
+  %send.3 = (f32[128,8,128]{2,1,0}, u32[], token[]) send(%p, %p), frontend_attributes={_xla_megascale_transfer_type="ALL_REDUCE"}
   %send-done.3 = token[] send-done(%send.3), channel_id=9
   %all-reduce-start.1 = (f32[10]{0}, s32[2]{0}) all-reduce-start(%p, %p), channel_id=3, replica_groups=[2,4]<=[8], to_apply=%sum
   %all-reduce-done.1 = (f32[10]{0}, s32[2]{0}) all-reduce-done(%all-reduce-start.1)
-  ROOT %all-gather-start.1 = (f32[8]{0}, f32[32]{0}) all-gather-start(%p), channel_id=4, replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}
+  ROOT %all-gather-start.1 = (f32[8]{0}, f32[32]{0}) all-gather-start(%p), channel_id=4, replica_groups={{0,1,2,3},{4,5,6,7}}
 }
-"""  # noqa: E501
+"""
 
 
 def test_a_program_of_a_tpu() -> None:

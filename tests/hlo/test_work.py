@@ -34,8 +34,8 @@ def test_the_bytes_are_those_of_xla_where_nothing_loops(function: Callable[..., 
 
 
 def test_flops_of_products() -> None:
-    """2 · rows · width² a layer, forward; three times that with gradients, but for the first layer's input. A loop costs what the unrolled
-    layers do (and makes that gradient too), where XLA's own count has the body once."""
+    """2 · rows · width² a layer, forward; three times that with gradients, but for the first layer's input. A loop costs what the
+    unrolled layers do (and makes that gradient too), where XLA's own count has the body once."""
     of = lambda function: work.flops(read(compiled(function).as_text()))
     assert of(unrolled) == of(scanned) == PRODUCTS
     assert of(jax.grad(unrolled)) == PRODUCTS * (3 - 1 / LAYERS) and of(jax.grad(scanned)) == 3 * PRODUCTS
@@ -44,8 +44,8 @@ def test_flops_of_products() -> None:
 
 def test_a_loop_reads_one_layer_a_round() -> None:
     """Never all layers in each of the rounds: at most the parameters twice, and rows in and out of each of few kernels."""
-    read_once = 4 * LAYERS * WIDTH * WIDTH
-    assert read_once < work.traffic(read(compiled(scanned).as_text())) < 3 * read_once + 20 * LAYERS * 4 * ROWS * WIDTH
+    once = 4 * LAYERS * WIDTH * WIDTH
+    assert once < work.traffic(read(compiled(scanned).as_text())) < 3 * once + 20 * LAYERS * 4 * ROWS * WIDTH
 
 
 def of_entry(*lines: str) -> str:
@@ -102,3 +102,29 @@ def test_what_lies_inside_the_chip_is_not_moved() -> None:
         "ROOT %negate.1 = f32[100]{0:T(128)} negate(%copy-done.1)",
     )
     assert work.traffic(read(text)) == 400 + 400
+
+
+def test_a_fusion_inside_a_fusion_reads_a_slice() -> None:
+    """Of a stack of 12 layers of 400 bytes one layer, once from memory; and a slice that is fetched into the chip costs one read."""
+    text = """
+%inner (a: f32[12,100], i: s32[]) -> f32[1,100] {
+  %a = f32[12,100]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  ROOT %dynamic-slice.1 = f32[1,100]{1,0} dynamic-slice(%a, %i, %i), dynamic_slice_sizes={1,100}
+}
+
+%outer (b: f32[12,100], j: s32[]) -> f32[1,100] {
+  %b = f32[12,100]{1,0} parameter(0)
+  %j = s32[] parameter(1)
+  %fusion.1 = f32[1,100]{1,0} fusion(%b, %j), kind=kLoop, calls=%inner
+  ROOT %negate.1 = f32[1,100]{1,0} negate(%fusion.1)
+}
+
+ENTRY %main (p: f32[12,100], n: s32[]) -> f32[1,100] {
+  %p = f32[12,100]{1,0} parameter(0)
+  %n = s32[]{:S(2)} parameter(1)
+  %slice-start.1 = ((f32[12,100]{1,0}), f32[1,100]{1,0:S(1)}, s32[]{:S(2)}) slice-start(%p), slice={[0:1], [0:100]}
+  ROOT %fusion.2 = f32[1,100]{1,0} fusion(%p, %n), kind=kLoop, calls=%outer
+}
+"""
+    assert work.traffic(read(text)) == 400 + (400 + 400)
