@@ -1,6 +1,5 @@
 """The time of a compiled program by kind of kernel, read from a profile of a few calls."""
 
-import dataclasses
 import re
 import tempfile
 import warnings
@@ -10,6 +9,8 @@ from typing import Any, NamedTuple
 
 import jax
 from jax.profiler import ProfileData
+
+from jaxenc.hlo.program import Instruction, Program, read
 
 # The scopes (jax.named_scope) of the two kinds that are parts of the step, not operations.
 ATTENTION, OPTIMIZER = "attend", "optimizer"
@@ -31,23 +32,6 @@ BY_NAME = (
     ("product", re.compile(r"gemm|matmul|cublas|nvjet|xmma|cutlass|splitk|ynn|onednn", re.IGNORECASE)),
     ("transpose", re.compile(r"memcpy|transpose|copy", re.IGNORECASE)),
 )
-
-_INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = .*? ([a-z][a-z0-9-]*)\(")
-_COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
-_CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.-]+)")
-_SCOPE = re.compile(r'op_name="([^"]*)"')
-_TARGET = re.compile(r'custom_call_target="([^"]*)"')
-
-
-@dataclasses.dataclass(frozen=True)
-class Instruction:
-    """One operation of a compiled program. scope: its `op_name`, the path of scopes it was traced in; for a fusion, that of its last
-    operation. target: of a custom call, else ''. called: the computations of a fusion or call."""
-
-    opcode: str
-    scope: str
-    target: str
-    called: tuple[str, ...]
 
 
 class Event(NamedTuple):
@@ -77,8 +61,8 @@ def milliseconds_by_kind(program: str, call: Callable[[], Any], calls: int = CAL
 
 def kinds(program: str) -> dict[str, str]:
     """{name of an instruction, with _ for `.` and `-`: its kind} of HLO text."""
-    computations = _computations(program)
-    return {_plain(name): _kind(one, computations) for body in computations.values() for name, one in body.items()}
+    found = read(program)
+    return {_plain(name): _kind(one, found) for body in found.computations.values() for name, one in body.items()}
 
 
 def profiled(program: str, call: Callable[[], Any], calls: int) -> list[tuple[str, str, float]]:
@@ -140,20 +124,8 @@ def shared(events: Iterable[Event]) -> list[tuple[Event, float]]:
     return list(zip(order, seconds, strict=True))
 
 
-def _computations(program: str) -> dict[str, dict[str, Instruction]]:
-    found: dict[str, dict[str, Instruction]] = {}
-    body: dict[str, Instruction] = {}
-    for line in program.splitlines():
-        if start := _COMPUTATION.match(line):
-            body = found.setdefault(start[1], {})
-        elif at := _INSTRUCTION.match(line):
-            scope, target = (match[1] if (match := pattern.search(line)) else "" for pattern in (_SCOPE, _TARGET))
-            body[at[1]] = Instruction(at[2], scope, target, tuple(_CALLED.findall(line)))
-    return found
-
-
-def _kind(one: Instruction, computations: dict[str, dict[str, Instruction]]) -> str:
-    opcodes = set(_opcodes(one, computations))
+def _kind(one: Instruction, program: Program) -> str:
+    opcodes = set(_opcodes(one, program))
     if any(opcode.startswith(COLLECTIVE) for opcode in opcodes):
         return "collective"
     scopes = set(re.split(r"[/()]", one.scope))
@@ -165,13 +137,13 @@ def _kind(one: Instruction, computations: dict[str, dict[str, Instruction]]) -> 
     return next((kind for kind, names in BY_OPCODE if opcodes & set(names)), "elementwise")
 
 
-def _opcodes(one: Instruction, computations: dict[str, dict[str, Instruction]]) -> Iterator[str]:
+def _opcodes(one: Instruction, program: Program) -> Iterator[str]:
     yield one.opcode
     if one.opcode not in ("fusion", "call") and not one.opcode.startswith("async"):
         return  # the computation of a reduction or a sort is one operation on scalars
     for name in one.called:
-        for inner in computations.get(name, {}).values():
-            yield from _opcodes(inner, computations)
+        for inner in program.computations.get(name, {}).values():
+            yield from _opcodes(inner, program)
 
 
 def _by_name(kernel: str) -> str:

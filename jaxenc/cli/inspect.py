@@ -19,6 +19,7 @@ from jaxenc.sharding import partition
 from jaxenc.training import memory
 from jaxenc.training import teacher as teachers
 from jaxenc.training.phases import Phase
+from jaxenc.training.prepare import device_memory
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout, layout, parameters
 
@@ -77,8 +78,9 @@ def _step(objective: Objective, recipe: Run, phase: Phase, first: Layout) -> str
     planned = memory.plan(objective, recipe, phase, place)
     if isinstance(planned, str):
         return planned
+    verdict = memory.verdict(planned, recipe, phase, place.mesh, device_memory(place.mesh))
     parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in dataclasses.asdict(planned).items() if size)
-    return f"a step takes {planned.total / 1e6:,.1f} MB of each device ({parts}): {memory.verdict(planned, recipe, phase, place.mesh)}"
+    return f"a step takes {planned.total / 1e6:,.1f} MB of each device ({parts}): {verdict}"
 
 
 def described(recipe: Run) -> list[str]:

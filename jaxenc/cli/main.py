@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from jaxenc.cli.parser import Formatter, Parser
 from jaxenc.errors import Absent, Diverged, UserError, no_memory, one_line
-from jaxenc.processes import compiled, memory
+from jaxenc.processes import compiled, deviceless, memory
 
 COMMANDS = {
     "demo": "the whole way on a CPU: text of this machine, vocabulary, data, a tiny model, fill-mask",
@@ -35,6 +35,7 @@ COMMANDS = {
     "export": "a model to a folder that transformers or AllenNLP opens",
     "resize-vocab": "more words for a trained model and its tokenizer",
     "inspect": "parameters, shardings, FLOPs and memory of a config; trains nothing",
+    "compile": "memory, FLOPs and collectives of a config on TPUs or GPUs that this machine does not have",
     "doctor": "what may go wrong with a run on this machine, or on all of its machines, and what to do; trains nothing",
     "bench": "time the training step of a config, attention, the data pipeline or a fine-tuning run on this machine",
     "report": "curves and tables of a run, with count baselines",
@@ -44,7 +45,10 @@ COMMANDS = {
 COMPUTING = ("demo", "pretrain", "finetune", "predict", "probe", "evaluate", "embed", "bench")
 
 # Commands that take --config.FIELD=VALUE.
-CONFIGURED = ("demo", "pretrain", "finetune", "probe", "evaluate", "inspect", "doctor", "bench")
+CONFIGURED = ("demo", "pretrain", "finetune", "probe", "evaluate", "inspect", "compile", "doctor", "bench")
+
+# Commands that compile for devices of other machines.
+DEVICELESS = ("compile",)
 
 DEBUG = "--debug"
 FAILED, BAD_INPUT, DIVERGED, PREEMPTED = 1, 2, 3, 75
@@ -85,6 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     os.environ.update(compiled.settings(os.environ))
+    if argv[:1] and argv[0] in DEVICELESS:
+        os.environ.update(deviceless.settings())
     overrides = [item for item in argv if item.startswith("--config.")]
     _refuse_empty(argv)
     args = _parser(argv).parse_args([item for item in argv if item not in (DEBUG, *overrides)])

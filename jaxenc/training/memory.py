@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 import jax
@@ -14,7 +15,6 @@ from jaxenc.errors import no_memory
 from jaxenc.objectives.base import Objective
 from jaxenc.sharding import partition
 from jaxenc.training.phases import Phase
-from jaxenc.training.prepare import device_memory
 from jaxenc.training.run import Run
 from jaxenc.training.state import Layout
 from jaxenc.training.step import compile_step, fields
@@ -45,6 +45,15 @@ class StepMemory:
         return self.parameters + self.moments + self.carry
 
 
+@dataclasses.dataclass(frozen=True)
+class TooLarge:
+    """A step that the compiler itself finds too large, as that of TPUs does. memory: of the step, as far as the message says; what it does
+    not say is 0. said: the message."""
+
+    memory: StepMemory
+    said: str
+
+
 def on_each_device(abstract: Any) -> int:
     """Bytes of a pytree on each device. abstract: of ShapeDtypeStructs with shardings, such as `Layout.abstract`."""
     size = lambda leaf: math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
@@ -59,33 +68,58 @@ def lowered(objective: Objective, run: Run, phase: Phase, place: Layout) -> Lowe
 
 def of_step(step: Compiled, objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory:
     """The memory of a compiled step, from its arguments and the compiler's `memory_analysis`."""
-    state, stats = place.abstract, step.memory_analysis()
-    gradients = on_each_device(state.params)
+    stats = step.memory_analysis()
     held = stats.temp_size_in_bytes + stats.generated_code_size_in_bytes
     held += max(0, stats.output_size_in_bytes - stats.alias_size_in_bytes)  # what does not take the place of the old state
-    batch = on_each_device(_batch(objective, run, phase, place.mesh))
+    return _parts(held, objective, run, phase, place)
+
+
+def _parts(held: int, objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory:
+    """held: bytes of a device that the step allocates beside its arguments."""
+    state, batch = place.abstract, on_each_device(_batch(objective, run, phase, place.mesh))
+    gradients = on_each_device(state.params)
     parts = (gradients + on_each_device(state.frozen), on_each_device(state.moments), on_each_device(state.carry), batch)
     return StepMemory(*parts, gradients=min(gradients, held), activations=max(0, held - gradients))
 
 
-def plan(objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory | str:
-    """The memory of the step of a phase on the devices of `place`. Compiles the step and runs nothing. A message where the compiler itself
-    finds too little memory, as that of TPUs does."""
+def compiled(objective: Objective, run: Run, phase: Phase, place: Layout) -> Compiled | TooLarge:
+    """The step of a phase, compiled for the devices of `place`, which need not be here. Runs nothing."""
     # The memory is the same, and a CPU's program compiles in half the time.
     fast = {"xla_backend_optimization_level": 0} if place.mesh.devices.flat[0].platform == "cpu" else {}
     with jax.set_mesh(place.mesh):
         try:
-            step = lowered(objective, run, phase, place).compile(compiler_options=fast)
+            return lowered(objective, run, phase, place).compile(compiler_options=fast)
         except jax.errors.JaxRuntimeError as error:
             if what := no_memory(error):
-                return f"{what}: it does not fit"
+                state = on_each_device(place.abstract) + on_each_device(_batch(objective, run, phase, place.mesh))
+                return TooLarge(_parts(held_beside(str(error), state), objective, run, phase, place), what)
             raise
+
+
+def held_beside(message: str, arguments: int) -> int:
+    """Bytes that a step needs beside its arguments by the message of the TPU's compiler, 0 where it says none. arguments: their bytes."""
+    if temporary := re.search(r"HLO temporaries \(([\d.]+)([KMGT])\)", message):
+        return _bytes(*temporary.groups())
+    if whole := re.search(r"Used ([\d.]+)([KMGT]) of [\d.]+[KMGT] hbm", message):
+        return max(0, _bytes(*whole.groups()) - arguments)
+    return 0
+
+
+def _bytes(number: str, unit: str) -> int:
+    return int(float(number) * 1024 ** (1 + "KMGT".index(unit)))
+
+
+def plan(objective: Objective, run: Run, phase: Phase, place: Layout) -> StepMemory | str:
+    """The memory of the step of a phase on the devices of `place`. Compiles the step and runs nothing. A message where the compiler itself
+    finds too little memory."""
+    step = compiled(objective, run, phase, place)
+    if isinstance(step, TooLarge):
+        return f"{step.said}: it does not fit"
     return of_step(step, objective, run, phase, place)
 
 
-def verdict(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh) -> str:
-    """Whether a step fits in the memory of a device of `mesh`, and otherwise what to change."""
-    has = device_memory(mesh)
+def verdict(memory: StepMemory, run: Run, phase: Phase, mesh: Mesh, has: float) -> str:
+    """Whether a step fits in `has` bytes of each device of `mesh`, and otherwise what to change."""
     if memory.total <= has:
         return f"fits in {has / 1e6:,.1f} MB"
     return f"does not fit in {has / 1e6:,.1f} MB: {advice(memory, run, phase, mesh, has)}"

@@ -3,8 +3,8 @@
 import collections
 import re
 
-# `%name = SHAPE opcode(`; the shape may be a tuple. An asynchronous pair is counted once, at its start.
-COMPILED = re.compile(r"^\s*(?:ROOT )?%?[\w.\-]+ = (?:\(.*?\)|\S+) ([a-z][a-z\-]*)\(", re.MULTILINE)
+from jaxenc.hlo.program import read
+
 LOWERED = re.compile(r"= \"?(?:stablehlo|chlo)\.(\w+)")
 PRESETS = ("dp", "fsdp")
 COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute", "reduce-scatter")
@@ -16,7 +16,8 @@ def compiled(hlo: str) -> dict[str, int]:
 
     The CPU's LLVM optimisation level does not enter: XLA's passes over HLO are the same at level 0 (measured: equal text).
     """
-    found = collections.Counter(name.removesuffix("-start") for name in COMPILED.findall(hlo))
+    # An asynchronous pair is counted once, at its start.
+    found = collections.Counter(one.opcode.removesuffix("-start") for body in read(hlo).computations.values() for one in body.values())
     return {name: found[name] for name in SHOWN if found[name]} | {"all": found.total()}
 
 

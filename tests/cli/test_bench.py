@@ -18,6 +18,7 @@ from jaxenc.data import characters, manifest
 from jaxenc.data.batch import FIELDS
 from jaxenc.data.vocabulary import Vocabulary, of_words
 from jaxenc.errors import UserError
+from jaxenc.sharding import chips
 from jaxenc.training import perf
 from jaxenc.training.run import Run
 from tests import tiny
@@ -89,7 +90,7 @@ def test_the_vocabulary_is_that_of_the_named_data(data: Path, tmp_path: Path, mo
 def test_utilisation_is_of_rows_a_second_and_of_all_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """5 GFLOP a row, 8 rows in 4 s, on two devices of 1 TFLOP/s: 0.5 %."""
     mesh = tiny.mesh("dp", 2)
-    monkeypatch.setitem(perf.PEAKS, mesh.devices.flat[0].device_kind, 1e12)
+    monkeypatch.setitem(chips.CHIPS, mesh.devices.flat[0].device_kind, chips.Chip(1e12, 0, 0, 0, 0))
     timed = step._timing(mesh, 8, 32, 7.0, clock.Seconds(4.0, 9.0), 5e9, 0, None)
     assert timed.mfu == pytest.approx(0.005) and (timed.devices, timed.rows, timed.length) == (2, 8, 32)
     assert perf.utilisation(2e12, 989.0, "NVIDIA H200", 4) == pytest.approx(0.5) and perf.utilisation(1.0, 1.0, "abacus", 1) == 0

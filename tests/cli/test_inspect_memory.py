@@ -69,20 +69,19 @@ def test_r32_the_plan_is_of_the_step_that_runs(preset: str) -> None:
     assert found.gradients + found.activations == stats.temp_size_in_bytes + stats.generated_code_size_in_bytes + new
 
 
-def test_r32_the_advice_makes_a_step_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_r32_the_advice_makes_a_step_smaller() -> None:
     """What does not fit is told what to change, and each change takes less: four microbatches a third of the activations at most; the
     verdict changes where the device has that much."""
     _, run, phase, place = parts()
     whole, in_four, half = planned(), planned("train.microbatches=4"), planned("train.batch=64")
     assert in_four.activations < whole.activations / 3 and in_four.state == whole.state
     assert half.activations < 0.6 * whole.activations
-    monkeypatch.setattr(memory, "device_memory", lambda mesh: in_four.total)
-    said = memory.verdict(whole, run, phase, place.mesh)
+    said = memory.verdict(whole, run, phase, place.mesh, in_four.total)
     assert said.endswith(": set train.microbatches=2 or more, or lower train.batch, or set train.remat=block")
-    assert re.match("does not fit in [0-9.]+ MB: ", said) and memory.verdict(in_four, run, phase, place.mesh).startswith("fits in ")
-    monkeypatch.setattr(memory, "device_memory", lambda mesh: whole.state)
-    assert "the state and the gradients alone do not: use more devices" in memory.verdict(whole, run, phase, place.mesh)
-    assert "alone do not: set mesh.preset=fsdp" in memory.verdict(whole, run, phase, tiny.mesh("dp", 8))
+    assert re.match("does not fit in [0-9.]+ MB: ", said)
+    assert memory.verdict(in_four, run, phase, place.mesh, in_four.total).startswith("fits in ")
+    assert "the state and the gradients alone do not: use more devices" in memory.verdict(whole, run, phase, place.mesh, whole.state)
+    assert "alone do not: set mesh.preset=fsdp" in memory.verdict(whole, run, phase, tiny.mesh("dp", 8), whole.state)
 
 
 @pytest.mark.full

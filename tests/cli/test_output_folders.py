@@ -26,11 +26,12 @@ WRITERS = {
     "export": ("--model", "{data}", "--out"),
     "resize-vocab": ("--model", "{data}", "--tokens", "zz", "--out"),
     "embed": ("--model", "{data}", "--input", "{data}/../text.txt", "--out"),
+    "compile": ("--config", "bert/tiny", "--topology", "h100:8", *NANO, "--out"),
     "report": ("--workdir",),
     "evaluate": ("--workdir", "{data}", "--predictions"),
 }
 # Those that write a file and not a folder; the ending says which.
-TO_FILES = ("embed", "evaluate")
+TO_FILES = ("compile", "embed", "evaluate")
 READERS = {"fill-mask", "complete", "neighbours", "inspect", "doctor", "bench"}
 ELSEWHERE = {"predict"}  # tests/cli/test_predict.py has a fine-tuned model
 

@@ -31,6 +31,8 @@ from tests.training.test_loop import write_recipe
 
 # (processes, devices in each, mesh.preset), and those that also fine-tune.
 CASES = [(2, 2, "dp"), (4, 1, "fsdp"), *([(4, 1, "dp"), (2, 2, "fsdp")] if FULL else [])]
+# A loss of a task that is learned is a small difference of numbers near 1, rounded as they are.
+SMALL = 1e-7
 TUNED_CASES = CASES if FULL else CASES[:1]
 
 
@@ -52,7 +54,7 @@ def assert_close(found: dict[str, float], wanted: dict[str, float]) -> None:
     assert found.keys() == wanted.keys()
     for name, number in wanted.items():
         rounded = "_loss" in name or "_entropy" in name
-        assert found[name] == (pytest.approx(number, rel=CLOSE) if rounded else number), name
+        assert found[name] == (pytest.approx(number, rel=CLOSE, abs=SMALL) if rounded else number), name
 
 
 @pytest.fixture

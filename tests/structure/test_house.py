@@ -22,7 +22,7 @@ CONFIGS = sorted((ROOT / "configs").rglob("*.py"))
 LAYERS = (
     ("errors", "config", "fields", "precision", "execution", "rng", "tree", "metrics", "losses", "files"),
     ("storage",),
-    ("processes",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
+    ("processes",), ("hlo",), ("sharding",), ("data",), ("formats",), ("layers",), ("heads",), ("families",), ("objectives",), ("optim",),
     ("checkpoint",), ("training",), ("tasks",), ("inference",), ("convert",), ("bench",), ("doctor",), ("cli",),
 )  # fmt: skip
 # The errors that a command prints as one line.
