@@ -31,7 +31,10 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     model = "the work directory of `jaxenc finetune`, the run directory of one seed, or one checkpoint"
     parser.add_argument("--model", required=True, type=Path, metavar="DIR", help=model)
-    what = "a .txt file with one text per line; a .tsv, .csv, .jsonl or .parquet file with the task's columns; - for standard input"
+    what = (
+        "a .txt file with one text per line; a .tsv, .csv, .jsonl or .parquet file with the task's columns; for tags also a .conll or"
+        " .conllu file; - for standard input"
+    )
     parser.add_argument("--input", required=True, metavar="FILE", help=what)
     out = "file to write, one line of JSON per example (default: standard output)"
     parser.add_argument("--out", type=Path, metavar="FILE", help=out)

@@ -182,6 +182,10 @@ class Tag(Task[Tagged]):
         """See `Task.of_record`. The words are a list, or a text, which is split at white space."""
         return self._columns.of_record(record, where)
 
+    def new_examples(self, file: str) -> Sequence[Tagged]:
+        """See `Task.new_examples`: files of columns, whose tags are not read."""
+        return self._columns.words_of(file)
+
     @property
     def _columns(self) -> Columns:
         return Columns(self.words, self.tags, self.labels, self.scheme)

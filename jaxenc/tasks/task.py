@@ -128,3 +128,8 @@ class Task(abc.ABC, Generic[E]):
     def of_record(self, record: Mapping[str, Any], where: str) -> E:
         """An example without a label from one record of a user, such as {"text": "..."}, for `jaxenc predict`. where: its file and row, for
         messages, and the example's name where the record has no id. Raises UserError for a record without the task's fields."""
+
+    def new_examples(self, file: str) -> Sequence[E]:
+        """The examples, without labels, of a file in a format of the task's own, for `jaxenc predict`; () for any other file, whose rows
+        are read as records. Raises UserError for a file that is not what it looks like."""
+        return ()
